@@ -1,0 +1,148 @@
+/* layout.h - what lies in the maps: shared by the BPF program, the daemon and readers of counters
+ */
+#ifndef PROFIL_LAYOUT_H
+#define PROFIL_LAYOUT_H
+
+#include <linux/types.h>
+
+#include "bin.h"
+
+/* Changes whenever a struct below does: a daemon takes over only maps of its own layout. */
+#define PROFIL_LAYOUT_VERSION 1
+
+/*
+ * Counters lie in chunks, one BPF array each. Element 0 of a chunk holds a dirty byte for every
+ * group of 64 counters, the other elements hold the counters, a page of them in each. A counter is
+ * named by one number all over: chunk, page and place in the page.
+ */
+#define PROFIL_PAGE_BYTES 4096
+#define PROFIL_PAGE_COUNTERS 1024
+#define PROFIL_CHUNK_PAGES 256
+#define PROFIL_CHUNK_COUNTERS (PROFIL_CHUNK_PAGES * PROFIL_PAGE_COUNTERS)
+#define PROFIL_CHUNK_BYTES ((1 + PROFIL_CHUNK_PAGES) * PROFIL_PAGE_BYTES)
+#define PROFIL_CHUNK_ELEMENTS (1 + PROFIL_CHUNK_PAGES)
+#define PROFIL_GROUP_COUNTERS 64
+#define PROFIL_CHUNK_GROUPS (PROFIL_CHUNK_COUNTERS / PROFIL_GROUP_COUNTERS)
+#define PROFIL_MAX_CHUNKS 1024
+
+_Static_assert(PROFIL_CHUNK_GROUPS == PROFIL_PAGE_BYTES, "a dirty byte a group fills element 0");
+
+struct profil_page {
+	__u32 count[PROFIL_PAGE_COUNTERS];
+};
+
+struct profil_dirty {
+	__u8 group[PROFIL_CHUNK_GROUPS];
+};
+
+/* Counters are handed out in whole groups; a buffer of @nbins takes so many. */
+static inline __u64 profil_counters_for(__u32 nbins)
+{
+	return ((__u64)nbins + PROFIL_GROUP_COUNTERS - 1) / PROFIL_GROUP_COUNTERS *
+	       PROFIL_GROUP_COUNTERS;
+}
+
+/*
+ * A target's regions stand sorted by @lo; a pc belongs to the last one with lo <= pc, which covers
+ * it unless profil_bin() says otherwise. Where the caller's regions overlap, libprofil has cut them
+ * into such pieces: pieces of one buffer share its counters and name the first of them as @owner.
+ */
+struct profil_region {
+	__u64 lo;
+	struct profil_xform x;
+	__u64 addr;  /* the buffer in the process's memory; 0: a reader maps the counters */
+	__u32 first; /* the counter of bin 0 */
+	__u32 owner; /* index, from the target's first region, of this buffer's first piece */
+};
+_Static_assert(sizeof(struct profil_region) == 56, "lies in a map");
+
+#define PROFIL_MAX_REGIONS 65536   /* of all targets together */
+#define PROFIL_TARGET_REGIONS 8193 /* 4096 regions, overlapping, cut into pieces */
+#define PROFIL_REGION_STEPS 14	   /* halvings that search that many */
+#define PROFIL_MAX_TARGETS 4096
+
+/* Bits of a target's flags. */
+enum profil_target_flags {
+	PROFIL_TARGET_INHERIT = 1 << 0,	  /* fork children become targets */
+	PROFIL_TARGET_FOLLOW = 1 << 1,	  /* an exec starts over instead of ending it */
+	PROFIL_TARGET_RAW = 1 << 2,	  /* a pc in no region goes out as it is */
+	PROFIL_TARGET_USER_ONLY = 1 << 3, /* ticks in kernel mode are dropped */
+};
+
+/*
+ * One address space that is being counted, and the regions that belong to it. The tick program
+ * finds it through the process table; @total is added to before, the outcome after, so that a
+ * reader who sees total = binned + unmatched + lost + raw knows that no tick is under way.
+ */
+struct profil_target {
+	__u64 period_ns;
+	__u32 region_first;
+	__u32 nregions;
+	__u32 flags;
+	__u32 ended; /* set once by the kernel: the last process of this target has gone */
+	__u64 total;
+	__u64 unmatched;
+	__u64 lost;
+	__u64 raw;
+	__u64 zero;
+};
+_Static_assert(sizeof(struct profil_target) == 64, "one cache line in a map");
+
+/*
+ * The process table: a bucket is one cache line of eight entries, an entry is a process and one of
+ * its targets. A process that is in several profiles has several entries.
+ */
+#define PROFIL_BUCKETS 8192
+#define PROFIL_BUCKET_ENTRIES 8
+
+struct profil_bucket {
+	__u64 entry[PROFIL_BUCKET_ENTRIES];
+};
+_Static_assert(sizeof(struct profil_bucket) == 64, "one cache line in a map");
+
+#define PROFIL_ENTRY_LIVE (1u << 31)	/* tells target 0 from an empty entry */
+#define PROFIL_ENTRY_NEWBORN (1u << 30) /* forked or exec'd: has no counters of its own yet */
+#define PROFIL_ENTRY_KNOWN (1u << 29)	/* the daemon has been told of it */
+#define PROFIL_ENTRY_TARGET 0xffffu
+
+static inline __u64 profil_entry(__u32 tgid, __u32 bits)
+{
+	return (__u64)tgid << 32 | PROFIL_ENTRY_LIVE | bits;
+}
+
+static inline __u32 profil_entry_tgid(__u64 entry)
+{
+	return (__u32)(entry >> 32);
+}
+
+static inline __u32 profil_entry_target(__u64 entry)
+{
+	return (__u32)entry & PROFIL_ENTRY_TARGET;
+}
+
+/* @seed is drawn at load, so that nobody can choose pids that share a bucket. */
+static inline __u32 profil_bucket_of(__u32 tgid, __u32 seed)
+{
+	return (tgid ^ seed) * 2654435769u >> 19;
+}
+_Static_assert(PROFIL_BUCKETS == 1 << (32 - 19), "the bucket is the top bits of the hash");
+
+/* What the kernel tells the daemon through the ring. */
+enum profil_event_kind {
+	PROFIL_EVENT_RAW = 1, /* a tick whose pc is in no region of a target that wants to know */
+	PROFIL_EVENT_EXEC,
+	PROFIL_EVENT_EXIT,
+};
+
+struct profil_event {
+	__u64 pc;
+	__u32 tgid;
+	__u32 target;
+	__u32 kind;
+	__u32 newborn; /* RAW: the process has no counters of its own yet */
+};
+_Static_assert(sizeof(struct profil_event) == 24, "lies in a ring");
+
+#define PROFIL_RING_BYTES (1u << 19)
+
+#endif

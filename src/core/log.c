@@ -1,0 +1,30 @@
+/* log.c - one line to stderr, as the journal wants it */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "log.h"
+
+static const char *log_name = "profil";
+static int log_journal;
+
+void log_open(const char *name)
+{
+	log_name = name;
+	log_journal = getenv("JOURNAL_STREAM") != NULL && !isatty(STDERR_FILENO);
+}
+
+void log_line(enum log_level level, const char *format, ...)
+{
+	char line[1024];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(line, sizeof(line), format, ap);
+	va_end(ap);
+	if (log_journal)
+		fprintf(stderr, "<%d>%s\n", (int)level, line);
+	else
+		fprintf(stderr, "%s: %s\n", log_name, line);
+}

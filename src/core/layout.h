@@ -79,12 +79,13 @@ struct profil_target {
 	__u32 region_first;
 	__u32 nregions;
 	__u32 flags;
-	__u32 ended; /* set once by the kernel: the last process of this target has gone */
+	__u32 members; /* entries of the process table that name this target */
+	__u32 ended;   /* set once by the kernel: the last of them has gone */
+	__u32 zero;
 	__u64 total;
 	__u64 unmatched;
 	__u64 lost;
 	__u64 raw;
-	__u64 zero;
 };
 _Static_assert(sizeof(struct profil_target) == 64, "one cache line in a map");
 

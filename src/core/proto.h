@@ -26,7 +26,7 @@ enum profil_msg_type {
 
 	/* A process, for itself. */
 	PROFIL_MSG_START = 16, /* profile me so, instead of what was */
-	PROFIL_MSG_EXTEND,     /* ... and so, besides what is */
+	PROFIL_MSG_EXTEND,     /* the same, all regions again and more; ESRCH if nothing is on */
 	PROFIL_MSG_STOP,
 	PROFIL_MSG_SYNC,    /* bring my buffers up to date */
 	PROFIL_MSG_REGIONS, /* more regions for the START, EXTEND or IMAGE before it */

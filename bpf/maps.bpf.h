@@ -1,0 +1,53 @@
+/* maps.bpf.h - every map, declared once */
+#ifndef PROFIL_MAPS_BPF_H
+#define PROFIL_MAPS_BPF_H
+
+#include "core/layout.h"
+
+/* Which processes are targets; see struct profil_bucket. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, PROFIL_BUCKETS);
+	__type(key, __u32);
+	__type(value, struct profil_bucket);
+} processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, PROFIL_MAX_TARGETS);
+	__type(key, __u32);
+	__type(value, struct profil_target);
+} targets SEC(".maps");
+
+/* The regions of all targets, those of one target side by side and sorted. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PROFIL_MAX_REGIONS);
+	__type(key, __u32);
+	__type(value, struct profil_region);
+} regions SEC(".maps");
+
+struct profil_chunk_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, PROFIL_CHUNK_ELEMENTS);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct profil_page));
+};
+
+/* The counters. The daemon adds a chunk when it needs one; idle, there is none. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, PROFIL_MAX_CHUNKS);
+	__uint(key_size, sizeof(__u32));
+	__array(values, struct profil_chunk_map);
+} chunks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, PROFIL_RING_BYTES);
+} events SEC(".maps");
+
+#endif

@@ -8,6 +8,7 @@ LIBDIR = $(PREFIX)/lib
 INCLUDEDIR = $(PREFIX)/include
 MANDIR = $(PREFIX)/share/man
 UNITDIR = $(PREFIX)/lib/systemd/system
+SYSUSERSDIR = $(PREFIX)/lib/sysusers.d
 
 B = build
 CC = gcc
@@ -32,20 +33,21 @@ DEPS_TEST = libcriterion-dev linux-perf xz-utils python3 openssl jq binutils man
 CFLAGS ?= -O2 -g
 WARN = -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wundef \
 	-Wpointer-arith -Wvla -Wwrite-strings -Wformat=2
-ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' $(WARN) -Isrc -I$(B) -MMD -MP $(CFLAGS)
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' $(WARN) -Isrc -Iinclude -I$(B) \
+	-MMD -MP $(CFLAGS)
 ALL_LDFLAGS = $(LDFLAGS)
 SO_LDFLAGS = -Wl,-z,defs
 ifneq ($(SAN),)
+comma = ,
 B := build/san-$(subst $(comma),-,$(SAN))
 ALL_CFLAGS += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all
 ALL_LDFLAGS += -fsanitize=$(SAN)
 SO_LDFLAGS =
 endif
-comma = ,
 
 ARCH := $(shell uname -m | sed -e 's/x86_64/x86/' -e 's/aarch64/arm64/')
 BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -D__TARGET_ARCH_$(ARCH) -Wall -Wextra -Werror \
-	-Isrc -I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null) -MMD -MP
+	-Isrc -Ibpf -I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null) -MMD -MP
 
 # --- what there is to build -------------------------------------------------------------------
 
@@ -59,6 +61,7 @@ LIBPROFIL = src/libprofil/profil.c
 
 UNIT = $(wildcard tests/unit/*.c)
 SYSTEM = $(wildcard tests/system/*.c)
+PROGRAMS = $(wildcard tests/programs/*.c)
 
 PROFILD_PKGS = libbpf libsystemd
 PROFILCTL_PKGS = libdw libelf jansson
@@ -72,10 +75,10 @@ all: $(B)/profild $(B)/profilctl $(B)/libprofil.so.1 $(B)/libprofil.so $(B)/libp
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help tools deps check test demo bench install format analyze clean style
+.PHONY: all help deps tests check test test-run demo demo-run bench install format analyze style clean FORCE
 
 help:
-	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
 
 ## make            builds everything into build/
 ## make deps       installs the Debian packages that are missing, and nothing else
@@ -87,18 +90,47 @@ help:
 ## make format     lays the sources out; make analyze looks for bugs in them
 ## V=1 shows commands, SAN=address,undefined builds with sanitizers
 
+# The tools that a bare machine lacks are looked up when make starts, so what needs them after
+# "deps" runs in a make of its own.
+SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+
+deps:
+	@lacking() { for p; do \
+		dpkg-query -W -f '$${db:Status-Status}\n' $$p 2>/dev/null | grep -qx installed || echo $$p; \
+	done; }; \
+	set -- $$(lacking $(DEPS_BUILD) $(DEPS_TEST)); \
+	test $$# -gt 0 || exit 0; \
+	if test $$(id -u) -ne 0; then \
+		echo "make deps: these packages are missing, and only root can install them: $$*" >&2; exit 1; \
+	fi; \
+	echo "make deps: installing $$*"; export DEBIAN_FRONTEND=noninteractive; \
+	apt-get install -s --no-install-recommends "$$@" >/dev/null 2>&1 || apt-get update || exit 1; \
+	apt-get install -y --no-install-recommends "$$@"
+
 # Names what is missing, and the package that has it, before a compiler says it worse.
-$(B)/tools.ok: Makefile
-	@miss=; need() { command -v "$$1" >/dev/null 2>&1 || test -x "$$1" || { echo "make: $$1 is missing; 'make deps' (Debian: apt-get install $$2) cures it" >&2; miss=1; }; }; \
-	lib() { $(PKG_CONFIG) --exists "$$1" 2>/dev/null || { echo "make: library $$1 is missing; 'make deps' (Debian: apt-get install $$2) cures it" >&2; miss=1; }; }; \
-	need $(CC) gcc; need $(CLANG) clang; need $(BPFTOOL) bpftool; need $(PKG_CONFIG) pkg-config; \
-	lib libbpf libbpf-dev; lib libsystemd libsystemd-dev; lib libdw libdw-dev; lib libelf libelf-dev; lib jansson libjansson-dev; \
-	test -z "$$miss"
+NEED = miss=; \
+	lack() { echo "make: $$1 is missing: 'sudo make deps' or 'apt-get install $$2' cures it" >&2; miss=1; }; \
+	need() { command -v "$$1" >/dev/null 2>&1 || lack "$$1" "$$2"; }; \
+	lib() { $(PKG_CONFIG) --exists "$$1" 2>/dev/null || lack "library $$1" "$$2"; };
+
+$(B)/tools.ok:
+	@$(NEED) need $(CC) gcc; need $(CLANG) clang; need $(BPFTOOL) bpftool; need $(PKG_CONFIG) pkg-config; \
+	lib libbpf libbpf-dev; lib libsystemd libsystemd-dev; lib libdw libdw-dev; \
+	lib libelf libelf-dev; lib jansson libjansson-dev; test -z "$$miss"
 	@mkdir -p $(@D) && touch $@
+
+$(B)/tests.ok:
+	@$(NEED) lib criterion libcriterion-dev; test -z "$$miss"
+	@mkdir -p $(@D) && touch $@
+
+# Changes when the flags do: what was compiled with others is stale.
+$(B)/flags: export FLAGS = $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(CLANG) $(BPF_CFLAGS)
+$(B)/flags: FORCE
+	@mkdir -p $(@D); echo "$$FLAGS" | cmp -s - $@ || echo "$$FLAGS" > $@
 
 # --- BPF: object by clang, skeleton by bpftool ------------------------------------------------
 
-$(B)/bpf/%.bpf.o: bpf/%.bpf.c $(B)/tools.ok
+$(B)/bpf/%.bpf.o: bpf/%.bpf.c $(B)/flags | $(B)/tools.ok
 	@mkdir -p $(@D)
 	$(say) BPF $@
 	$(Q)$(CLANG) $(BPF_CFLAGS) -MF $(@:.o=.d) -MT $@ -c $< -o $@
@@ -115,15 +147,15 @@ $(B)/src/profild/%.o: PKGS = $(PROFILD_PKGS)
 $(B)/src/profilctl/%.o: PKGS = $(PROFILCTL_PKGS)
 $(B)/tests/%.o: PKGS = $(PROFILD_PKGS) $(PROFILCTL_PKGS) criterion
 
-$(B)/%.o: %.c $(B)/tools.ok
+$(B)/%.o: %.c $(B)/flags | $(B)/tools.ok
 	@mkdir -p $(@D)
 	$(say) CC $@
 	$(Q)$(CC) $(ALL_CFLAGS) $(call cflags,$(PKGS)) -c $< -o $@
 
-$(B)/%.pic.o: %.c $(B)/tools.ok
+$(B)/%.pic.o: %.c $(B)/flags | $(B)/tools.ok
 	@mkdir -p $(@D)
 	$(say) CC $@
-	$(Q)$(CC) $(ALL_CFLAGS) -Iinclude -fPIC -fvisibility=hidden -c $< -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -c $< -o $@
 
 $(B)/profild: $(call objs,$(PROFILD) $(CORE))
 	$(say) LD $@
@@ -146,6 +178,109 @@ $(B)/libprofil.a: $(call pics,$(LIBPROFIL) src/core/wire.c)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
 # --- tests --------------------------------------------------------------------------------------
+
+# What the unit tests are linked with: all but the main()s. Archives, so that only what a test asks
+# for comes in.
+$(B)/tests/%.a:
+	@mkdir -p $(@D)
+	$(say) AR $@
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(B)/tests/profild.a: $(call objs,$(filter-out %/main.c,$(PROFILD)) $(CORE))
+$(B)/tests/profilctl.a: $(call objs,$(filter-out %/main.c,$(PROFILCTL)) $(CORE))
+
+UNIT_PARTS = $(B)/tests/profild.a $(B)/tests/profilctl.a $(B)/libprofil.a
+
+$(call objs,$(UNIT) $(SYSTEM)): | $(B)/tests.ok
+
+$(B)/tests/unit: $(call objs,$(UNIT)) $(UNIT_PARTS)
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(UNIT_PARTS) -Wl,--end-group \
+		$(call libs,$(PROFILD_PKGS) $(PROFILCTL_PKGS) criterion) -pthread
+
+$(B)/tests/system: $(call objs,$(SYSTEM) $(CORE)) $(B)/libprofil.a
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(call libs,criterion) -pthread
+
+# Programs to be profiled: X calls libc's profil, or ours by LD_PRELOAD; X.linked is linked with ours.
+$(B)/tests/programs/%: tests/programs/%.c $(B)/flags | $(B)/tools.ok
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(CC) $(ALL_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(ALL_LDFLAGS) -pthread
+
+$(B)/tests/programs/%.linked: tests/programs/%.c $(B)/libprofil.so $(B)/flags | $(B)/tools.ok
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(CC) $(ALL_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(ALL_LDFLAGS) -pthread \
+		-L$(B) -lprofil -Wl,-rpath,$(abspath $(B))
+
+programs = $(patsubst %.c,$(B)/%,$(PROGRAMS)) $(patsubst %.c,$(B)/%.linked,$(PROGRAMS))
+
+tests: $(B)/tests/unit $(B)/tests/system $(programs)
+
+RUN = BUILD=$(B) SAN=$(SAN) CC="$(CC)" tests/run.sh
+
+check: all tests
+	$(Q)$(RUN) check
+
+style:
+	$(Q)tests/style.sh
+
+test: deps
+	$(Q)$(SUBMAKE) test-run
+
+test-run: all tests
+	$(Q)$(RUN) all
+
+demo: deps
+	$(Q)$(SUBMAKE) demo-run
+
+demo-run: all
+	$(Q)BUILD=$(B) tests/demo.sh
+
+bench: all tests
+	$(Q)BUILD=$(B) tests/bench/run.sh
+
+# --- install ------------------------------------------------------------------------------------
+
+INSTALL = install
+PAGES = $(wildcard src/*/*.[1-8])
+PC = $(wildcard src/libprofil/*.pc.in)
+D = $(DESTDIR)
+fill = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@SBINDIR@|$(SBINDIR)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
+	-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' -e 's|@VERSION@|$(VERSION)|g'
+
+install: all
+	$(Q)$(INSTALL) -d $(D)$(BINDIR) $(D)$(SBINDIR) $(D)$(LIBDIR)/pkgconfig $(D)$(UNITDIR) $(D)$(SYSUSERSDIR)
+	$(Q)$(INSTALL) -m 755 $(B)/profilctl $(D)$(BINDIR)
+	$(Q)$(INSTALL) -m 755 $(B)/profild $(D)$(SBINDIR)
+	$(Q)$(INSTALL) -m 644 $(B)/libprofil.so.1 $(B)/libprofil.a $(D)$(LIBDIR)
+	$(Q)ln -sf libprofil.so.1 $(D)$(LIBDIR)/libprofil.so
+	$(Q)cd include && find . -name '*.h' -exec $(INSTALL) -D -m 644 {} $(abspath $(D)$(INCLUDEDIR))/{} \;
+	$(Q)for p in $(PAGES); do $(INSTALL) -D -m 644 $$p $(D)$(MANDIR)/man$${p##*.}/$${p##*/} || exit 1; done
+	$(Q)for f in $(PC); do n=$${f##*/}; $(fill) $$f > $(D)$(LIBDIR)/pkgconfig/$${n%.in} || exit 1; done
+	$(Q)$(fill) systemd/profild.service > $(D)$(UNITDIR)/profild.service
+	$(Q)$(INSTALL) -m 644 systemd/profild.socket $(D)$(UNITDIR)
+	$(Q)$(INSTALL) -m 644 systemd/profil.sysusers $(D)$(SYSUSERSDIR)/profil.conf
+
+# --- care of the sources ------------------------------------------------------------------------
+
+C_FILES = $(shell git ls-files -co --exclude-standard 'src/*.[ch]' 'bpf/*.[ch]' 'include/*.h' 'tests/*.[ch]')
+
+format:
+	$(Q)clang-format -i $(C_FILES)
+
+# The build once more under gcc's analyzer, warnings being errors; then each tool over what it reads.
+analyze: all
+	$(Q)$(SUBMAKE) B=build/analyze CFLAGS='-O1 -g -fanalyzer' all
+	$(say) TIDY src
+	$(Q)clang-tidy --quiet --warnings-as-errors='*' $(PROFILD) $(PROFILCTL) $(LIBPROFIL) $(CORE) -- \
+		-std=gnu11 -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' -Isrc -Iinclude -I$(B)
+	$(say) CPPCHECK src
+	$(Q)cppcheck --quiet --std=c11 --enable=warning,performance,portability --error-exitcode=1 \
+		--inline-suppr --suppressions-list=.cppcheck -D_GNU_SOURCE -Isrc -Iinclude -I$(B) src
+	$(say) SHELL tests
+	$(Q)shellcheck -x $(shell git ls-files -co --exclude-standard '*.sh' .ci/run)
 
 clean:
 	rm -rf build

@@ -1,0 +1,140 @@
+#!/bin/bash
+# run.sh - runs the test suites, shows how they go, and ends with one line of totals
+#
+# usage: tests/run.sh check|all|SUITE...
+#
+# A SUITE is a Criterion binary or a bash script; "replay:" or "kernel:" before it says what its
+# daemons count with (PROFIL_TEST_OVER). Over replay the suites kernel_* and the scripts kernel-*
+# are left out, over the kernel replay_* and replay-*. "check" is all that needs no root, "all"
+# everything. A skip is not a pass. The status is 1 when a test failed, when nothing ran, or when
+# the kernel part as a whole was skipped, unless PROFIL_TEST_ALLOW_SKIP=1 accepts that.
+set -u
+exec 2>&1
+cd "$(dirname "$0")/.." || exit 1
+
+export BUILD=${BUILD:-build}
+limit=${PROFIL_TEST_SUITE_S:-900}
+passed=0 failed=0 skipped=0 kernel_skipped=
+PROFIL_TEST_DIR=$(mktemp -d "${TMPDIR:-/tmp}/profil-test.XXXXXX") || exit 1
+export PROFIL_TEST_DIR
+chmod 755 "$PROFIL_TEST_DIR"
+trap 'rm -rf "$PROFIL_TEST_DIR"' EXIT
+trap 'exit 130' INT TERM
+
+# Our library as LD_PRELOAD wants it: behind the sanitizer's own, in a build that has one.
+PROFIL_PRELOAD=$PWD/$BUILD/libprofil.so.1
+case ${SAN:-} in
+*address*) PROFIL_PRELOAD=$(${CC:-gcc} -print-file-name=libasan.so):$PROFIL_PRELOAD ;;
+esac
+export PROFIL_PRELOAD
+
+count() { # PASSED FAILED SKIPPED
+	passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
+	printf '   %d passed, %d failed, %d skipped (%d s)\n' "$1" "$2" "$3" $((SECONDS - began))
+}
+
+broken() { # WHAT
+	printf 'FAIL %s: %s\n' "$suite" "$1"
+	count 0 1 0
+}
+
+# Reads TAP. Criterion tells of a test that its filter left out as of a skipped one.
+criterion_totals() { # LEFT_OUT_SUITES FILE
+	awk -v left_out="^ok - $1" '
+		/^ok/ && /# SKIP test was skipped$/ && $0 ~ left_out { next }
+		/^ok/ && /# SKIP/ { s++; sub(/^ok - /, ""); print "skip " $0 > "/dev/stderr"; next }
+		/^ok/ { p++ }
+		/^not ok/ { f++ }
+		END { print p + 0, f + 0, s + 0 }' "$2"
+}
+
+run_criterion() { # BINARY OVER
+	local tap=$PROFIL_TEST_DIR/tap status totals filter=() out=none_
+
+	case $2 in
+	replay) out=kernel_ filter=(--filter '!(kernel_*)/*') ;;
+	kernel) out=replay_ filter=(--filter '!(replay_*)/*' -j1) ;;
+	esac
+	rm -f "$tap"
+	timeout -k 10 "$limit" "$1" --timeout 120 --tap="$tap" "${filter[@]}"
+	status=$?
+	if ! test -s "$tap"; then
+		broken "ended with status $status and told of no test"
+		return
+	fi
+	totals=$(criterion_totals "$out" "$tap")
+	# shellcheck disable=SC2086 # three numbers
+	set -- $totals
+	test "$status" -eq 0 || test "$2" -gt 0 || set -- "$1" 1 "$3"
+	count "$@"
+}
+
+run_script() { # SCRIPT
+	local out=$PROFIL_TEST_DIR/out status
+
+	timeout -k 10 "$limit" "$1" </dev/null | tee "$out"
+	status=${PIPESTATUS[0]}
+	if ! [[ $(tail -n 1 "$out") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
+		broken "ended with status $status and without its totals"
+		return
+	fi
+	set -- "${BASH_REMATCH[@]:1}"
+	test "$status" -eq 0 || test "$2" -gt 0 || set -- "$1" 1 "$3"
+	count "$@"
+}
+
+run_suite() { # [OVER:]SUITE
+	local over=
+
+	case $1 in replay:* | kernel:*) over=${1%%:*} ;; esac
+	suite=${1#"${over:+$over:}"} began=$SECONDS
+	printf '== %s%s\n' "$suite" "${over:+ over ${over/kernel/the kernel}}"
+	export PROFIL_TEST_OVER=${over:-replay}
+	if ! test -x "$suite"; then
+		broken "no such program: 'make tests' builds it"
+	elif [[ $suite == *.sh ]]; then
+		run_script "$suite"
+	else
+		run_criterion "$suite" "$over"
+	fi
+}
+
+# Says why the kernel part cannot run here; prints nothing where it can.
+kernel_lack() {
+	if test "$(id -u)" -ne 0; then
+		echo "needs root: sudo make test"
+	elif ! test -r /sys/kernel/btf/vmlinux; then
+		echo "this kernel has no /sys/kernel/btf/vmlinux: it needs CONFIG_DEBUG_INFO_BTF=y"
+	fi
+}
+
+run_all() {
+	local f lack
+
+	run_suite "$BUILD/tests/unit"
+	run_suite tests/style.sh
+	run_suite "replay:$BUILD/tests/system"
+	for f in tests/system/*.sh; do
+		case ${f##*/} in lib.sh | kernel-*) ;; *) run_suite "replay:$f" ;; esac
+	done
+	test "$1" = all || return
+	lack=$(kernel_lack)
+	if test "$lack"; then
+		printf 'skip all tests over the kernel: %s\n' "$lack"
+		skipped=$((skipped + 1)) kernel_skipped=1
+		return
+	fi
+	run_suite "kernel:$BUILD/tests/system"
+	for f in tests/system/*.sh; do
+		case ${f##*/} in lib.sh | replay-*) ;; *) run_suite "kernel:$f" ;; esac
+	done
+}
+
+case ${1:?usage: tests/run.sh check|all|SUITE...} in
+check | all) run_all "$1" ;;
+*) for s; do run_suite "$s"; done ;;
+esac
+
+printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+test "$failed" -eq 0 && test "$passed" -gt 0 || exit 1
+test -z "$kernel_skipped" || test "${PROFIL_TEST_ALLOW_SKIP:-0}" = 1 || exit 1

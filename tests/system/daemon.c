@@ -1,0 +1,281 @@
+/* daemon.c - a real profild for one test, and a client that speaks the bare protocol to it */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/scope.h"
+#include "core/wire.h"
+#include "daemon.h"
+
+#define DAEMON_ARGS 32
+#define DAEMON_WAIT_MS 30000
+#define CLIENT_WAIT_MS 10000
+
+static const char *from_env(const char *name, const char *otherwise)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : otherwise;
+}
+
+int daemon_over_kernel(void)
+{
+	return strcmp(from_env("PROFIL_TEST_OVER", "replay"), "kernel") == 0;
+}
+
+/* Returns what the daemon has said so far, for the message of a failure. */
+static const char *said(const char *path)
+{
+	static char text[4096];
+	__cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+/* Runs in the child: never returns. */
+static void become(char *const argv[], const char *log, const char *notify)
+{
+	int err = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+
+	if (err < 0 || dup2(err, STDERR_FILENO) < 0)
+		_exit(126);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (notify)
+		setenv("NOTIFY_SOCKET", notify, 1);
+	else
+		unsetenv("NOTIFY_SOCKET");
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_PID");
+	execv(argv[0], argv);
+	dprintf(STDERR_FILENO, "cannot run %s: %s\n", argv[0], strerror(errno));
+	_exit(127);
+}
+
+static pid_t spawn(char *const argv[], const char *log, const char *notify)
+{
+	pid_t pid = fork();
+
+	cr_assert(pid >= 0, "fork: %s", strerror(errno));
+	if (pid == 0)
+		become(argv, log, notify);
+	return pid;
+}
+
+static int notify_open(const char *path)
+{
+	struct sockaddr_un address;
+	int sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	cr_assert(sock >= 0 && wire_address(&address, path) == 0);
+	unlink(path);
+	cr_assert(bind(sock, (struct sockaddr *)&address, sizeof(address)) == 0, "bind %s: %s",
+		  path, strerror(errno));
+	return sock;
+}
+
+/* Waits until the daemon says READY=1 on @notify. */
+static void await_ready(const struct daemon *d, int notify)
+{
+	struct pollfd fds[] = { { .fd = notify, .events = POLLIN },
+				{ .fd = d->pidfd, .events = POLLIN } };
+	char text[512];
+
+	for (;;) {
+		ssize_t n;
+
+		cr_assert(poll(fds, 2, DAEMON_WAIT_MS) > 0,
+			  "profild did not become ready within %d s; it said:\n%s",
+			  DAEMON_WAIT_MS / 1000, said(d->log));
+		n = recv(notify, text, sizeof(text) - 1, MSG_DONTWAIT);
+		if (n <= 0) {
+			cr_assert(!fds[1].revents,
+				  "profild ended before it was ready; it said:\n%s", said(d->log));
+			continue;
+		}
+		text[n] = '\0';
+		if (strstr(text, "READY=1"))
+			return;
+	}
+}
+
+void daemon_restart(struct daemon *d)
+{
+	const char *argv[DAEMON_ARGS];
+	char binary[256], notify[96];
+	int n = 0;
+
+	snprintf(binary, sizeof(binary), "%s/profild", from_env("BUILD", "build"));
+	snprintf(notify, sizeof(notify), "%s/notify", d->dir);
+	argv[n++] = binary;
+	argv[n++] = "--socket";
+	argv[n++] = d->socket;
+	if (*d->replay) {
+		argv[n++] = "--replay";
+		argv[n++] = d->replay;
+	}
+	for (const char **a = d->args; a && *a; a++) {
+		cr_assert(n < DAEMON_ARGS - 1);
+		argv[n++] = *a;
+	}
+	argv[n] = NULL;
+
+	__cleanup(closep) int sock = notify_open(notify);
+	d->pid = spawn((char *const *)argv, d->log, notify);
+	d->pidfd = (int)syscall(SYS_pidfd_open, d->pid, 0);
+	cr_assert(d->pidfd >= 0, "pidfd_open: %s", strerror(errno));
+	await_ready(d, sock);
+	setenv(PROFIL_SOCKET_ENV, d->socket, 1);
+}
+
+void daemon_start(struct daemon *d, const char *ticks, const char **args)
+{
+	memset(d, 0, sizeof(*d));
+	snprintf(d->dir, sizeof(d->dir), "%s/daemon.XXXXXX", from_env("PROFIL_TEST_DIR", "/tmp"));
+	cr_assert(mkdtemp(d->dir), "mkdtemp %s: %s", d->dir, strerror(errno));
+	cr_assert(chmod(d->dir, 0755) == 0); /* clients of other users must get at the socket */
+	snprintf(d->socket, sizeof(d->socket), "%s/sock", d->dir);
+	snprintf(d->log, sizeof(d->log), "%s/log", d->dir);
+	d->args = args;
+
+	if (ticks || !daemon_over_kernel()) {
+		snprintf(d->replay, sizeof(d->replay), "%s/ticks", d->dir);
+		__cleanup(fclosep) FILE *f = fopen(d->replay, "we");
+		cr_assert(f && fputs(ticks ? ticks : "", f) >= 0, "%s: %s", d->replay,
+			  strerror(errno));
+	}
+	daemon_restart(d);
+}
+
+/* Waits for the end and returns the wait status. */
+static int reap(struct daemon *d)
+{
+	struct pollfd end = { .fd = d->pidfd, .events = POLLIN };
+	int status;
+
+	cr_assert(poll(&end, 1, DAEMON_WAIT_MS) > 0,
+		  "profild did not end within %d s of its signal; it said:\n%s",
+		  DAEMON_WAIT_MS / 1000, said(d->log));
+	cr_assert(waitpid(d->pid, &status, 0) == d->pid);
+	close(d->pidfd);
+	d->pidfd = -1;
+	d->pid = 0;
+	return status;
+}
+
+void daemon_stop(struct daemon *d)
+{
+	int status;
+
+	kill(d->pid, SIGTERM);
+	status = reap(d);
+	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+		  "profild ended by SIGTERM with wait status 0x%x, not 0; it said:\n%s", status,
+		  said(d->log));
+}
+
+void daemon_kill(struct daemon *d)
+{
+	int status;
+
+	kill(d->pid, SIGKILL);
+	status = reap(d);
+	cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
+		  "profild had ended before its SIGKILL, with wait status 0x%x; it said:\n%s",
+		  status, said(d->log));
+}
+
+int daemon_refuses(const char **args, char *log, size_t bytes)
+{
+	char path[] = "/tmp/profil-refused.XXXXXX", binary[256];
+	const char *argv[DAEMON_ARGS] = { binary };
+	struct daemon d = { 0 };
+	int status;
+
+	snprintf(binary, sizeof(binary), "%s/profild", from_env("BUILD", "build"));
+	for (int i = 0; args[i] && i < DAEMON_ARGS - 2; i++)
+		argv[i + 1] = args[i];
+	__cleanup(closep) int fd = mkstemp(path);
+	cr_assert(fd >= 0);
+	snprintf(d.log, sizeof(d.log), "%s", path);
+	d.pid = spawn((char *const *)argv, path, NULL);
+	d.pidfd = (int)syscall(SYS_pidfd_open, d.pid, 0);
+	status = reap(&d);
+	snprintf(log, bytes, "%s", said(path));
+	unlink(path);
+	cr_assert(WIFEXITED(status), "profild died with wait status 0x%x; it said:\n%s", status,
+		  log);
+	return WEXITSTATUS(status);
+}
+
+int client_open(const struct daemon *d, struct profil_msg_hello *hello)
+{
+	struct profil_msg_hello ours;
+	struct sockaddr_un address;
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (!hello)
+		hello = &ours;
+	cr_assert(sock >= 0 && wire_address(&address, d->socket) == 0);
+	cr_assert(connect(sock, (struct sockaddr *)&address, sizeof(address)) == 0,
+		  "connect %s: %s; profild said:\n%s", d->socket, strerror(errno), said(d->log));
+	cr_assert(client_recv(sock, hello, sizeof(*hello)) == sizeof(*hello) &&
+			  hello->h.type == PROFIL_MSG_HELLO,
+		  "no HELLO on %s; profild said:\n%s", d->socket, said(d->log));
+	return sock;
+}
+
+int client_send(int sock, const void *packet, size_t bytes)
+{
+	return send(sock, packet, bytes, MSG_NOSIGNAL) == (ssize_t)bytes;
+}
+
+size_t client_recv(int sock, void *buf, size_t bytes)
+{
+	struct pollfd ready = { .fd = sock, .events = POLLIN };
+	ssize_t n;
+
+	cr_assert(poll(&ready, 1, CLIENT_WAIT_MS) > 0, "no answer within %d s",
+		  CLIENT_WAIT_MS / 1000);
+	n = recv(sock, buf, bytes, 0);
+	return n > 0 ? (size_t)n : 0; /* a reset is an end too */
+}
+
+int client_ask(int sock, const struct profil_header *h, struct profil_msg_reply *reply)
+{
+	struct profil_msg_reply ours;
+	size_t n;
+
+	if (!reply)
+		reply = &ours;
+	cr_assert(client_send(sock, h, h->bytes), "request %u: %s", h->type, strerror(errno));
+	n = client_recv(sock, reply, sizeof(*reply));
+	cr_assert(n == sizeof(*reply) && reply->h.type == PROFIL_MSG_REPLY,
+		  "request %u got %zu bytes, not a REPLY", h->type, n);
+	return (int)reply->error;
+}
+
+void client_status(const struct daemon *d, struct profil_msg_status *status)
+{
+	__cleanup(closep) int sock = client_open(d, NULL);
+	struct profil_header ask;
+
+	wire_header(&ask, PROFIL_MSG_STATUS, sizeof(ask), 0, 0);
+	cr_assert(client_send(sock, &ask, sizeof(ask)));
+	cr_assert(client_recv(sock, status, sizeof(*status)) == sizeof(*status) &&
+			  status->h.type == PROFIL_MSG_STATUS,
+		  "no answer to STATUS on %s; profild said:\n%s", d->socket, said(d->log));
+}

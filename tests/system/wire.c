@@ -1,0 +1,374 @@
+/* wire.c - what a client can do wrong on the socket, and that it harms nobody but itself */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/scope.h"
+#include "core/wire.h"
+#include "daemon.h"
+
+#define BASE 0x400000
+#define TICKS "0x400000 3\n0x400002\n"
+
+static struct daemon d;
+
+static void start(void)
+{
+	daemon_start(&d, daemon_over_kernel() ? NULL : TICKS, NULL);
+}
+
+static void stop(void)
+{
+	daemon_stop(&d);
+}
+
+TestSuite(wire, .init = start, .fini = stop);
+
+/* A START of @nregions regions, the first @here of them in this message. The caller frees it. */
+static struct profil_msg_start *start_of(const void *cookie, unsigned short *buf, __u32 nbins,
+					 unsigned int nregions, unsigned int here)
+{
+	struct profil_msg_start *m = calloc(1, sizeof(*m) + here * sizeof(m->region[0]));
+
+	cr_assert(m);
+	wire_header(&m->h, PROFIL_MSG_START, sizeof(*m), sizeof(m->region[0]), here);
+	m->cookie_addr = (unsigned long)cookie;
+	m->width = 2;
+	m->cap = 65535;
+	m->nregions = nregions;
+	for (unsigned int i = 0; i < here; i++) {
+		struct profil_msg_region *r = &m->region[i];
+
+		r->lo = BASE + 0x1000ul * i;
+		r->x = (struct profil_xform){
+			.base = r->lo, .span = 2ul * nbins, .mul = 1, .shift = 1, .nbins = nbins
+		};
+		r->addr = (unsigned long)buf;
+		r->owner = i;
+	}
+	return m;
+}
+
+/* A client that does everything right is served, and no profile of another is left over. */
+static void good_client_is_served(void)
+{
+	static unsigned short buf[16];
+	struct profil_msg_hello hello;
+	__cleanup(closep) int sock = client_open(&d, &hello);
+	__cleanup(freep) struct profil_msg_start *m = start_of(hello.cookie, buf, 16, 1, 1);
+	struct profil_msg_self end = { .cookie_addr = (unsigned long)hello.cookie };
+
+	memset(buf, 0, sizeof(buf));
+	cr_assert_eq(client_ask(sock, &m->h, NULL), 0);
+	wire_header(&end.h, PROFIL_MSG_STOP, sizeof(end), 0, 0);
+	cr_assert_eq(client_ask(sock, &end.h, NULL), 0);
+	if (!daemon_over_kernel()) {
+		cr_assert_eq(buf[0], 3);
+		cr_assert_eq(buf[1], 1);
+	}
+}
+
+/* The daemon has no profile, region or client of ours left, as soon as it has seen our end. */
+static void nothing_is_left(void)
+{
+	struct profil_msg_status status;
+
+	for (int i = 0; i < 1000; i++) {
+		client_status(&d, &status);
+		if (!status.profiles && !status.regions)
+			return;
+	}
+	cr_assert_fail("%u profiles of %u regions are left", status.profiles, status.regions);
+}
+
+/* Whoever sends @packet is cut off; a good client is served before, meanwhile and after. */
+static void cuts_off(const void *packet, size_t bytes)
+{
+	__cleanup(closep) int sock = client_open(&d, NULL);
+	char answer[PROFIL_MSG_MAX];
+
+	cr_assert(client_send(sock, packet, bytes), "send: %s", strerror(errno));
+	cr_assert_eq(client_recv(sock, answer, sizeof(answer)), 0, "answered a broken packet");
+	good_client_is_served();
+	nothing_is_left();
+}
+
+/* Whoever sends the message @h is told an error and may go on. */
+static void refuses(const struct profil_header *h)
+{
+	__cleanup(closep) int sock = client_open(&d, NULL);
+	struct profil_header ask;
+	struct profil_msg_status status;
+
+	cr_assert_neq(client_ask(sock, h, NULL), 0, "message %u was granted", h->type);
+	wire_header(&ask, PROFIL_MSG_STATUS, sizeof(ask), 0, 0);
+	cr_assert(client_send(sock, &ask, sizeof(ask)));
+	cr_assert_eq(client_recv(sock, &status, sizeof(status)), sizeof(status),
+		     "cut off after a bad request");
+	good_client_is_served();
+	nothing_is_left();
+}
+
+static void refuses_bare(unsigned int type)
+{
+	struct profil_header h;
+
+	wire_header(&h, type, sizeof(h), 0, 0);
+	refuses(&h);
+}
+
+Test(wire, speaks_first_and_gives_each_client_its_own_cookie)
+{
+	struct profil_msg_hello one, two;
+	__cleanup(closep) int a = client_open(&d, &one);
+	__cleanup(closep) int b = client_open(&d, &two);
+
+	cr_assert_eq(one.h.magic, PROFIL_PROTO_MAGIC);
+	cr_assert_eq(one.h.version, PROFIL_PROTO_VERSION);
+	cr_assert_neq(memcmp(one.cookie, two.cookie, sizeof(one.cookie)), 0);
+}
+
+Test(wire, cuts_off_a_message_shorter_than_a_header)
+{
+	cuts_off("prfl", 4);
+}
+
+Test(wire, cuts_off_a_message_shorter_than_it_says)
+{
+	struct profil_msg_self m = { .cookie_addr = 1 };
+
+	wire_header(&m.h, PROFIL_MSG_STOP, sizeof(m), 0, 0);
+	cuts_off(&m, sizeof(m) - 4);
+}
+
+Test(wire, cuts_off_a_message_longer_than_it_says)
+{
+	struct profil_msg_self m[2] = { { .cookie_addr = 1 } };
+
+	wire_header(&m[0].h, PROFIL_MSG_STOP, sizeof(m[0]), 0, 0);
+	cuts_off(m, sizeof(m));
+}
+
+Test(wire, cuts_off_a_message_above_the_limit)
+{
+	size_t bytes = PROFIL_MSG_MAX + 8;
+	__cleanup(freep) struct profil_header *h = calloc(1, bytes);
+
+	cr_assert(h);
+	wire_header(h, PROFIL_MSG_STATUS, bytes, 0, 0);
+	cuts_off(h, bytes);
+}
+
+Test(wire, cuts_off_another_version)
+{
+	struct profil_header h;
+
+	wire_header(&h, PROFIL_MSG_STATUS, sizeof(h), 0, 0);
+	h.version++;
+	cuts_off(&h, sizeof(h));
+}
+
+Test(wire, cuts_off_what_is_not_the_protocol)
+{
+	cuts_off("GET / HTTP/1.0\r\nHost: profil\r\n\r\n", 32);
+}
+
+Test(wire, refuses_an_unknown_message)
+{
+	refuses_bare(9999);
+}
+
+Test(wire, refuses_what_only_the_daemon_says)
+{
+	refuses_bare(PROFIL_MSG_HELLO);
+	refuses_bare(PROFIL_MSG_REPLY);
+	refuses_bare(PROFIL_MSG_EVENTS);
+}
+
+Test(wire, refuses_requests_without_their_body)
+{
+	refuses_bare(PROFIL_MSG_START);
+	refuses_bare(PROFIL_MSG_EXTEND);
+	refuses_bare(PROFIL_MSG_STOP);
+	refuses_bare(PROFIL_MSG_SYNC);
+	refuses_bare(PROFIL_MSG_ATTACH);
+	refuses_bare(PROFIL_MSG_IMAGE);
+}
+
+Test(wire, refuses_regions_that_nothing_announced)
+{
+	refuses_bare(PROFIL_MSG_REGIONS);
+}
+
+Test(wire, refuses_a_readers_requests_before_its_attach)
+{
+	struct profil_msg_image image = { .tgid = (__u32)getpid() };
+
+	refuses_bare(PROFIL_MSG_DETACH);
+	refuses_bare(PROFIL_MSG_STATS);
+	wire_header(&image.h, PROFIL_MSG_IMAGE, sizeof(image), sizeof(image.region[0]), 0);
+	refuses(&image.h);
+}
+
+Test(wire, refuses_an_attach_without_descriptors)
+{
+	struct profil_msg_attach m = { 0 };
+
+	wire_header(&m.h, PROFIL_MSG_ATTACH, sizeof(m), 0, 0);
+	refuses(&m.h);
+}
+
+Test(wire, refuses_a_count_that_the_size_belies)
+{
+	static unsigned short buf[16];
+	__cleanup(freep) struct profil_msg_start *m = start_of(buf, buf, 16, 4, 4);
+
+	m->h.count = 0x10000000; /* times 56 bytes is 0 in 32 bits */
+	refuses(&m->h);
+	m->h.count = 5;
+	refuses(&m->h);
+}
+
+Test(wire, refuses_a_start_of_more_regions_than_there_may_be)
+{
+	static unsigned short buf[16];
+	__cleanup(freep) struct profil_msg_start *m = start_of(buf, buf, 16, 0xffffffff, 1);
+
+	refuses(&m->h);
+}
+
+Test(wire, refuses_a_cookie_that_is_not_there)
+{
+	static unsigned short buf[16];
+	__cleanup(freep) struct profil_msg_start *m = start_of(buf, buf, 16, 1, 1);
+
+	refuses(&m->h);
+	m->cookie_addr = 8;
+	refuses(&m->h);
+	m->cookie_addr = ~0ull;
+	refuses(&m->h);
+}
+
+/* Sends START with the right cookie, after @spoil has changed one thing in it. */
+static void refuses_start(void (*spoil)(struct profil_msg_start *m))
+{
+	static unsigned short buf[16];
+	struct profil_msg_hello hello;
+	__cleanup(closep) int sock = client_open(&d, &hello);
+	__cleanup(freep) struct profil_msg_start *m = start_of(hello.cookie, buf, 16, 1, 1);
+
+	spoil(m);
+	cr_assert_neq(client_ask(sock, &m->h, NULL), 0, "granted");
+	good_client_is_served();
+	nothing_is_left();
+}
+
+static void width_3(struct profil_msg_start *m)
+{
+	m->width = 3;
+}
+
+static void width_0(struct profil_msg_start *m)
+{
+	m->width = 0;
+}
+
+static void cap_above_width(struct profil_msg_start *m)
+{
+	m->cap = 65536;
+}
+
+static void owner_out_of_range(struct profil_msg_start *m)
+{
+	m->region[0].owner = 1;
+}
+
+static void bins_without_end(struct profil_msg_start *m)
+{
+	m->region[0].x.nbins = 0xffffffff;
+}
+
+static void shift_of_64(struct profil_msg_start *m)
+{
+	m->region[0].x.shift = 64;
+}
+
+Test(wire, refuses_numbers_that_make_no_histogram)
+{
+	refuses_start(width_3);
+	refuses_start(width_0);
+	refuses_start(cap_above_width);
+	refuses_start(owner_out_of_range);
+	refuses_start(bins_without_end);
+	refuses_start(shift_of_64);
+}
+
+Test(wire, forgets_a_client_that_leaves_in_the_middle_of_a_request)
+{
+	static unsigned short buf[16];
+	struct profil_msg_hello hello;
+	int sock = client_open(&d, &hello);
+	__cleanup(freep) struct profil_msg_start *m = start_of(hello.cookie, buf, 16, 2048, 512);
+
+	cr_assert(client_send(sock, m, m->h.bytes));
+	close(sock);
+	nothing_is_left();
+	good_client_is_served();
+}
+
+Test(wire, forgets_a_client_that_leaves_before_its_answer)
+{
+	struct profil_header h;
+	int sock = client_open(&d, NULL);
+
+	wire_header(&h, PROFIL_MSG_LIST, sizeof(h), 0, 0);
+	for (int i = 0; i < 4; i++)
+		cr_assert(client_send(sock, &h, sizeof(h)));
+	close(sock);
+	good_client_is_served();
+}
+
+Test(wire, serves_others_while_one_never_reads)
+{
+	__cleanup(closep) int sock = client_open(&d, NULL);
+	struct profil_header h;
+
+	wire_header(&h, PROFIL_MSG_STATUS, sizeof(h), 0, 0);
+	cr_assert(fcntl(sock, F_SETFL, O_NONBLOCK) == 0);
+	for (int i = 0; i < 20000 && client_send(sock, &h, sizeof(h)); i++)
+		;
+	good_client_is_served();
+}
+
+Test(wire, serves_others_while_many_say_nothing)
+{
+	int idle[64];
+
+	for (unsigned int i = 0; i < 64; i++)
+		idle[i] = client_open(&d, NULL);
+	good_client_is_served();
+	for (unsigned int i = 0; i < 64; i++)
+		close(idle[i]);
+	good_client_is_served();
+}
+
+Test(wire, keeps_no_descriptor_that_it_did_not_ask_for)
+{
+	__cleanup(closep) int sock = client_open(&d, NULL);
+	struct profil_header h;
+	int ends[2];
+	char byte;
+
+	cr_assert(pipe(ends) == 0);
+	wire_header(&h, PROFIL_MSG_LIST, sizeof(h), 0, 0);
+	cr_assert_eq(wire_send(sock, &h, &ends[1], 1), 0);
+	close(ends[1]);
+	cr_assert_eq(client_recv(ends[0], &byte, 1), 0, "the pipe is still open in the daemon");
+	close(ends[0]);
+	good_client_is_served();
+}

@@ -1,0 +1,47 @@
+#!/bin/bash
+# replay-install.sh - what "make install" leaves is whole: paths, links, and a program built on it
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+root=$dir/root
+if ! said=$(env -u MAKEFLAGS make -s install B="$BUILD" SAN="${SAN:-}" DESTDIR="$root" PREFIX=/opt/profil 2>&1); then
+	fail "make install" "$said"
+	finish
+fi
+
+for f in sbin/profild bin/profilctl; do
+	check "$f is a program" test -x "$root/opt/profil/$f"
+done
+for f in lib/libprofil.so.1 lib/libprofil.a include/profil.h lib/pkgconfig/libprofil.pc \
+	lib/systemd/system/profild.service lib/systemd/system/profild.socket lib/sysusers.d/profil.conf; do
+	check "$f is there" test -f "$root/opt/profil/$f"
+done
+check "libprofil.so leads to libprofil.so.1" test "$(readlink "$root/opt/profil/lib/libprofil.so")" = libprofil.so.1
+check "its soname is libprofil.so.1" grep -q 'SONAME.*\[libprofil\.so\.1\]' \
+	<(readelf -d "$root/opt/profil/lib/libprofil.so.1")
+check "the unit runs the installed daemon" grep -qx 'ExecStart=/opt/profil/sbin/profild' \
+	"$root/opt/profil/lib/systemd/system/profild.service"
+check "no placeholder is left" test -z "$(grep -rlI '@[A-Z]*@' "$root")"
+for page in src/*/*.[1-8]; do
+	test -e "$page" || continue
+	check "${page##*/} is installed" test -f "$root/opt/profil/share/man/man${page##*.}/${page##*/}"
+done
+while read -r header; do
+	check "${header#include/} is installed" cmp "$header" "$root/opt/profil/$header"
+done < <(find include -name '*.h' | sort)
+
+cat >"$dir/user.c" <<'C'
+#include <profil.h>
+int main(void)
+{
+	return profil_sync();
+}
+C
+export PKG_CONFIG_PATH=$root/opt/profil/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
+# shellcheck disable=SC2046 # flags, to be split
+check "a program builds by pkg-config" cc ${SAN:+-fsanitize="$SAN"} -o "$dir/user" "$dir/user.c" \
+	$(pkg-config --cflags --libs libprofil)
+daemon_start
+check "and runs on what was installed" env LD_LIBRARY_PATH="$root/opt/profil/lib" "$dir/user"
+daemon_stop
+finish

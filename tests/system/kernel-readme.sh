@@ -1,0 +1,33 @@
+#!/bin/bash
+# kernel-readme.sh - the README's program, built and run as the README says
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# Says whether the ticks that the program counted are its CPU time in hundredths of a second.
+counts_its_time() { # COMMAND...
+	local said ticks used
+	local TIMEFORMAT='%U %S'
+
+	said=$({ time "$@" >"$dir/out" 2>&1; } 2>&1) || return 1
+	ticks=$(awk '/ ticks$/ { print $1 }' "$dir/out")
+	used=$(awk '{ printf "%d", 100 * ($1 + $2) }' <<<"$said")
+	cat "$dir/out"
+	echo "$used hundredths of a second used"
+	test "${ticks:-0}" -ge $((used * 9 / 10)) && test "$ticks" -le $((used * 11 / 10 + 2))
+}
+
+# shellcheck disable=SC2016 # Markdown's quotes, not the shell's
+sed -n '/^```c$/,/^```$/p' README.md | sed '1d;$d' >"$dir/spin.c"
+check "there is a program" test -s "$dir/spin.c"
+check "it is built with the library" cc ${SAN:+-fsanitize="$SAN"} -o "$dir/linked" \
+	"$dir/spin.c" -L"$BUILD" -lprofil -Wl,-rpath,"$PWD/$BUILD"
+check "it is built without" cc -o "$dir/plain" "$dir/spin.c"
+daemon_start
+check "linked, it counts its CPU time" counts_its_time "$dir/linked"
+check "preloaded, it counts its CPU time" counts_its_time \
+	env LD_PRELOAD="${PROFIL_PRELOAD:-$PWD/$BUILD/libprofil.so.1}" "$dir/plain"
+daemon_stop
+PROFIL_SOCKET=$dir/nobody
+said=$("$dir/linked" 2>&1)
+check "without a daemon the call fails with ENOSYS" test "$said" = "profil: Function not implemented"
+finish

@@ -76,40 +76,55 @@ unnamed_files() {
 	done
 }
 
+# Prints the guard of each file.
+guards() { # FILE...
+	sed -n 's/^#ifndef \(PROFIL_\([A-Z0-9_]*_\)\?H\)$/\1/p' "$@"
+}
+
 unguarded() {
-	local f guard
+	local f d guard
 
 	for f; do
-		guard=$(sed -n 's/^#ifndef \(PROFIL_[A-Z0-9_]*_H\)$/\1/p;T;q' "$f")
+		guard=$(guards "$f")
 		test "$guard" && grep -qx "#define $guard" "$f" || echo "$f"
 	done
-	sed -n 's/^#ifndef \(PROFIL_[A-Z0-9_]*_H\)$/\1: twice/p' "$@" | sort | uniq -d
+	for d in src/*/; do # what one file can include
+		mapfile -t seen < <(printf '%s\n' src/core/*.h bpf/*.h "$d"*.h | sort -u)
+		guards "${seen[@]}" | sort | uniq -d
+	done
+}
+
+# Compiles a file that is nothing but the header.
+alone() { # HEADER COMPILER...
+	local header=$1
+
+	shift
+	printf '#include <%s>\nextern int alone;\n' "$header" |
+		"$@" -Wall -Werror -fsyntax-only - || echo "$header: $*"
 }
 
 # Headers that need another one before them; the public ones in every language that may use them.
 dependent() {
-	local f own std
+	local f name own std
 
 	for f; do
-		own=${f%/*}
+		name=${f#include/} own=
 		case $f in
-		include/*)
-			test "$own" = include || own="${own%/sys}"
-			for std in c89 c99 c11 c2x gnu11; do
-				gcc -std=$std -pedantic -Wall -Werror -I"$own" -Iinclude -fsyntax-only -x c "$f" ||
-					echo "$f ($std)"
-			done
-			for std in c++98 c++20; do
-				g++ -std=$std -pedantic -Wall -Werror -I"$own" -Iinclude -fsyntax-only -x c++ "$f" ||
-					echo "$f ($std)"
-			done
+		include/profil/*) # a dialect's directory comes before the system's
+			name=${name#profil/*/} own=-I${f%/"$name"}
 			;;
-		bpf/*) ;;
-		*)
-			gcc -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Isrc -Iinclude -I"$BUILD" \
-				-fsyntax-only -x c "$f" || echo "$f"
+		bpf/*) continue ;;
+		src/* | tests/*)
+			alone "$f" gcc -std=gnu11 -D_GNU_SOURCE -Wextra -I. -Isrc -Iinclude -I"$BUILD" -x c
+			continue
 			;;
 		esac
+		for std in c89 c99 c11 c2x gnu89 gnu11; do
+			alone "$name" gcc -std=$std ${own:+"$own"} -Iinclude -x c
+		done
+		for std in c++98 c++20 gnu++17; do
+			alone "$name" g++ -std=$std ${own:+"$own"} -Iinclude -x c++
+		done
 	done 2>&1
 }
 

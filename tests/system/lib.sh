@@ -37,7 +37,7 @@ check() { # NAME COMMAND...
 	if said=$("$@" 2>&1); then
 		ok "$name"
 	else
-		fail "$name" "$* failed: $said"
+		fail "$name" "$1 failed: $said"
 	fi
 }
 

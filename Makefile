@@ -53,11 +53,20 @@ BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -D__TARGET_ARCH_$(ARCH) -Wal
 
 CORE = src/core/wire.c src/core/log.c
 
-PROFILD = src/profild/main.c
+PROFILD = src/profild/main.c src/profild/client.c src/profild/config.c src/profild/listen.c \
+	src/profild/memory.c src/profild/mirror.c src/profild/policy.c src/profild/range.c \
+	src/profild/request.c src/profild/sampler_bpf.c src/profild/sampler_replay.c \
+	src/profild/session.c src/profild/target.c
 
 PROFILCTL = src/profilctl/main.c
 
-LIBPROFIL = src/libprofil/profil.c
+LIBPROFIL = src/libprofil/profil.c \
+	src/libprofil/call.c \
+	src/libprofil/dialect.c \
+	src/libprofil/regions.c \
+	src/libprofil/request.c \
+	src/libprofil/sprofil.c \
+	src/libprofil/xform.c
 
 UNIT = $(wildcard tests/unit/*.c)
 SYSTEM = $(wildcard tests/system/*.c)
@@ -193,12 +202,12 @@ UNIT_PARTS = $(B)/tests/profild.a $(B)/tests/profilctl.a $(B)/libprofil.a
 
 $(call objs,$(UNIT) $(SYSTEM)): | $(B)/tests.ok
 
-$(B)/tests/unit: $(call objs,$(UNIT)) $(UNIT_PARTS)
+$(B)/tests/unit-tests: $(call objs,$(UNIT)) $(UNIT_PARTS)
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(UNIT_PARTS) -Wl,--end-group \
 		$(call libs,$(PROFILD_PKGS) $(PROFILCTL_PKGS) criterion) -pthread
 
-$(B)/tests/system: $(call objs,$(SYSTEM) $(CORE)) $(B)/libprofil.a
+$(B)/tests/system-tests: $(call objs,$(SYSTEM) $(CORE)) $(B)/libprofil.a
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(call libs,criterion) -pthread
 
@@ -216,7 +225,7 @@ $(B)/tests/programs/%.linked: tests/programs/%.c $(B)/libprofil.so $(B)/flags | 
 
 programs = $(patsubst %.c,$(B)/%,$(PROGRAMS)) $(patsubst %.c,$(B)/%.linked,$(PROGRAMS))
 
-tests: $(B)/tests/unit $(B)/tests/system $(programs)
+tests: $(B)/tests/unit-tests $(B)/tests/system-tests $(programs)
 
 RUN = BUILD=$(B) SAN=$(SAN) CC="$(CC)" tests/run.sh
 

@@ -111,9 +111,9 @@ kernel_lack() {
 run_all() {
 	local f lack
 
-	run_suite "$BUILD/tests/unit"
+	run_suite "$BUILD/tests/unit-tests"
 	run_suite tests/style.sh
-	run_suite "replay:$BUILD/tests/system"
+	run_suite "replay:$BUILD/tests/system-tests"
 	for f in tests/system/*.sh; do
 		case ${f##*/} in lib.sh | kernel-*) ;; *) run_suite "replay:$f" ;; esac
 	done
@@ -124,7 +124,7 @@ run_all() {
 		skipped=$((skipped + 1)) kernel_skipped=1
 		return
 	fi
-	run_suite "kernel:$BUILD/tests/system"
+	run_suite "kernel:$BUILD/tests/system-tests"
 	for f in tests/system/*.sh; do
 		case ${f##*/} in lib.sh | replay-*) ;; *) run_suite "kernel:$f" ;; esac
 	done

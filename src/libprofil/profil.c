@@ -1,0 +1,84 @@
+/* profil.c - profil and sprofil with glibc's ABI, and profil_sync */
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+
+#include "profil.h"
+#include "call.h"
+#include "request.h"
+#include "sprofil.h"
+#include "xform.h"
+
+/*
+ * glibc's <unistd.h> says nonnull, yet NULL is how one stops: under a name of its own the compiler
+ * keeps the test.
+ */
+PROFIL_PUBLIC int profil_glibc(unsigned short *buf, size_t bytes, size_t offset,
+			       unsigned int scale) __asm__("profil");
+
+/* What libc's own moncontrol() calls, where a static link finds us before libc. */
+__attribute__((__weak__, __alias__("profil"))) int __profil(unsigned short *buf, size_t bytes,
+							    size_t offset, unsigned int scale);
+
+PROFIL_PUBLIC int sprofil(struct prof *profp, int profcnt, struct timeval *tvp, unsigned int flags);
+
+int profil_glibc(unsigned short *buf, size_t bytes, size_t offset, unsigned int scale)
+{
+	const struct dialect *d = &dialects[DIALECT_GLIBC];
+	struct profil_msg_reply reply;
+	struct profil_xform x;
+	struct call c;
+	int err = call_enter(&c);
+
+	if (err)
+		return call_fail(err);
+	if (!buf || xform_reduce(&x, d, offset, scale, bytes) == XFORM_OFF)
+		err = request_stop(&reply);
+	else
+		err = request_start_one(d, &x, buf, REQUEST_ON);
+	return call_return(&c, err);
+}
+
+int sprofil(struct prof *profp, int profcnt, struct timeval *tvp, unsigned int flags)
+{
+	struct profil_msg_reply reply;
+	struct call c;
+	int err = call_enter(&c);
+
+	if (err)
+		return call_fail(err);
+	if (!profcnt)
+		err = request_stop(&reply);
+	else
+		err = sprofil_start(SPROFIL_GLIBC, profp, profcnt, tvp, flags);
+	return call_return(&c, err);
+}
+
+PROFIL_PUBLIC int profil_sync(void)
+{
+	struct profil_msg_reply reply;
+	struct call c;
+	int err = call_enter(&c);
+
+	if (err)
+		return call_fail(err);
+	return call_return(&c, request_sync(&reply));
+}
+
+/* What was counted before a fork belongs into the buffer of which the child gets a copy. */
+static void sync_before_fork(void)
+{
+	struct profil_msg_reply reply;
+	struct call c;
+
+	if (request_mode() == REQUEST_OFF || call_enter(&c))
+		return;
+	request_sync(&reply);
+	call_leave(&c);
+}
+
+/* Registered early, since pthread_atfork() may call malloc(), and profil() may not. */
+__attribute__((__constructor__)) static void watch_forks(void)
+{
+	pthread_atfork(sync_before_fork, NULL, NULL);
+}

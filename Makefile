@@ -53,12 +53,18 @@ BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -D__TARGET_ARCH_$(ARCH) -Wal
 
 CORE = src/core/wire.c src/core/log.c
 
-PROFILD = src/profild/main.c src/profild/client.c src/profild/config.c src/profild/listen.c \
-	src/profild/memory.c src/profild/mirror.c src/profild/policy.c src/profild/range.c \
+PROFILD = src/profild/main.c src/profild/chunks.c src/profild/client.c src/profild/clock.c \
+	src/profild/config.c src/profild/grace.c src/profild/listen.c src/profild/memory.c \
+	src/profild/mirror.c src/profild/policy.c src/profild/processes.c src/profild/range.c \
 	src/profild/request.c src/profild/sampler_bpf.c src/profild/sampler_replay.c \
 	src/profild/session.c src/profild/target.c
 
-PROFILCTL = src/profilctl/main.c
+PROFILCTL = src/profilctl/attach.c src/profilctl/daemon.c src/profilctl/debugfile.c \
+	src/profilctl/follow.c src/profilctl/frames.c src/profilctl/image.c src/profilctl/json.c \
+	src/profilctl/list.c src/profilctl/main.c src/profilctl/mapped.c src/profilctl/maps.c \
+	src/profilctl/options.c src/profilctl/output.c src/profilctl/profile.c src/profilctl/progress.c \
+	src/profilctl/reader.c src/profilctl/record.c src/profilctl/report.c src/profilctl/split.c \
+	src/profilctl/symbolize.c src/profilctl/symbols.c src/profilctl/text.c src/profilctl/watch.c
 
 LIBPROFIL = src/libprofil/profil.c \
 	src/libprofil/call.c \
@@ -68,12 +74,12 @@ LIBPROFIL = src/libprofil/profil.c \
 	src/libprofil/sprofil.c \
 	src/libprofil/xform.c
 
-UNIT = $(wildcard tests/unit/*.c)
-SYSTEM = $(wildcard tests/system/*.c)
+UNIT = $(wildcard tests/unit/*.c) tests/vectors/vectors.c
+SYSTEM = $(wildcard tests/system/*.c) tests/vectors/vectors.c
 PROGRAMS = $(wildcard tests/programs/*.c)
 
 PROFILD_PKGS = libbpf libsystemd
-PROFILCTL_PKGS = libdw libelf jansson
+PROFILCTL_PKGS = libdw libelf zlib jansson
 
 objs = $(patsubst %.c,$(B)/%.o,$(1))
 pics = $(patsubst %.c,$(B)/%.pic.o,$(1))
@@ -125,7 +131,7 @@ NEED = miss=; \
 $(B)/tools.ok:
 	@$(NEED) need $(CC) gcc; need $(CLANG) clang; need $(BPFTOOL) bpftool; need $(PKG_CONFIG) pkg-config; \
 	lib libbpf libbpf-dev; lib libsystemd libsystemd-dev; lib libdw libdw-dev; \
-	lib libelf libelf-dev; lib jansson libjansson-dev; test -z "$$miss"
+	lib libelf libelf-dev; lib zlib zlib1g-dev; lib jansson libjansson-dev; test -z "$$miss"
 	@mkdir -p $(@D) && touch $@
 
 $(B)/tests.ok:

@@ -84,7 +84,7 @@ static __always_inline bool tell(__u32 kind, __u64 entry, __u64 pc)
 	event->tgid = profil_entry_tgid(entry);
 	event->target = profil_entry_target(entry);
 	event->kind = kind;
-	event->newborn = !!(entry & PROFIL_ENTRY_NEWBORN);
+	event->execs = profil_entry_execs(entry);
 	bpf_ringbuf_submit(event, 0);
 	return true;
 }
@@ -278,7 +278,8 @@ int task_newtask(__u64 *args)
 		return 0;
 	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
 		__u64 entry = read_entry(bucket, i);
-		__u32 bits = (__u32)entry & (PROFIL_ENTRY_TARGET | PROFIL_ENTRY_NEWBORN);
+		__u32 bits = (__u32)entry &
+			     (PROFIL_ENTRY_TARGET | PROFIL_ENTRY_EXECS | PROFIL_ENTRY_NEWBORN);
 		struct profil_target *target;
 
 		if (!entry_is(entry, tgid))
@@ -314,9 +315,10 @@ int sched_process_exec(__u64 *args)
 		if (!target)
 			continue;
 		if (target->flags & PROFIL_TARGET_FOLLOW) {
-			__sync_val_compare_and_swap(&bucket->entry[i], entry,
-						    entry | PROFIL_ENTRY_NEWBORN);
-			tell(PROFIL_EVENT_EXEC, entry, 0);
+			__u64 next = profil_entry_exec(entry);
+
+			__sync_val_compare_and_swap(&bucket->entry[i], entry, next);
+			tell(PROFIL_EVENT_EXEC, next, 0);
 		} else {
 			take_out(bucket, i, entry, target);
 		}

@@ -103,7 +103,8 @@ _Static_assert(sizeof(struct profil_bucket) == 64, "one cache line in a map");
 
 #define PROFIL_ENTRY_LIVE (1u << 31)	/* tells target 0 from an empty entry */
 #define PROFIL_ENTRY_NEWBORN (1u << 30) /* forked or exec'd: has no counters of its own yet */
-#define PROFIL_ENTRY_KNOWN (1u << 29)	/* the daemon has been told of it */
+#define PROFIL_ENTRY_EXEC (1u << 16)	/* one more with every exec that is followed ... */
+#define PROFIL_ENTRY_EXECS (255u << 16) /* ... so that nobody takes one image for the next */
 #define PROFIL_ENTRY_TARGET 0xffffu
 
 static inline __u64 profil_entry(__u32 tgid, __u32 bits)
@@ -119,6 +120,19 @@ static inline __u32 profil_entry_tgid(__u64 entry)
 static inline __u32 profil_entry_target(__u64 entry)
 {
 	return (__u32)entry & PROFIL_ENTRY_TARGET;
+}
+
+static inline __u32 profil_entry_execs(__u64 entry)
+{
+	return ((__u32)entry & PROFIL_ENTRY_EXECS) / PROFIL_ENTRY_EXEC;
+}
+
+/* The entry of the same process once it has exec'd. */
+static inline __u64 profil_entry_exec(__u64 entry)
+{
+	__u32 execs = ((__u32)entry + PROFIL_ENTRY_EXEC) & PROFIL_ENTRY_EXECS;
+
+	return (entry & ~(__u64)PROFIL_ENTRY_EXECS) | execs | PROFIL_ENTRY_NEWBORN;
 }
 
 /* @seed is drawn at load, so that nobody can choose pids that share a bucket. */
@@ -140,7 +154,7 @@ struct profil_event {
 	__u32 tgid;
 	__u32 target;
 	__u32 kind;
-	__u32 newborn; /* RAW: the process has no counters of its own yet */
+	__u32 execs; /* of the process so far: see PROFIL_ENTRY_EXECS */
 };
 _Static_assert(sizeof(struct profil_event) == 24, "lies in a ring");
 

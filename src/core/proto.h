@@ -131,9 +131,11 @@ struct profil_msg_image {
 	struct profil_header h;
 	__u32 tgid;
 	__u32 nregions;
+	__u32 execs; /* as its last event said, 0 before the first: -ESTALE after one more exec */
+	__u32 zero;
 	struct profil_msg_region region[];
 };
-_Static_assert(sizeof(struct profil_msg_image) == 24, "on the wire");
+_Static_assert(sizeof(struct profil_msg_image) == 32, "on the wire");
 
 /* DETACH, STATS, LIST and STATUS say nothing but their header. */
 
@@ -159,8 +161,10 @@ _Static_assert(sizeof(struct profil_msg_reply) == 72, "on the wire");
 struct profil_msg_event {
 	__u64 pc;
 	__u32 tgid;
-	__u32 kind; /* enum profil_event_kind */
+	__u16 kind;  /* enum profil_event_kind */
+	__u16 execs; /* EXEC: of this process so far. RAW: up to this tick */
 };
+_Static_assert(sizeof(struct profil_msg_event) == 16, "on the wire");
 
 struct profil_msg_events {
 	struct profil_header h;

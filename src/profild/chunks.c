@@ -1,0 +1,251 @@
+/* chunks.c - the counters: BPF arrays, made when they are needed, handed out in groups */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "chunks.h"
+#include "core/scope.h"
+#include "range.h"
+
+struct chunk {
+	int fd;	       /* 0: there is none */
+	uint32_t used; /* groups */
+	uint8_t *base; /* NULL: a reader's */
+};
+
+struct chunks {
+	int outer;
+	struct range *groups;
+	struct chunk chunk[PROFIL_MAX_CHUNKS];
+};
+
+static uint32_t groups_of(uint64_t counters)
+{
+	return (uint32_t)((counters + PROFIL_GROUP_COUNTERS - 1) / PROFIL_GROUP_COUNTERS);
+}
+
+int chunks_open(struct chunks **out, int outer)
+{
+	struct chunks *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c)
+		return -ENOMEM;
+	c->outer = outer;
+	err = range_new(&c->groups, PROFIL_MAX_CHUNKS * PROFIL_CHUNK_GROUPS);
+	if (err) {
+		free(c);
+		return err;
+	}
+	*out = c;
+	return 0;
+}
+
+static void chunk_close(struct chunks *c, uint32_t k)
+{
+	struct chunk *chunk = &c->chunk[k];
+
+	if (!chunk->fd)
+		return;
+	bpf_map_delete_elem(c->outer, &k);
+	if (chunk->base)
+		munmap(chunk->base, PROFIL_CHUNK_BYTES);
+	close(chunk->fd);
+	memset(chunk, 0, sizeof(*chunk));
+}
+
+struct chunks *chunks_close(struct chunks *c)
+{
+	if (!c)
+		return NULL;
+	for (uint32_t k = 0; k < PROFIL_MAX_CHUNKS; k++)
+		chunk_close(c, k);
+	range_free(c->groups);
+	free(c);
+	return NULL;
+}
+
+/* Putting a chunk where the kernel finds it waits for a grace period: some milliseconds. */
+static int chunk_open(struct chunks *c, uint32_t k, bool reader)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	struct chunk *chunk = &c->chunk[k];
+	__cleanup(closep) int fd = -1;
+	void *base = NULL;
+
+	if (chunk->fd)
+		return 0;
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "profil_chunk", sizeof(__u32), PROFIL_PAGE_BYTES,
+			    PROFIL_CHUNK_ELEMENTS, &opts);
+	if (fd < 0)
+		return -errno;
+	if (reader && bpf_map_freeze(fd) < 0)
+		return -errno;
+	if (!reader)
+		base = mmap(NULL, PROFIL_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	if (bpf_map_update_elem(c->outer, &k, &fd, BPF_ANY) < 0) {
+		int err = -errno;
+
+		if (base)
+			munmap(base, PROFIL_CHUNK_BYTES);
+		return err;
+	}
+	chunk->base = base;
+	chunk->fd = steal_fd(fd);
+	return 0;
+}
+
+static bool chunk_idle(const struct chunk *chunk)
+{
+	return chunk->fd && chunk->base && !chunk->used;
+}
+
+/* An empty chunk goes, but one stays: who stops and starts again need not wait for it. */
+static void chunk_unuse(struct chunks *c, uint32_t k, uint32_t groups, bool reader)
+{
+	unsigned int idle = 0;
+
+	c->chunk[k].used -= groups;
+	for (uint32_t i = 0; i < PROFIL_MAX_CHUNKS; i++)
+		idle += chunk_idle(&c->chunk[i]);
+	if (!c->chunk[k].used && (reader || idle > 1))
+		chunk_close(c, k);
+}
+
+/* The chunk of group @g, and how many of the groups up to @end lie in it. */
+static uint32_t chunk_of(uint32_t g, uint32_t end, uint32_t *groups)
+{
+	uint32_t k = g / PROFIL_CHUNK_GROUPS, next = (k + 1) * PROFIL_CHUNK_GROUPS;
+
+	*groups = (end < next ? end : next) - g;
+	return k;
+}
+
+static void unuse(struct chunks *c, uint32_t g, uint32_t end, bool reader)
+{
+	uint32_t n;
+
+	for (; g < end; g += n) {
+		uint32_t k = chunk_of(g, end, &n);
+
+		chunk_unuse(c, k, n, reader);
+	}
+}
+
+int chunks_take(struct chunks *c, uint64_t n, bool reader, uint32_t *first)
+{
+	uint32_t align = reader ? PROFIL_CHUNK_GROUPS : 1, groups = groups_of(n), g, step;
+	int err;
+
+	groups = (groups + align - 1) / align * align;
+	err = range_take(c->groups, groups, align, &g);
+	for (uint32_t at = g; !err && at < g + groups; at += step) {
+		uint32_t k = chunk_of(at, g + groups, &step);
+
+		err = chunk_open(c, k, reader);
+		if (!err)
+			c->chunk[k].used += step;
+		else
+			unuse(c, g, at, reader);
+		if (err)
+			range_give(c->groups, g, groups);
+	}
+	*first = g * PROFIL_GROUP_COUNTERS;
+	return err;
+}
+
+static uint8_t *dirty_of(const struct chunks *c, uint32_t g)
+{
+	return c->chunk[g / PROFIL_CHUNK_GROUPS].base + g % PROFIL_CHUNK_GROUPS;
+}
+
+static uint32_t *group_of(const struct chunks *c, uint32_t g)
+{
+	uint8_t *base = c->chunk[g / PROFIL_CHUNK_GROUPS].base + PROFIL_PAGE_BYTES;
+
+	return (uint32_t *)(void *)base + (size_t)(g % PROFIL_CHUNK_GROUPS) * PROFIL_GROUP_COUNTERS;
+}
+
+void chunks_give(struct chunks *c, uint32_t first, uint64_t n, bool reader)
+{
+	uint32_t align = reader ? PROFIL_CHUNK_GROUPS : 1, groups = groups_of(n);
+	uint32_t g = first / PROFIL_GROUP_COUNTERS;
+
+	groups = (groups + align - 1) / align * align;
+	for (uint32_t i = g; !reader && i < g + groups; i++) {
+		if (*dirty_of(c, i))
+			memset(group_of(c, i), 0, PROFIL_GROUP_COUNTERS * sizeof(uint32_t));
+		*dirty_of(c, i) = 0;
+	}
+	unuse(c, g, g + groups, reader);
+	range_give(c->groups, g, groups);
+}
+
+int chunks_fd(const struct chunks *c, uint32_t chunk)
+{
+	return c->chunk[chunk].fd;
+}
+
+unsigned int chunks_count(const struct chunks *c)
+{
+	unsigned int n = 0;
+
+	for (uint32_t k = 0; k < PROFIL_MAX_CHUNKS; k++)
+		n += c->chunk[k].fd != 0;
+	return n;
+}
+
+/* The first dirty group of [@g, @end), or @end. Eight clean ones are passed at a time. */
+static uint32_t next_dirty(const struct chunks *c, uint32_t g, uint32_t end)
+{
+	while (g < end) {
+		uint64_t eight;
+
+		if (g % 8 == 0 && end - g >= 8) {
+			memcpy(&eight, dirty_of(c, g), sizeof(eight));
+			if (!eight) {
+				g += 8;
+				continue;
+			}
+		}
+		if (*dirty_of(c, g))
+			return g;
+		g++;
+	}
+	return end;
+}
+
+/*
+ * The mark goes first: a tick that comes after it sets it again, and its count is found now or
+ * with the next mark, never neither.
+ */
+static void take_group(const struct chunks *c, uint32_t g, uint32_t *count)
+{
+	uint32_t *counter = group_of(c, g);
+
+	__atomic_exchange_n(dirty_of(c, g), 0, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < PROFIL_GROUP_COUNTERS; i++) {
+		count[i] = __atomic_load_n(&counter[i], __ATOMIC_RELAXED);
+		if (count[i])
+			count[i] = __atomic_exchange_n(&counter[i], 0, __ATOMIC_RELAXED);
+	}
+}
+
+uint32_t chunks_drain(struct chunks *c, uint64_t *counter, uint64_t end, uint32_t *count,
+		      uint32_t n)
+{
+	uint32_t last = (uint32_t)(end / PROFIL_GROUP_COUNTERS), taken = 0;
+	uint32_t g = next_dirty(c, (uint32_t)(*counter / PROFIL_GROUP_COUNTERS), last);
+
+	*counter = (uint64_t)g * PROFIL_GROUP_COUNTERS;
+	while (g < last && taken + PROFIL_GROUP_COUNTERS <= n && *dirty_of(c, g)) {
+		take_group(c, g++, count + taken);
+		taken += PROFIL_GROUP_COUNTERS;
+	}
+	return taken;
+}

@@ -1,0 +1,37 @@
+/* chunks.h - the counters: BPF arrays, made when they are needed, handed out in groups */
+#ifndef PROFIL_CHUNKS_H
+#define PROFIL_CHUNKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/layout.h"
+
+struct chunks;
+
+/* @outer is the array of maps in which the kernel looks for them. */
+int chunks_open(struct chunks **out, int outer);
+struct chunks *chunks_close(struct chunks *c);
+
+/*
+ * Takes @n counters in a row, all 0. For a reader they are whole chunks of their own, frozen: the
+ * kernel counts on, nobody else can write. Returns the first, or -ENOSPC or another error.
+ */
+int chunks_take(struct chunks *c, uint64_t n, bool reader, uint32_t *first);
+
+/* Gives them back, when no program can be counting in them any more. */
+void chunks_give(struct chunks *c, uint32_t first, uint64_t n, bool reader);
+
+/* The chunk's descriptor. */
+int chunks_fd(const struct chunks *c, uint32_t chunk);
+unsigned int chunks_count(const struct chunks *c);
+
+/*
+ * Moves the next counts of [@counter, @end) to @count, at most @n of them, whole groups. Returns
+ * how many and the first in *@counter; 0 where nothing is left. @counter and @end are multiples of
+ * a group.
+ */
+uint32_t chunks_drain(struct chunks *c, uint64_t *counter, uint64_t end, uint32_t *count,
+		      uint32_t n);
+
+#endif

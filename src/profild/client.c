@@ -1,0 +1,186 @@
+/* client.c - one connection: its messages, and its end */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "core/log.h"
+#include "core/scope.h"
+#include "core/wire.h"
+#include "policy.h"
+#include "request.h"
+#include "session.h"
+
+/* Who connects and then says nothing is hung up on after so long. */
+#define SILENCE_US (10 * 1000000ULL)
+
+/* Requests that are read in a row before somebody else has a turn. */
+#define TURN_REQUESTS 16
+
+void client_close(struct client *c)
+{
+	struct client **place = &c->daemon->clients;
+
+	while (*place && *place != c)
+		place = &(*place)->next;
+	if (*place)
+		*place = c->next;
+	if (c->session)
+		session_end(c->session);
+	sd_event_source_unref(c->source);
+	sd_event_source_unref(c->deadline);
+	closep(&c->sock);
+	free(c->pending);
+	free(c->region);
+	free(c->events);
+	free(c);
+}
+
+int client_send(struct client *c, const struct profil_header *h, const int *fds, unsigned int nfds)
+{
+	return wire_send(c->sock, h, fds, nfds);
+}
+
+/* One message; 0 where there was one. */
+static int receive(struct client *c)
+{
+	static union {
+		struct profil_header h;
+		uint8_t space[PROFIL_MSG_MAX];
+	} msg;
+	int fds[2];
+	unsigned int nfds = 2;
+	int err = wire_recv(c->sock, &msg, sizeof(msg), fds, &nfds);
+
+	if (err)
+		return err;
+	err = request_handle(c, &msg.h, fds, nfds);
+	while (nfds)
+		close(fds[--nfds]);
+	return err;
+}
+
+static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	struct client *c = userdata;
+	int err = 0;
+
+	(void)source;
+	(void)fd;
+	(void)revents;
+	for (int i = 0; !err && i < TURN_REQUESTS; i++)
+		err = receive(c);
+	if (err && err != -EAGAIN)
+		client_close(c);
+	return 0;
+}
+
+static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	(void)source;
+	(void)usec;
+	client_close(userdata);
+	return 0;
+}
+
+static int client_greet(struct client *c)
+{
+	struct profil_msg_hello hello = { 0 };
+
+	if (getrandom(c->cookie, sizeof(c->cookie), 0) != sizeof(c->cookie))
+		return -EIO;
+	wire_header(&hello.h, PROFIL_MSG_HELLO, sizeof(hello), 0, 0);
+	memcpy(hello.cookie, c->cookie, sizeof(hello.cookie));
+	return wire_send(c->sock, &hello.h, NULL, 0);
+}
+
+static int check_connections(const struct profild *d, uid_t uid)
+{
+	uint32_t own = 0, all = 0;
+
+	for (const struct client *c = d->clients; c; c = c->next) {
+		all++;
+		own += c->peer.uid == uid;
+	}
+	return policy_connect(d, uid, own, all);
+}
+
+/* Takes over @sock, on failure too. */
+static int client_open(struct profild *d, int sock)
+{
+	struct client *c = calloc(1, sizeof(*c));
+	socklen_t len = sizeof(c->peer);
+	int err = 0;
+
+	if (!c) {
+		close(sock);
+		return -ENOMEM;
+	}
+	c->daemon = d;
+	c->sock = sock;
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &c->peer, &len) < 0)
+		err = -errno;
+	if (!err)
+		err = check_connections(d, c->peer.uid);
+	if (!err)
+		err = client_greet(c);
+	if (!err)
+		err = sd_event_add_io(d->event, &c->source, sock, EPOLLIN, on_readable, c);
+	if (err >= 0)
+		err = sd_event_add_time_relative(d->event, &c->deadline, CLOCK_MONOTONIC,
+						 SILENCE_US, SILENCE_US / 10, on_deadline, c);
+	if (err < 0) {
+		client_close(c);
+		return err;
+	}
+	c->next = d->clients;
+	d->clients = c;
+	return 0;
+}
+
+int client_accept(struct profild *d, int listener)
+{
+	int sock = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (sock < 0)
+		return -errno;
+	return client_open(d, sock);
+}
+
+void client_flush(struct client *c)
+{
+	struct profil_msg_events *e = c->events;
+	unsigned int n = e ? e->h.count : 0;
+
+	if (!n)
+		return;
+	wire_header(&e->h, PROFIL_MSG_EVENTS, sizeof(*e), sizeof(e->event[0]), n);
+	if (wire_send(c->sock, &e->h, NULL, 0)) {
+		for (unsigned int i = 0; i < n; i++)
+			c->unsent += e->event[i].kind == PROFIL_EVENT_RAW;
+	}
+	e->h.count = 0;
+}
+
+void client_event(struct client *c, const struct profil_event *event)
+{
+	struct profil_msg_event *out;
+
+	if (!c->events) {
+		c->events = calloc(1, sizeof(*c->events) + PROFIL_MSG_EVENT_MAX * sizeof(*out));
+		if (!c->events) {
+			c->unsent += event->kind == PROFIL_EVENT_RAW;
+			return;
+		}
+	}
+	out = &c->events->event[c->events->h.count++];
+	out->pc = event->pc;
+	out->tgid = event->tgid;
+	out->kind = (__u16)event->kind;
+	out->execs = (__u16)event->execs;
+	if (c->events->h.count == PROFIL_MSG_EVENT_MAX)
+		client_flush(c);
+}

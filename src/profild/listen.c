@@ -1,0 +1,121 @@
+/* listen.c - the socket where clients connect */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "core/log.h"
+#include "core/scope.h"
+#include "core/wire.h"
+#include "listen.h"
+
+#define BACKLOG 128
+
+static int on_connection(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	int err = client_accept(userdata, fd);
+
+	(void)source;
+	(void)revents;
+	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
+		log_warning("cannot accept a connection: %s", strerror(-err));
+	return 0;
+}
+
+/* -EADDRINUSE where a daemon answers at @addr; a stale socket is removed. */
+static int clear_path(const struct sockaddr_un *addr)
+{
+	__cleanup(closep) int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct stat st;
+
+	if (probe < 0)
+		return -errno;
+	if (lstat(addr->sun_path, &st) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -ENOTSOCK;
+	if (connect(probe, (const struct sockaddr *)addr, sizeof(*addr)) == 0)
+		return -EADDRINUSE;
+	if (errno != ECONNREFUSED)
+		return -errno;
+	return unlink(addr->sun_path) < 0 ? -errno : 0;
+}
+
+/* The directory of the default path is not there before the first start since boot. */
+static void make_directory(const struct sockaddr_un *addr)
+{
+	char dir[sizeof(addr->sun_path)];
+	char *slash;
+
+	memcpy(dir, addr->sun_path, sizeof(dir));
+	slash = strrchr(dir, '/');
+	if (slash && slash != dir) {
+		*slash = 0;
+		mkdir(dir, 0755); /* if it can't be, bind() says so */
+	}
+}
+
+static int listen_at(const struct sockaddr_un *addr)
+{
+	__cleanup(closep) int sock =
+		socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (sock < 0)
+		return -errno;
+	make_directory(addr);
+	if (bind(sock, (const struct sockaddr *)addr, sizeof(*addr)) < 0)
+		return -errno;
+	if (chmod(addr->sun_path, 0666) < 0 || listen(sock, BACKLOG) < 0)
+		return -errno;
+	return steal_fd(sock);
+}
+
+static const char *advice(int err)
+{
+	switch (-err) {
+	case EADDRINUSE:
+		return "; a daemon answers there: use it, or choose another --socket";
+	case ENOENT:
+		return "; make its directory, or choose another --socket";
+	case EACCES:
+	case EPERM:
+		return "; start it as root, or choose another --socket";
+	}
+	return "";
+}
+
+int listen_open(struct profild *d)
+{
+	struct sockaddr_un addr;
+	int err, sock;
+
+	if (sd_listen_fds(1) > 0) {
+		sock = SD_LISTEN_FDS_START;
+		d->listener = sock;
+		return sd_event_add_io(d->event, NULL, sock, EPOLLIN, on_connection, d);
+	}
+	err = wire_address(&addr, d->config.socket_path);
+	if (!err)
+		err = clear_path(&addr);
+	sock = err ? err : listen_at(&addr);
+	if (sock < 0) {
+		log_err("cannot listen at %s: %s%s", d->config.socket_path, strerror(-sock),
+			advice(sock));
+		return sock;
+	}
+	d->listener = sock;
+	d->own_socket = true;
+	return sd_event_add_io(d->event, NULL, sock, EPOLLIN, on_connection, d);
+}
+
+void listen_close(struct profild *d)
+{
+	if (d->own_socket)
+		unlink(d->config.socket_path);
+	if (d->listener > 0)
+		close(d->listener);
+}

@@ -1,0 +1,116 @@
+/* main.c - profild: options, open, loop, close */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <systemd/sd-daemon.h>
+
+#include "client.h"
+#include "config.h"
+#include "core/log.h"
+#include "listen.h"
+#include "mirror.h"
+#include "profild.h"
+#include "session.h"
+
+static void on_event(struct target *t, const struct profil_event *event)
+{
+	struct session *s = t->session;
+
+	if (s->reader)
+		client_event(s->reader, event);
+	else if (s->flags & PROFIL_START_PCS && event->kind == PROFIL_EVENT_RAW)
+		mirror_pc(t, event->pc);
+}
+
+static void on_idle(void *arg)
+{
+	const struct profild *d = arg;
+
+	for (struct client *c = d->clients; c; c = c->next)
+		client_flush(c);
+}
+
+static struct sampler_sink sink = {
+	.counts = mirror_counts,
+	.event = on_event,
+	.idle = on_idle,
+};
+
+/* A profile holds two descriptors, a reader's connection one: let there be enough. */
+static void raise_limits(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
+static int profild_open(struct profild *d)
+{
+	sigset_t ends;
+	int err;
+
+	raise_limits();
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	sigprocmask(SIG_BLOCK, &ends, NULL);
+	signal(SIGPIPE, SIG_IGN);
+
+	err = sd_event_default(&d->event);
+	if (err >= 0)
+		err = sd_event_add_signal(d->event, NULL, SIGTERM, NULL, NULL);
+	if (err >= 0)
+		err = sd_event_add_signal(d->event, NULL, SIGINT, NULL, NULL);
+	if (err >= 0)
+		err = sd_event_set_watchdog(d->event, 1);
+	if (err >= 0)
+		err = sd_event_now(d->event, CLOCK_MONOTONIC, &d->started_ns);
+	if (err < 0) {
+		log_err("cannot set up the event loop: %s", strerror(-err));
+		return err;
+	}
+	d->started_ns *= 1000;
+	sink.arg = d;
+	if (d->config.replay_path)
+		err = sampler_replay_open(&d->sampler, &d->config, &sink);
+	else
+		err = sampler_bpf_open(&d->sampler, &d->config, d->event, &sink);
+	return err < 0 ? err : listen_open(d);
+}
+
+static void profild_close(struct profild *d)
+{
+	listen_close(d);
+	while (d->clients)
+		client_close(d->clients);
+	while (d->sessions)
+		session_end(d->sessions);
+	if (d->sampler)
+		d->sampler->ops->close(d->sampler);
+	sd_event_source_unref(d->mirror_timer);
+	sd_event_unref(d->event);
+}
+
+int main(int argc, char **argv)
+{
+	struct profild d = { 0 };
+	int err;
+
+	log_open("profild");
+	err = config_parse(&d.config, argc, argv);
+	if (err)
+		return err < 0 ? 2 : 0;
+
+	err = profild_open(&d);
+	if (err >= 0) {
+		sd_notify(0, "READY=1");
+		err = sd_event_loop(d.event);
+		sd_notify(0, "STOPPING=1");
+	}
+	profild_close(&d);
+	return err < 0;
+}

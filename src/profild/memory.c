@@ -1,0 +1,174 @@
+/* memory.c - the memory of one process, through descriptors that stay bound to it for good */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/ioctl.h>
+#include <linux/types.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "core/scope.h"
+#include "memory.h"
+
+/* /proc/PID/mem writes through read-only mappings too, so each write asks the mappings first. */
+struct memory {
+	int mem;
+	int maps;
+	uint64_t start; /* the writable mapping that was seen last: [start, end) */
+	uint64_t end;
+};
+
+/* linux/fs.h of 6.11 and later; only the start of the kernel's structure is used. */
+struct procmap_query {
+	__u64 size;
+	__u64 query_flags;
+	__u64 query_addr;
+	__u64 vma_start;
+	__u64 vma_end;
+	__u64 vma_flags;
+	__u64 vma_page_size;
+	__u64 vma_offset;
+	__u64 inode;
+	__u32 dev_major;
+	__u32 dev_minor;
+	__u32 vma_name_size;
+	__u32 build_id_size;
+	__u64 vma_name_addr;
+	__u64 build_id_addr;
+};
+#define QUERY_VMA_WRITABLE 0x02
+#define QUERY_PROCMAP _IOWR('f', 17, struct procmap_query)
+
+static int open_proc(pid_t pid, const char *file, int flags)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	fd = open(path, flags | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int memory_open(struct memory **out, pid_t pid)
+{
+	struct memory *m = calloc(1, sizeof(*m));
+	int err;
+
+	if (!m)
+		return -ENOMEM;
+	m->mem = open_proc(pid, "mem", O_RDWR);
+	m->maps = open_proc(pid, "maps", O_RDONLY);
+	err = m->mem < 0 ? m->mem : m->maps < 0 ? m->maps : 0;
+	if (err) {
+		memory_close(m);
+		return err == -ENOENT ? -ESRCH : err;
+	}
+	*out = m;
+	return 0;
+}
+
+struct memory *memory_close(struct memory *m)
+{
+	if (m) {
+		closep(&m->mem);
+		closep(&m->maps);
+	}
+	free(m);
+	return NULL;
+}
+
+void memory_forget(struct memory *m)
+{
+	m->start = m->end = 0;
+}
+
+int memory_read(struct memory *m, uint64_t addr, void *buf, size_t bytes)
+{
+	ssize_t n = pread(m->mem, buf, bytes, (off_t)addr);
+
+	if (n == 0 && bytes)
+		return -ESRCH;
+	return n == (ssize_t)bytes ? 0 : -EFAULT;
+}
+
+/* Finds the writable mapping with @addr in the text of /proc/PID/maps, for older kernels. */
+static int read_maps(struct memory *m, uint64_t addr)
+{
+	__cleanup(fclosep) FILE *f = NULL;
+	char line[512], mode[5];
+	int fd = dup(m->maps);
+	bool any = false;
+
+	if (fd < 0)
+		return -errno;
+	f = fdopen(fd, "r");
+	if (!f) {
+		close(fd);
+		return -ENOMEM;
+	}
+	rewind(f);
+	while (fgets(line, sizeof(line), f)) {
+		unsigned long long start, end;
+
+		if (sscanf(line, "%llx-%llx %4s", &start, &end, mode) != 3)
+			continue;
+		any = true;
+		if (addr >= start && addr < end && mode[1] == 'w') {
+			m->start = start;
+			m->end = end;
+			return 0;
+		}
+	}
+	return any ? -EFAULT : -ESRCH;
+}
+
+static int find_writable(struct memory *m, uint64_t addr)
+{
+	struct procmap_query q = {
+		.size = sizeof(q),
+		.query_flags = QUERY_VMA_WRITABLE,
+		.query_addr = addr,
+	};
+
+	if (ioctl(m->maps, QUERY_PROCMAP, &q) < 0) {
+		if (errno == ENOTTY)
+			return read_maps(m, addr);
+		return errno == ESRCH ? -ESRCH : -EFAULT;
+	}
+	m->start = q.vma_start;
+	m->end = q.vma_end;
+	return 0;
+}
+
+int memory_writable(struct memory *m, uint64_t addr, size_t bytes)
+{
+	uint64_t end = addr + bytes;
+
+	if (end < addr)
+		return -EFAULT;
+	while (addr < end) {
+		if (addr < m->start || addr >= m->end) {
+			int err = find_writable(m, addr);
+
+			if (err)
+				return err;
+		}
+		addr = m->end;
+	}
+	return 0;
+}
+
+int memory_write(struct memory *m, uint64_t addr, const void *buf, size_t bytes)
+{
+	int err = memory_writable(m, addr, bytes);
+	ssize_t n;
+
+	if (err)
+		return err;
+	n = pwrite(m->mem, buf, bytes, (off_t)addr);
+	if (n == 0 && bytes)
+		return -ESRCH;
+	return n == (ssize_t)bytes ? 0 : -EFAULT;
+}

@@ -1,0 +1,21 @@
+/* mirror.h - counts from the maps into a process's buffer */
+#ifndef PROFIL_MIRROR_H
+#define PROFIL_MIRROR_H
+
+#include "profild.h"
+#include "session.h"
+
+/* What the samplers hand over goes through here; see struct sampler_sink. */
+void mirror_counts(struct target *t, uint32_t owner, uint32_t bin, const uint32_t *count,
+		   uint32_t n);
+
+/* A pc for a buffer of pcs (PROFIL_START_PCS), if there is room. */
+void mirror_pc(struct target *t, uint64_t pc);
+
+/* Brings the session's buffers up to date. Whoever calls it looks at session->over afterwards. */
+void mirror_session(struct session *s);
+
+/* Sees to it that passes are made as long as there are processes with buffers. */
+void mirror_arm(struct profild *d);
+
+#endif

@@ -1,0 +1,96 @@
+/* processes.c - the kernel's table of who is a target, from the daemon's side */
+#include <errno.h>
+
+#include "processes.h"
+
+static struct profil_bucket *bucket_of(struct processes *p, uint32_t tgid)
+{
+	return &p->bucket[profil_bucket_of(tgid, p->seed)];
+}
+
+static bool replace(__u64 *place, __u64 old, __u64 new)
+{
+	return __atomic_compare_exchange_n(place, &old, new, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
+}
+
+static void leave(struct processes *p, uint32_t index)
+{
+	struct profil_target *t = &p->target[index];
+
+	if (__atomic_sub_fetch(&t->members, 1, __ATOMIC_SEQ_CST) == 0)
+		__atomic_store_n(&t->ended, 1, __ATOMIC_SEQ_CST);
+}
+
+int processes_insert(struct processes *p, uint32_t tgid, uint32_t index)
+{
+	struct profil_bucket *b = bucket_of(p, tgid);
+
+	__atomic_add_fetch(&p->target[index].members, 1, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
+		if (replace(&b->entry[i], 0, profil_entry(tgid, index)))
+			return 0;
+	}
+	leave(p, index);
+	return -EAGAIN;
+}
+
+static bool entry_of(__u64 entry, uint32_t tgid)
+{
+	return entry & PROFIL_ENTRY_LIVE && profil_entry_tgid(entry) == tgid;
+}
+
+int processes_move(struct processes *p, uint32_t tgid, uint32_t execs, uint32_t index,
+		   bool (*ours)(const void *arg, uint32_t index), const void *arg)
+{
+	struct profil_bucket *b = bucket_of(p, tgid);
+
+	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
+		__u64 old = __atomic_load_n(&b->entry[i], __ATOMIC_SEQ_CST);
+		uint32_t from = profil_entry_target(old);
+
+		if (!entry_of(old, tgid) || !ours(arg, from))
+			continue;
+		if (profil_entry_execs(old) != execs)
+			return -ESTALE;
+		__atomic_add_fetch(&p->target[index].members, 1, __ATOMIC_SEQ_CST);
+		if (replace(&b->entry[i], old,
+			    profil_entry(tgid, index | ((uint32_t)old & PROFIL_ENTRY_EXECS)))) {
+			leave(p, from);
+			return 0;
+		}
+		leave(p, index);
+		return -ESTALE;
+	}
+	return -ESRCH;
+}
+
+static void clear_bucket(struct processes *p, struct profil_bucket *b, uint32_t index)
+{
+	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
+		__u64 old = __atomic_load_n(&b->entry[i], __ATOMIC_SEQ_CST);
+
+		while (old & PROFIL_ENTRY_LIVE && profil_entry_target(old) == index) {
+			if (replace(&b->entry[i], old, 0)) {
+				leave(p, index);
+				break;
+			}
+			old = __atomic_load_n(&b->entry[i], __ATOMIC_SEQ_CST);
+		}
+	}
+}
+
+/* A fork that saw INHERIT has counted its child already, so the second look finds it. */
+#define CLEAR_TRIES 1000
+
+void processes_clear(struct processes *p, uint32_t tgid, uint32_t index)
+{
+	struct profil_target *t = &p->target[index];
+
+	__atomic_and_fetch(&t->flags, ~(uint32_t)PROFIL_TARGET_INHERIT, __ATOMIC_SEQ_CST);
+	clear_bucket(p, bucket_of(p, tgid), index);
+	for (int i = 0; i < CLEAR_TRIES && __atomic_load_n(&t->members, __ATOMIC_SEQ_CST); i++) {
+		for (int k = 0; k < PROFIL_BUCKETS; k++)
+			clear_bucket(p, &p->bucket[k], index);
+	}
+}

@@ -1,0 +1,33 @@
+/* processes.h - the kernel's table of who is a target, from the daemon's side */
+#ifndef PROFIL_PROCESSES_H
+#define PROFIL_PROCESSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/layout.h"
+
+/*
+ * The kernel changes the table at the same time: at every fork, exec and exit. So each change here
+ * replaces one entry by another in a single step, or fails.
+ */
+struct processes {
+	struct profil_bucket *bucket; /* mapped: PROFIL_BUCKETS of them */
+	struct profil_target *target; /* mapped: PROFIL_MAX_TARGETS of them */
+	uint32_t seed;
+};
+
+/* Makes @tgid a process of target @index. -EAGAIN where its bucket is full. */
+int processes_insert(struct processes *p, uint32_t tgid, uint32_t index);
+
+/*
+ * Moves @tgid from the target of which @ours(arg, index) says that it may be, to @index. -ESRCH
+ * where there is no such entry, -ESTALE where the process has not exec'd just @execs times.
+ */
+int processes_move(struct processes *p, uint32_t tgid, uint32_t execs, uint32_t index,
+		   bool (*ours)(const void *arg, uint32_t index), const void *arg);
+
+/* Takes every process out of target @index; @tgid is one that may well be there. */
+void processes_clear(struct processes *p, uint32_t tgid, uint32_t index);
+
+#endif

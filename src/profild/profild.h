@@ -1,0 +1,27 @@
+/* profild.h - the daemon's state: one of each */
+#ifndef PROFIL_PROFILD_H
+#define PROFIL_PROFILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+#include "config.h"
+#include "sampler.h"
+
+struct session;
+struct client;
+
+struct profild {
+	struct config config;
+	sd_event *event;
+	struct sampler *sampler;
+	struct session *sessions;
+	sd_event_source *mirror_timer;
+	struct client *clients;
+	int listener;
+	bool own_socket; /* ours to remove, not the service manager's */
+	uint64_t started_ns;
+};
+
+#endif

@@ -1,0 +1,66 @@
+/* sampler.h - where ticks come from: the kernel, or a file of pcs */
+#ifndef PROFIL_SAMPLER_H
+#define PROFIL_SAMPLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+#include "target.h"
+
+struct config;
+struct sampler;
+
+/* As many counts as a sampler hands over at a time. */
+#define SAMPLER_SPAN 1024
+
+/* What a sampler tells the rest, from inside the event loop or from sampler_start(). */
+struct sampler_sink {
+	/* @n counts, from @bin on, of the buffer of region @owner; some may be 0. */
+	void (*counts)(struct target *t, uint32_t owner, uint32_t bin, const uint32_t *count,
+		       uint32_t n);
+	/* Something happened to @tgid, a process of this target: enum profil_event_kind. */
+	void (*event)(struct target *t, const struct profil_event *event);
+	/* There were events, and there are no more for now. */
+	void (*idle)(void *arg);
+	void *arg;
+};
+
+struct sampler_ops {
+	struct sampler *(*close)(struct sampler *s);
+
+	/*
+	 * @t counts from now on in its process. With @old, a target of the same session, the
+	 * process is in one of them already and is moved, if it has exec'd @execs times: -ESTALE.
+	 * stop() and release() are due after a failure too.
+	 */
+	int (*start)(struct sampler *s, struct target *t, const struct target *old, uint32_t execs);
+	/* No process counts in @t any more, and no tick of it is under way. */
+	void (*stop)(struct sampler *s, struct target *t);
+	/* Gives back what start() took, after stop(). */
+	void (*release)(struct sampler *s, struct target *t);
+
+	/* Hands over what was counted since the last time. */
+	void (*drain)(struct sampler *s, struct target *t);
+	/* Region @owner and its other pieces count no more. */
+	void (*region_off)(struct sampler *s, struct target *t, uint32_t owner);
+	/* The kernel's half of the ticks: all but binned and what was spilt. */
+	void (*ticks)(struct sampler *s, const struct target *t, struct ticks *out);
+	/* Says whether the last process of @t has gone. */
+	bool (*ended)(struct sampler *s, const struct target *t);
+	/* The descriptors of the chunks that hold @t's counters; they stay the sampler's. */
+	int (*chunks)(struct sampler *s, const struct target *t, int *fds, unsigned int *nfds);
+	unsigned int (*chunk_count)(struct sampler *s);
+};
+
+struct sampler {
+	const struct sampler_ops *ops;
+	const struct sampler_sink *sink;
+};
+
+int sampler_bpf_open(struct sampler **out, const struct config *config, sd_event *event,
+		     const struct sampler_sink *sink);
+int sampler_replay_open(struct sampler **out, const struct config *config,
+			const struct sampler_sink *sink);
+
+#endif

@@ -1,0 +1,563 @@
+/* sampler_bpf.c - ticks from the kernel: maps, programs and clocks behind sampler.h */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bpf/profil.skel.h"
+#include "chunks.h"
+#include "clock.h"
+#include "config.h"
+#include "core/log.h"
+#include "core/scope.h"
+#include "grace.h"
+#include "processes.h"
+#include "range.h"
+#include "sampler.h"
+#include "session.h"
+
+/* What a target has taken; it is given back after a grace period. */
+struct holding {
+	struct holding *next;
+	uint32_t index;
+	uint32_t region_first;
+	uint32_t nregions;
+	uint32_t counter_first;
+	uint64_t ncounters;
+	bool reader;
+};
+
+/* A rate in use. */
+struct rate {
+	struct rate *next;
+	uint64_t period_ns;
+	unsigned int users;
+	struct clock *clock;
+};
+
+struct sampler_bpf {
+	struct sampler s;
+	struct profil_bpf *skel;
+	struct processes processes;
+	struct range *indices;
+	struct range *regions;
+	struct chunks *chunks;
+	struct rate *rates;
+	unsigned int ntargets;
+	struct target *target[PROFIL_MAX_TARGETS];
+
+	struct ring_buffer *ring;
+	sd_event_source *ring_source;
+	struct grace *grace;
+	struct holding *leaving; /* whose grace period has yet to begin */
+	struct holding *waiting; /* whose grace period is under way */
+};
+
+static struct sampler_bpf *self(struct sampler *s)
+{
+	return (struct sampler_bpf *)s;
+}
+
+/* --- rates and programs: attached only while somebody uses them ------------------------------ */
+
+static int rate_use(struct sampler_bpf *b, uint64_t period_ns)
+{
+	struct rate *r = b->rates;
+	int err;
+
+	while (r && r->period_ns != period_ns)
+		r = r->next;
+	if (r) {
+		r->users++;
+		return 0;
+	}
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	err = clock_open(&r->clock, b->skel->progs.tick, period_ns);
+	if (err) {
+		free(r);
+		return err;
+	}
+	r->period_ns = period_ns;
+	r->users = 1;
+	r->next = b->rates;
+	b->rates = r;
+	return 0;
+}
+
+static void rate_unuse(struct sampler_bpf *b, uint64_t period_ns)
+{
+	struct rate **place = &b->rates, *r;
+
+	while (*place && (*place)->period_ns != period_ns)
+		place = &(*place)->next;
+	r = *place;
+	if (!r || --r->users)
+		return;
+	*place = r->next;
+	clock_close(r->clock);
+	free(r);
+}
+
+static int lifetimes_use(struct sampler_bpf *b)
+{
+	int err = 0;
+
+	if (b->ntargets++ == 0)
+		err = profil_bpf__attach(b->skel);
+	if (err)
+		b->ntargets--;
+	return err;
+}
+
+static void lifetimes_unuse(struct sampler_bpf *b)
+{
+	if (--b->ntargets == 0)
+		profil_bpf__detach(b->skel);
+}
+
+/* --- what targets hold ------------------------------------------------------------------------ */
+
+static int hold(struct sampler_bpf *b, struct target *t)
+{
+	int err = range_take(b->indices, 1, 1, &t->index);
+
+	if (err)
+		return -EAGAIN;
+	err = range_take(b->regions, t->nregions, 1, &t->region_first);
+	if (err) {
+		range_give(b->indices, t->index, 1);
+		return -EAGAIN;
+	}
+	err = chunks_take(b->chunks, t->ncounters, t->session->reader != NULL, &t->counter_first);
+	if (err) {
+		range_give(b->regions, t->region_first, t->nregions);
+		range_give(b->indices, t->index, 1);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void give_back(struct sampler_bpf *b, const struct holding *h)
+{
+	memset(&b->processes.target[h->index], 0, sizeof(struct profil_target));
+	chunks_give(b->chunks, h->counter_first, h->ncounters, h->reader);
+	range_give(b->regions, h->region_first, h->nregions);
+	range_give(b->indices, h->index, 1);
+}
+
+static void drop_holdings(struct sampler_bpf *b, struct holding **list)
+{
+	while (*list) {
+		struct holding *h = *list;
+
+		*list = h->next;
+		give_back(b, h);
+		free(h);
+	}
+}
+
+static void begin_grace(struct sampler_bpf *b)
+{
+	if (!b->leaving || b->waiting)
+		return;
+	b->waiting = steal(b->leaving);
+	grace_ask(b->grace);
+}
+
+static void on_grace(void *arg)
+{
+	struct sampler_bpf *b = arg;
+
+	ring_buffer__consume(b->ring); /* before a number in there means somebody else */
+	drop_holdings(b, &b->waiting);
+	begin_grace(b);
+}
+
+/* --- targets ---------------------------------------------------------------------------------- */
+
+static int write_regions(struct sampler_bpf *b, const struct target *t, uint32_t from, uint32_t n)
+{
+	__cleanup(freep) __u32 *key = calloc(n ? n : 1, sizeof(*key));
+	int fd = bpf_map__fd(b->skel->maps.regions);
+	__u32 count = n;
+
+	if (!key)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		key[i] = t->region_first + from + i;
+	if (n && bpf_map_update_batch(fd, key, &t->region[from], &count, NULL) < 0)
+		return -errno;
+	return 0;
+}
+
+static bool same_session(const void *arg, uint32_t index)
+{
+	const struct target *t = arg;
+	const struct target *other = self(t->session->daemon->sampler)->target[index];
+
+	return other && other->session == t->session;
+}
+
+/* Lets the kernel see @t, all of which is in the maps by now. */
+static int enter(struct sampler_bpf *b, struct target *t, const struct target *old, uint32_t execs)
+{
+	struct profil_target *k = &b->processes.target[t->index];
+
+	*k = (struct profil_target){
+		.period_ns = t->period_ns,
+		.region_first = t->region_first,
+		.nregions = t->nregions,
+		.flags = t->flags,
+	};
+	b->target[t->index] = t;
+	if (!old)
+		return processes_insert(&b->processes, (__u32)t->tgid, t->index);
+	return processes_move(&b->processes, (__u32)t->tgid, execs, t->index, same_session, t);
+}
+
+static void let_go(struct sampler_bpf *b, struct target *t)
+{
+	struct holding *h = calloc(1, sizeof(*h));
+
+	b->target[t->index] = NULL;
+	if (!h)
+		return; /* its numbers stay taken: the price of having no memory left */
+	h->index = t->index;
+	h->region_first = t->region_first;
+	h->nregions = t->nregions;
+	h->counter_first = t->counter_first;
+	h->ncounters = t->ncounters;
+	h->reader = t->session->reader != NULL;
+	h->next = b->leaving;
+	b->leaving = h;
+	begin_grace(b);
+}
+
+static int bpf_start(struct sampler *s, struct target *t, const struct target *old, uint32_t execs)
+{
+	struct sampler_bpf *b = self(s);
+	int err = lifetimes_use(b);
+
+	if (err)
+		return err;
+	err = rate_use(b, t->period_ns);
+	if (err) {
+		lifetimes_unuse(b);
+		return err;
+	}
+	err = hold(b, t);
+	if (err) {
+		rate_unuse(b, t->period_ns);
+		lifetimes_unuse(b);
+		return err;
+	}
+	for (uint32_t i = 0; i < t->nregions; i++)
+		t->region[i].first += t->counter_first;
+	t->held = true;
+	err = write_regions(b, t, 0, t->nregions);
+	return err ? err : enter(b, t, old, execs);
+}
+
+static void bpf_ticks(struct sampler *s, const struct target *t, struct ticks *out)
+{
+	const volatile struct profil_target *k = &self(s)->processes.target[t->index];
+
+	memset(out, 0, sizeof(*out));
+	if (!t->held)
+		return;
+	out->total = k->total;
+	out->unmatched = k->unmatched;
+	out->lost = k->lost;
+	out->raw = k->raw;
+}
+
+static void drain_region(struct sampler_bpf *b, struct target *t, uint32_t owner)
+{
+	const struct profil_region *r = &t->region[owner];
+	uint64_t at = r->first, end = at + profil_counters_for(r->x.nbins);
+	uint32_t count[SAMPLER_SPAN], n;
+
+	while ((n = chunks_drain(b->chunks, &at, end, count, SAMPLER_SPAN))) {
+		uint32_t bin = (uint32_t)(at - r->first);
+
+		if (n > r->x.nbins - bin)
+			n = r->x.nbins - bin;
+		b->s.sink->counts(t, owner, bin, count, n);
+		at += (n + PROFIL_GROUP_COUNTERS - 1) / PROFIL_GROUP_COUNTERS *
+		      PROFIL_GROUP_COUNTERS;
+	}
+}
+
+static void bpf_drain(struct sampler *s, struct target *t)
+{
+	struct sampler_bpf *b = self(s);
+	const volatile struct profil_target *k = &b->processes.target[t->index];
+	uint64_t total = k->total;
+
+	if (!t->held || t->session->reader || total == t->seen)
+		return;
+	t->seen = total;
+	if (t->flags & PROFIL_TARGET_RAW)
+		ring_buffer__consume(b->ring);
+	for (uint32_t i = 0; i < t->nregions; i++) {
+		if (t->region[i].owner == i && t->region[i].x.nbins)
+			drain_region(b, t, i);
+	}
+	if (k->total != k->unmatched + k->lost + t->taken)
+		t->seen--; /* a tick was under way: look again next time */
+}
+
+/* A tick that found its target before it left takes a microsecond, a stolen CPU some more. */
+#define SETTLE_NS 2000000
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* Takes what ticks under way still bring; what does not arrive in time is lost, and says so. */
+static void settle(struct sampler_bpf *b, struct target *t)
+{
+	const volatile struct profil_target *k = &b->processes.target[t->index];
+	uint64_t end = now_ns() + SETTLE_NS, missing;
+
+	do {
+		bpf_drain(&b->s, t);
+		missing = k->total - k->unmatched - k->lost - t->taken;
+	} while (missing && now_ns() < end);
+	t->taken += missing;
+	t->spilt += missing;
+}
+
+static void bpf_stop(struct sampler *s, struct target *t)
+{
+	struct sampler_bpf *b = self(s);
+
+	if (!t->held)
+		return;
+	processes_clear(&b->processes, (__u32)t->tgid, t->index);
+	if (!t->session->reader)
+		settle(b, t);
+}
+
+static void bpf_release(struct sampler *s, struct target *t)
+{
+	struct sampler_bpf *b = self(s);
+
+	if (!t->held)
+		return;
+	let_go(b, t);
+	rate_unuse(b, t->period_ns);
+	lifetimes_unuse(b);
+}
+
+static void bpf_region_off(struct sampler *s, struct target *t, uint32_t owner)
+{
+	for (uint32_t i = owner; i < t->nregions; i++) {
+		if (t->region[i].owner != owner)
+			continue;
+		t->region[i].x.span = 0;
+		write_regions(self(s), t, i, 1);
+	}
+}
+
+static bool bpf_ended(struct sampler *s, const struct target *t)
+{
+	return *(const volatile __u32 *)&self(s)->processes.target[t->index].ended;
+}
+
+static int bpf_chunks(struct sampler *s, const struct target *t, int *fds, unsigned int *nfds)
+{
+	struct sampler_bpf *b = self(s);
+	uint64_t n = (t->ncounters + PROFIL_CHUNK_COUNTERS - 1) / PROFIL_CHUNK_COUNTERS;
+
+	if (n > *nfds)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < n; i++)
+		fds[i] = chunks_fd(b->chunks, t->counter_first / PROFIL_CHUNK_COUNTERS + i);
+	*nfds = (unsigned int)n;
+	return 0;
+}
+
+static unsigned int bpf_chunk_count(struct sampler *s)
+{
+	return chunks_count(self(s)->chunks);
+}
+
+/* --- the ring --------------------------------------------------------------------------------- */
+
+static int on_ring_event(void *ctx, void *bytes, size_t size)
+{
+	struct sampler_bpf *b = ctx;
+	const struct profil_event *event = bytes;
+	struct target *t = NULL;
+
+	if (size >= sizeof(*event) && event->target < PROFIL_MAX_TARGETS)
+		t = b->target[event->target];
+	if (t)
+		b->s.sink->event(t, event);
+	return 0;
+}
+
+static int on_ring(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	struct sampler_bpf *b = userdata;
+
+	(void)source;
+	(void)fd;
+	(void)revents;
+	ring_buffer__consume(b->ring);
+	b->s.sink->idle(b->s.sink->arg);
+	return 0;
+}
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+static void unmap(void *base, size_t bytes)
+{
+	if (base)
+		munmap(base, bytes);
+}
+
+static struct sampler *bpf_close(struct sampler *s)
+{
+	struct sampler_bpf *b = self(s);
+
+	b->grace = grace_close(b->grace);
+	if (b->chunks) {
+		drop_holdings(b, &b->waiting);
+		drop_holdings(b, &b->leaving);
+	}
+	while (b->rates) {
+		b->rates->users = 1;
+		rate_unuse(b, b->rates->period_ns);
+	}
+	sd_event_source_unref(b->ring_source);
+	ring_buffer__free(b->ring);
+	chunks_close(b->chunks);
+	range_free(b->indices);
+	range_free(b->regions);
+	unmap(b->processes.bucket, PROFIL_BUCKETS * sizeof(struct profil_bucket));
+	unmap(b->processes.target, PROFIL_MAX_TARGETS * sizeof(struct profil_target));
+	profil_bpf__destroy(b->skel);
+	free(b);
+	return NULL;
+}
+
+static const struct sampler_ops bpf_ops = {
+	.close = bpf_close,
+	.start = bpf_start,
+	.stop = bpf_stop,
+	.release = bpf_release,
+	.drain = bpf_drain,
+	.region_off = bpf_region_off,
+	.ticks = bpf_ticks,
+	.ended = bpf_ended,
+	.chunks = bpf_chunks,
+	.chunk_count = bpf_chunk_count,
+};
+
+/* libbpf's own words are kept for when something failed; they are many and in its own terms. */
+static char libbpf_words[2048];
+
+static int on_libbpf(enum libbpf_print_level level, const char *format, va_list ap)
+{
+	size_t used = strlen(libbpf_words);
+
+	if (level == LIBBPF_WARN && used < sizeof(libbpf_words) - 1)
+		vsnprintf(libbpf_words + used, sizeof(libbpf_words) - used, format, ap);
+	return 0;
+}
+
+static int load(struct sampler_bpf *b)
+{
+	b->skel = profil_bpf__open();
+	if (!b->skel)
+		return -errno;
+	if (getrandom(&b->processes.seed, sizeof(b->processes.seed), 0) < 0)
+		return -errno;
+	b->skel->rodata->bucket_seed = b->processes.seed;
+	return profil_bpf__load(b->skel);
+}
+
+static int map(void **out, const struct bpf_map *m, size_t bytes)
+{
+	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(m), 0);
+
+	if (base == MAP_FAILED)
+		return -errno;
+	*out = base;
+	return 0;
+}
+
+static int open_rest(struct sampler_bpf *b, sd_event *event)
+{
+	int err = map((void **)&b->processes.bucket, b->skel->maps.processes,
+		      PROFIL_BUCKETS * sizeof(struct profil_bucket));
+
+	if (!err)
+		err = map((void **)&b->processes.target, b->skel->maps.targets,
+			  PROFIL_MAX_TARGETS * sizeof(struct profil_target));
+	if (!err)
+		err = range_new(&b->indices, PROFIL_MAX_TARGETS);
+	if (!err)
+		err = range_new(&b->regions, PROFIL_MAX_REGIONS);
+	if (!err)
+		err = chunks_open(&b->chunks, bpf_map__fd(b->skel->maps.chunks));
+	if (!err)
+		err = grace_open(&b->grace, event, on_grace, b);
+	if (err)
+		return err;
+	b->ring = ring_buffer__new(bpf_map__fd(b->skel->maps.events), on_ring_event, b, NULL);
+	if (!b->ring)
+		return -errno;
+	err = sd_event_add_io(event, &b->ring_source, ring_buffer__epoll_fd(b->ring), EPOLLIN,
+			      on_ring, b);
+	return err < 0 ? err : 0;
+}
+
+static const char *cure(int err)
+{
+	if (access("/sys/kernel/btf/vmlinux", R_OK) < 0)
+		return "; this kernel has no BTF: use one built with CONFIG_DEBUG_INFO_BTF=y";
+	if (err == -EPERM || err == -EACCES)
+		return "; start profild as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE";
+	return "";
+}
+
+int sampler_bpf_open(struct sampler **out, const struct config *config, sd_event *event,
+		     const struct sampler_sink *sink)
+{
+	struct sampler_bpf *b = calloc(1, sizeof(*b));
+	int err;
+
+	(void)config;
+	if (!b)
+		return -ENOMEM;
+	b->s.ops = &bpf_ops;
+	b->s.sink = sink;
+	libbpf_set_print(on_libbpf);
+	err = load(b);
+	if (!err)
+		err = open_rest(b, event);
+	if (err) {
+		if (*libbpf_words)
+			log_info("libbpf: %s", libbpf_words);
+		log_err("cannot load the BPF programs: %s%s", strerror(-err), cure(err));
+		bpf_close(&b->s);
+		return err;
+	}
+	*out = &b->s;
+	return 0;
+}

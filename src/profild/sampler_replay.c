@@ -1,0 +1,242 @@
+/* sampler_replay.c - ticks from a file of pcs: no kernel, no root, exact counts */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "core/log.h"
+#include "core/scope.h"
+#include "memory.h"
+#include "sampler.h"
+#include "session.h"
+
+struct line {
+	uint64_t pc;
+	uint32_t count;
+};
+
+struct sampler_replay {
+	struct sampler s;
+	struct line *line;
+	size_t nlines;
+};
+
+static struct sampler_replay *self(struct sampler *s)
+{
+	return (struct sampler_replay *)s;
+}
+
+/* "PC [COUNT]" with nothing else behind it; -EINVAL otherwise. */
+static int parse_line(struct line *out, const char *text)
+{
+	char *end;
+	unsigned long long n;
+
+	errno = 0;
+	if (*text < '0' || *text > '9')
+		return -EINVAL;
+	out->pc = strtoull(text, &end, 0);
+	out->count = 1;
+	if (end == text || errno)
+		return -EINVAL;
+	if (*end != ' ' && *end != '\t' && *end)
+		return -EINVAL;
+	end += strspn(end, " \t");
+	if (!*end)
+		return 0;
+
+	text = end;
+	n = strtoull(text, &end, 0);
+	if (end == text || *text < '0' || *text > '9' || errno || n > UINT32_MAX)
+		return -EINVAL;
+	out->count = (uint32_t)n;
+	return end[strspn(end, " \t")] ? -EINVAL : 0;
+}
+
+/* Reads every line of @f; returns the number of the first bad one, 0, or a negative errno. */
+static long read_lines(struct sampler_replay *r, FILE *f)
+{
+	__cleanup(freep) char *text = NULL;
+	size_t size = 0, room = 0;
+	ssize_t len;
+
+	for (long number = 1; (len = getline(&text, &size, f)) >= 0; number++) {
+		char *start = text;
+
+		text[strcspn(text, "#\r\n")] = 0;
+		start += strspn(start, " \t");
+		if (!*start)
+			continue;
+		if (r->nlines == room) {
+			struct line *more;
+
+			room = room ? 2 * room : 256;
+			more = reallocarray(r->line, room, sizeof(*more));
+			if (!more)
+				return -ENOMEM;
+			r->line = more;
+		}
+		if (parse_line(&r->line[r->nlines++], start))
+			return number;
+	}
+	return ferror(f) ? -EIO : 0;
+}
+
+static struct sampler *replay_close(struct sampler *s)
+{
+	free(self(s)->line);
+	free(s);
+	return NULL;
+}
+
+/* The last region that begins at or below @pc. */
+static uint32_t find(const struct target *t, uint64_t pc)
+{
+	uint32_t low = 0, high = t->nregions;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (t->region[middle].lo <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low - 1;
+}
+
+/* Raw pcs, for a profile that has asked for these; more than its buffer holds are lost. */
+static void play_raw(struct sampler_replay *r, struct target *t, const struct line *line)
+{
+	struct profil_event event = {
+		.pc = line->pc,
+		.tgid = (__u32)t->tgid,
+		.kind = PROFIL_EVENT_RAW,
+	};
+	uint32_t n = line->count < t->region[0].x.nbins ? line->count : t->region[0].x.nbins;
+
+	t->replayed.raw += n;
+	t->replayed.lost += line->count - n;
+	while (n--)
+		r->s.sink->event(t, &event);
+}
+
+/* As many ticks as @line says: one after the other in effect, in one go as they are alike. */
+static void play_line(struct sampler_replay *r, struct target *t, const struct line *line)
+{
+	uint32_t i = find(t, line->pc), bin = PROFIL_NO_BIN;
+
+	t->replayed.total += line->count;
+	if (i < t->nregions)
+		bin = profil_bin(&t->region[i].x, line->pc);
+	if (bin != PROFIL_NO_BIN)
+		r->s.sink->counts(t, t->region[i].owner, bin, &line->count, 1);
+	else if (t->flags & PROFIL_TARGET_RAW)
+		play_raw(r, t, line);
+	else
+		t->replayed.unmatched += line->count;
+}
+
+/* A profile gets all ticks when it starts; who attaches to a process gets none. */
+static int replay_start(struct sampler *s, struct target *t, const struct target *old,
+			uint32_t execs)
+{
+	struct sampler_replay *r = self(s);
+
+	(void)old;
+	(void)execs;
+	if (t->session->reader)
+		return 0;
+	for (size_t i = 0; i < r->nlines && !t->session->over; i++)
+		play_line(r, t, &r->line[i]);
+	return 0;
+}
+
+static void replay_nothing(struct sampler *s, struct target *t)
+{
+	(void)s;
+	(void)t;
+}
+
+static void replay_region_off(struct sampler *s, struct target *t, uint32_t owner)
+{
+	(void)s;
+	for (uint32_t i = 0; i < t->nregions; i++) {
+		if (t->region[i].owner == owner)
+			t->region[i].x.nbins = 0;
+	}
+}
+
+static void replay_ticks(struct sampler *s, const struct target *t, struct ticks *out)
+{
+	(void)s;
+	*out = t->replayed;
+}
+
+/* Without a kernel to tell, the memory does: when it is gone, so is the process. */
+static bool replay_ended(struct sampler *s, const struct target *t)
+{
+	char byte;
+
+	(void)s;
+	return t->session->memory && memory_read(t->session->memory, 0, &byte, 1) == -ESRCH;
+}
+
+static int replay_chunks(struct sampler *s, const struct target *t, int *fds, unsigned int *nfds)
+{
+	(void)s;
+	(void)t;
+	(void)fds;
+	*nfds = 0;
+	return 0;
+}
+
+static unsigned int replay_chunk_count(struct sampler *s)
+{
+	(void)s;
+	return 0;
+}
+
+static const struct sampler_ops replay_ops = {
+	.close = replay_close,
+	.start = replay_start,
+	.stop = replay_nothing,
+	.release = replay_nothing,
+	.drain = replay_nothing,
+	.region_off = replay_region_off,
+	.ticks = replay_ticks,
+	.ended = replay_ended,
+	.chunks = replay_chunks,
+	.chunk_count = replay_chunk_count,
+};
+
+int sampler_replay_open(struct sampler **out, const struct config *config,
+			const struct sampler_sink *sink)
+{
+	__cleanup(fclosep) FILE *f = fopen(config->replay_path, "re");
+	struct sampler_replay *r;
+	long bad;
+
+	if (!f) {
+		int err = -errno;
+
+		log_err("cannot read the replay file %s: %s", config->replay_path, strerror(-err));
+		return err;
+	}
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->s.ops = &replay_ops;
+	r->s.sink = sink;
+	bad = read_lines(r, f);
+	if (bad) {
+		if (bad > 0)
+			log_err("%s:%ld: not \"PC [COUNT]\" with a count up to 4294967295",
+				config->replay_path, bad);
+		replay_close(&r->s);
+		return bad > 0 ? -EINVAL : (int)bad;
+	}
+	*out = &r->s;
+	return 0;
+}

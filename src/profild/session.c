@@ -1,0 +1,301 @@
+/* session.c - one profile: of a process that asked for it, or of a reader who watches others */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/scope.h"
+#include "mirror.h"
+#include "policy.h"
+#include "session.h"
+
+static int session_new(struct session **out, struct profild *d, pid_t tgid, uid_t uid)
+{
+	struct session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->daemon = d;
+	s->tgid = tgid;
+	s->uid = uid;
+	*out = s;
+	return 0;
+}
+
+static void session_link(struct session *s)
+{
+	s->next = s->daemon->sessions;
+	s->daemon->sessions = s;
+}
+
+static void ticks_add(struct ticks *sum, const struct target *t, const struct ticks *kernel)
+{
+	sum->total += kernel->total;
+	sum->binned += t->taken - t->spilt + kernel->binned;
+	sum->unmatched += kernel->unmatched;
+	sum->lost += kernel->lost + t->spilt;
+	if (t->session->reader)
+		sum->raw += kernel->raw; /* the others' are among those taken */
+}
+
+void session_ticks(const struct session *s, struct ticks *out)
+{
+	struct sampler *sampler = s->daemon->sampler;
+
+	*out = s->past;
+	for (const struct target *t = s->targets; t; t = t->next) {
+		struct ticks kernel;
+
+		sampler->ops->ticks(sampler, t, &kernel);
+		ticks_add(out, t, &kernel);
+	}
+}
+
+void session_usage(const struct session *s, uint32_t *nregions, uint64_t *nbins)
+{
+	*nregions = 0;
+	*nbins = 0;
+	for (const struct target *t = s->targets; t; t = t->next) {
+		*nregions += t->nregions;
+		*nbins += t->nbins;
+	}
+}
+
+/* Stops the first of the session's targets, keeps its ticks, and forgets it. */
+static void drop_target(struct session *s)
+{
+	struct sampler *sampler = s->daemon->sampler;
+	struct target *t = s->targets;
+	struct ticks kernel;
+
+	sampler->ops->stop(sampler, t);
+	sampler->ops->ticks(sampler, t, &kernel);
+	ticks_add(&s->past, t, &kernel);
+	sampler->ops->release(sampler, t);
+	s->targets = t->next;
+	target_free(t);
+}
+
+void session_stop(struct session *s)
+{
+	struct sampler *sampler = s->daemon->sampler;
+
+	if (s->memory)
+		memory_forget(s->memory);
+	for (struct target *t = s->targets; t; t = t->next)
+		sampler->ops->stop(sampler, t);
+}
+
+void session_end(struct session *s)
+{
+	struct session **place = &s->daemon->sessions;
+
+	if (s->memory)
+		memory_forget(s->memory);
+	while (s->targets)
+		drop_target(s);
+	while (*place && *place != s)
+		place = &(*place)->next;
+	if (*place)
+		*place = s->next;
+	memory_close(s->memory);
+	free(s);
+}
+
+/* Says whether @m holds the cookie where @r says it put it. */
+static int check_cookie(struct memory *m, const struct session_request *r)
+{
+	uint8_t seen[PROFIL_COOKIE_BYTES];
+	int err = memory_read(m, r->cookie_addr, seen, sizeof(seen));
+
+	if (err == -ESRCH)
+		return err;
+	return err || memcmp(seen, r->cookie, sizeof(seen)) ? -EPERM : 0;
+}
+
+struct session *session_of(struct profild *d, const struct session_request *r)
+{
+	for (struct session *s = d->sessions; s; s = s->next) {
+		if (!s->reader && s->tgid == r->tgid && !check_cookie(s->memory, r))
+			return s;
+	}
+	return NULL;
+}
+
+static int check_request(const struct session_request *r)
+{
+	uint32_t max = r->width == 2 ? UINT16_MAX : UINT32_MAX;
+
+	if (r->flags & PROFIL_START_PCS)
+		return r->width == 8 && r->nregions == 1 ? 0 : -EINVAL;
+	if ((r->width != 2 && r->width != 4) || !r->cap || r->cap > max)
+		return -EINVAL;
+	return 0;
+}
+
+/* Where the caller wants to know now: is every buffer there, and writable? */
+static int check_buffers(struct session *s, const struct target *t)
+{
+	for (uint32_t i = 0; i < t->nregions; i++) {
+		const struct profil_region *r = &t->region[i];
+		int err = memory_writable(s->memory, r->addr, (size_t)r->x.nbins * s->width);
+
+		if (r->owner == i && err)
+			return err;
+	}
+	return 0;
+}
+
+/* Makes all of @s that can fail without anybody having noticed. */
+static int prepare(struct session *s, const struct session_request *r)
+{
+	struct target *t;
+	int err = memory_open(&s->memory, r->tgid);
+
+	if (!err)
+		err = check_cookie(s->memory, r);
+	if (!err)
+		err = target_new(&t, s, r->tgid, r->region, r->nregions);
+	if (err)
+		return err;
+	s->targets = t;
+	t->period_ns = s->period_ns;
+	if (s->flags & PROFIL_START_PCS) {
+		t->flags = PROFIL_TARGET_RAW;
+		t->nregions = 0;
+	}
+	if (s->flags & PROFIL_START_CHECK)
+		err = check_buffers(s, t);
+	return err;
+}
+
+/*
+ * The process may have gone, or have exec'd, between the check of its cookie and the moment that
+ * the kernel knew it; after that moment the kernel ends the profile itself.
+ */
+static int check_still_there(const struct session_request *r)
+{
+	struct memory *now = NULL;
+	int err = memory_open(&now, r->tgid);
+
+	if (!err)
+		err = check_cookie(now, r);
+	memory_close(now);
+	return err;
+}
+
+static void session_discard(struct session *s)
+{
+	while (s->targets) {
+		struct target *t = s->targets;
+
+		s->targets = t->next;
+		target_free(t);
+	}
+	memory_close(s->memory);
+	free(s);
+}
+
+int session_start(struct session **out, struct profild *d, const struct session_request *r)
+{
+	struct sampler *sampler = d->sampler;
+	struct session *s = NULL, *old = session_of(d, r);
+	uint64_t nbins = 0;
+	int err = check_request(r);
+
+	for (uint32_t i = 0; i < r->nregions; i++)
+		nbins += r->region[i].owner == i ? r->region[i].x.nbins : 0;
+	if (!err)
+		err = policy_start(d, r->uid, r->flags, r->nregions, nbins, old);
+	if (!err)
+		err = session_new(&s, d, r->tgid, r->uid);
+	if (err)
+		return err;
+	s->flags = r->flags;
+	s->width = r->width;
+	s->cap = r->cap;
+	s->period_ns =
+		r->flags & PROFIL_START_FAST ? d->config.fast_period_ns : d->config.period_ns;
+	err = prepare(s, r);
+	if (err) {
+		session_discard(s);
+		return err;
+	}
+
+	if (old)
+		session_end(old);
+	session_link(s);
+	err = sampler->ops->start(sampler, s->targets, NULL, 0);
+	if (!err)
+		err = check_still_there(r);
+	if (err) {
+		session_end(s);
+		return err;
+	}
+	mirror_arm(d);
+	*out = s;
+	return 0;
+}
+
+static uint32_t target_flags(uint32_t attach_flags)
+{
+	uint32_t flags = PROFIL_TARGET_RAW;
+
+	if (attach_flags & PROFIL_ATTACH_INHERIT)
+		flags |= PROFIL_TARGET_INHERIT;
+	if (attach_flags & PROFIL_ATTACH_FOLLOW)
+		flags |= PROFIL_TARGET_FOLLOW;
+	if (attach_flags & PROFIL_ATTACH_USER_ONLY)
+		flags |= PROFIL_TARGET_USER_ONLY;
+	return flags;
+}
+
+int session_attach(struct session **out, struct profild *d, struct client *reader, uid_t uid,
+		   pid_t tgid, uint64_t period_ns, uint32_t attach_flags)
+{
+	struct session *s = NULL;
+	int err = session_new(&s, d, tgid, uid);
+
+	if (!err)
+		err = target_new(&s->targets, s, tgid, NULL, 0);
+	if (err) {
+		free(s);
+		return err;
+	}
+	s->reader = reader;
+	s->period_ns = period_ns;
+	s->targets->period_ns = period_ns;
+	s->targets->flags = target_flags(attach_flags);
+	session_link(s);
+	err = d->sampler->ops->start(d->sampler, s->targets, NULL, 0);
+	if (err) {
+		session_end(s);
+		return err;
+	}
+	*out = s;
+	return 0;
+}
+
+int session_image(struct target **out, struct session *s, pid_t tgid, uint32_t execs,
+		  const struct profil_msg_region *region, uint32_t n)
+{
+	struct sampler *sampler = s->daemon->sampler;
+	struct target *t = NULL;
+	int err;
+
+	err = target_new(&t, s, tgid, region, n);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < n; i++)
+		t->region[i].addr = 0;
+	t->period_ns = s->period_ns;
+	t->flags = s->targets->flags;
+	t->next = s->targets;
+	s->targets = t;
+	err = sampler->ops->start(sampler, t, t->next, execs);
+	if (err) {
+		drop_target(s);
+		return err;
+	}
+	*out = t;
+	return 0;
+}

@@ -1,0 +1,77 @@
+/* session.h - one profile: of a process that asked for it, or of a reader who watches others */
+#ifndef PROFIL_SESSION_H
+#define PROFIL_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/proto.h"
+#include "memory.h"
+#include "profild.h"
+#include "target.h"
+
+struct session {
+	struct session *next;
+	struct profild *daemon;
+	struct client *reader; /* whose it is; NULL: the process's own */
+	uid_t uid;	       /* who is charged */
+	pid_t tgid;
+	uint64_t period_ns;
+	struct target *targets;
+	struct ticks past; /* of targets that have been released */
+
+	/* A process's own. */
+	uint32_t flags; /* enum profil_start_flags */
+	uint32_t width;
+	uint32_t cap;
+	struct memory *memory;
+	bool over;	   /* a fault or a full counter has ended it: session_end() it */
+	uint64_t pcs;	   /* stored in all (PROFIL_START_PCS) */
+	uint64_t pcs_told; /* of these, as of the last reply */
+};
+
+/* What START asks for, and who asks. */
+struct session_request {
+	pid_t tgid;
+	uid_t uid;
+	const uint8_t *cookie;
+	uint64_t cookie_addr;
+	uint32_t flags;
+	uint32_t width;
+	uint32_t cap;
+	const struct profil_msg_region *region;
+	uint32_t nregions;
+};
+
+/*
+ * Starts the profile that @r asks for, instead of the one that the process has; on failure that one
+ * goes on. -EPERM where the cookie is not in the process's memory.
+ */
+int session_start(struct session **out, struct profild *d, const struct session_request *r);
+
+/*
+ * The process's own profile, if whoever put the cookie into his memory has the memory that the
+ * profile is of. NULL if there is none.
+ */
+struct session *session_of(struct profild *d, const struct session_request *r);
+
+/* Starts a reader's session on @tgid; every tick goes out as a raw pc at first. */
+int session_attach(struct session **out, struct profild *d, struct client *reader, uid_t uid,
+		   pid_t tgid, uint64_t period_ns, uint32_t attach_flags);
+
+/* Counts @tgid, a process of this session that has exec'd @execs times, by these regions. */
+int session_image(struct target **out, struct session *s, pid_t tgid, uint32_t execs,
+		  const struct profil_msg_region *region, uint32_t n);
+
+/* Counts no more, and the buffers hold all; the session itself stays. */
+void session_stop(struct session *s);
+
+/* Stops it and forgets it. */
+void session_end(struct session *s);
+
+/* All its ticks so far. */
+void session_ticks(const struct session *s, struct ticks *out);
+void session_usage(const struct session *s, uint32_t *nregions, uint64_t *nbins);
+
+#endif

@@ -1,0 +1,74 @@
+/* target.c - one address space that is being counted, with its regions and counters */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/scope.h"
+#include "target.h"
+
+/*
+ * What a client says is checked where it could reach beyond its own counters: a piece must lie in
+ * order and agree with the first piece of its buffer. Its arithmetic may be nonsense; profil_bin()
+ * never returns a bin that is not there.
+ */
+static int check_region(const struct profil_msg_region *r, uint32_t i)
+{
+	const struct profil_msg_region *owner = &r[r[i].owner];
+
+	if (r[i].owner > i || owner->owner != r[i].owner)
+		return -EINVAL;
+	if (owner->addr != r[i].addr || owner->x.nbins != r[i].x.nbins)
+		return -EINVAL;
+	if (i && r[i].lo < r[i - 1].lo)
+		return -EINVAL;
+	return 0;
+}
+
+int target_new(struct target **out, struct session *session, pid_t tgid,
+	       const struct profil_msg_region *region, uint32_t n)
+{
+	struct target *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->session = session;
+	t->tgid = tgid;
+	t->nregions = n;
+	t->region = calloc(n ? n : 1, sizeof(*t->region));
+	if (!t->region) {
+		target_free(t);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct profil_region *r = &t->region[i];
+
+		if (check_region(region, i)) {
+			target_free(t);
+			return -EINVAL;
+		}
+		r->lo = region[i].lo;
+		r->x = region[i].x;
+		r->addr = region[i].addr;
+		r->owner = region[i].owner;
+		r->first = (uint32_t)t->ncounters;
+		if (r->owner == i) {
+			t->ncounters += profil_counters_for(r->x.nbins);
+			t->nbins += r->x.nbins;
+		} else {
+			r->first = t->region[r->owner].first;
+		}
+		if (t->ncounters > (uint64_t)PROFIL_MAX_CHUNKS * PROFIL_CHUNK_COUNTERS) {
+			target_free(t);
+			return -ENOMEM;
+		}
+	}
+	*out = t;
+	return 0;
+}
+
+struct target *target_free(struct target *t)
+{
+	if (t)
+		free(t->region);
+	free(t);
+	return NULL;
+}

@@ -1,0 +1,55 @@
+/* target.h - one address space that is being counted, with its regions and counters */
+#ifndef PROFIL_TARGET_H
+#define PROFIL_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/layout.h"
+#include "core/proto.h"
+
+struct session;
+
+/* total = binned + unmatched + lost + raw, whenever no tick is under way. */
+struct ticks {
+	uint64_t total;
+	uint64_t binned;
+	uint64_t unmatched;
+	uint64_t lost;
+	uint64_t raw;
+};
+
+struct target {
+	struct target *next; /* of the same session */
+	struct session *session;
+	pid_t tgid;
+	uint64_t period_ns;
+	uint32_t flags; /* enum profil_target_flags */
+	uint32_t nregions;
+	struct profil_region *region;
+	uint64_t ncounters; /* of all regions */
+	uint64_t nbins;
+
+	/* The daemon's share of the ticks: taken from the counters, and of these not stored. */
+	uint64_t taken;
+	uint64_t spilt;
+
+	/* The sampler's: where it put them. */
+	bool held;
+	uint32_t index;
+	uint32_t region_first;
+	uint32_t counter_first;
+	uint64_t seen; /* total at the last drain */
+	struct ticks replayed;
+};
+
+/*
+ * A new target with @n regions as a client asked for them, checked: -EINVAL where they make no
+ * sense. Counters are numbered from 0; the sampler moves them to where it has room.
+ */
+int target_new(struct target **out, struct session *session, pid_t tgid,
+	       const struct profil_msg_region *region, uint32_t n);
+struct target *target_free(struct target *t);
+
+#endif

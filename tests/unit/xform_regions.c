@@ -1,0 +1,181 @@
+/* xform_regions.c - the cutting of regions against the search rule, tried on every pc */
+#include <criterion/criterion.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/scope.h"
+#include "libprofil/regions.h"
+#include "libprofil/xform.h"
+
+#define ROUNDS 4000
+#define PCS 400
+
+static unsigned int random_below(unsigned int n)
+{
+	return (unsigned int)rand() % n;
+}
+
+/* Whose counter a pc adds to, and which one it is: what a dialect's words say. */
+struct hit {
+	__u64 addr;
+	__u32 bin;
+};
+
+static struct hit model(const struct regions *r, __u64 pc)
+{
+	struct hit best = { 0, PROFIL_NO_BIN };
+	__u64 rank = 0;
+
+	for (unsigned int i = 0; i < r->n; i++) {
+		const struct region *in = &r->region[i];
+		__u32 bin = pc < in->lo ? PROFIL_NO_BIN : profil_bin(&in->x, pc);
+
+		if (bin == PROFIL_NO_BIN || (best.bin != PROFIL_NO_BIN && in->rank >= rank))
+			continue;
+		rank = in->rank;
+		best = (struct hit){ in->addr, bin };
+	}
+	return best;
+}
+
+/* What the daemon and the kernel do with the pieces. */
+static struct hit look_up(const struct regions *r, __u64 pc)
+{
+	const struct profil_msg_start *m = &r->m.start;
+	unsigned int i = m->nregions;
+
+	while (i && m->region[i - 1].lo > pc)
+		i--;
+	if (!i)
+		return (struct hit){ 0, PROFIL_NO_BIN };
+	return (struct hit){ m->region[i - 1].addr, profil_bin(&m->region[i - 1].x, pc) };
+}
+
+/* What the daemon takes for granted. */
+static void check_pieces(const struct regions *r)
+{
+	const struct profil_msg_start *m = &r->m.start;
+
+	cr_assert(m->nregions <= 2 * r->n + 1);
+	for (unsigned int i = 0; i < m->nregions; i++) {
+		const struct profil_msg_region *p = &m->region[i];
+		const struct profil_msg_region *owner = &m->region[p->owner];
+
+		cr_assert(!i || m->region[i - 1].lo < p->lo, "piece %u is not sorted", i);
+		cr_assert(p->owner <= i && owner->owner == p->owner && owner->addr == p->addr &&
+				  owner->x.nbins == p->x.nbins,
+			  "piece %u has the owner %u", i, p->owner);
+	}
+}
+
+static void check_pc(const struct regions *r, __u64 pc)
+{
+	struct hit want = model(r, pc), got = look_up(r, pc);
+
+	cr_assert(got.bin == want.bin && (got.bin == PROFIL_NO_BIN || got.addr == want.addr),
+		  "%u regions, pc %#llx: bin %u of buffer %llu, not bin %u of buffer %llu", r->n,
+		  pc, got.bin, got.addr, want.bin, want.addr);
+}
+
+/* A region of dialect @row near @base; @rank 0: the largest offset first, the overflow bin last. */
+static void add_random(struct regions *r, int row, __u64 base, __u64 rank)
+{
+	static const unsigned int scales[] = { 3, 0x4000, 0x8000, 0xc001, 0x10000, 0x20000 };
+	struct profil_xform x;
+	__u64 offset = random_below(12) ? base + random_below(PCS) : 0;
+	unsigned int scale = random_below(20) ? scales[random_below(6)] : 2;
+
+	cr_assert_eq(0, xform_reduce(&x, &dialects[row], offset, scale, random_below(80)));
+	if (!rank)
+		rank = x.mul ? UINT64_MAX - 1 - x.base : UINT64_MAX;
+	regions_add(r, &x, (void *)(uintptr_t)(r->n + 1), rank);
+}
+
+static void check_random(int row, __u64 base, int ranked)
+{
+	__cleanup(regions_freep) struct regions *r = regions_new();
+
+	cr_assert(r);
+	for (int round = 0; round < ROUNDS; round++) {
+		r->n = 0;
+		for (unsigned int n = random_below(round % 50 ? 12 : 60); n; n--)
+			add_random(r, row, base, ranked ? 1 + random_below(8) : 0);
+		regions_cut(r);
+		check_pieces(r);
+		for (__u64 pc = base; pc != base + 2 * PCS; pc++)
+			check_pc(r, pc);
+		check_pc(r, 0);
+		check_pc(r, UINT64_MAX - 1);
+	}
+}
+
+Test(regions, largest_offset_wins_then_the_next_smaller)
+{
+	check_random(DIALECT_IRIX_USHORT, 0x1000, 0);
+}
+
+Test(regions, with_gaps_that_the_overflow_bin_fills)
+{
+	check_random(DIALECT_GLIBC_SPROFIL_UINT, 0, 0);
+}
+
+Test(regions, at_the_top_of_the_address_space)
+{
+	check_random(DIALECT_IRIX_UINT, -(__u64)PCS, 0);
+}
+
+Test(regions, in_the_order_that_the_caller_gave)
+{
+	check_random(DIALECT_GLIBC, 0x1000, 1);
+}
+
+/* Each inside the one before: as deep as it gets, and as many pieces. */
+Test(regions, nested_to_the_last)
+{
+	__cleanup(regions_freep) struct regions *r = regions_new();
+
+	for (unsigned int i = 0; i < REGIONS_MAX; i++) {
+		struct profil_xform x = { .base = i,
+					  .span = 3ul * REGIONS_MAX - 2 * i,
+					  .nbins = 1 };
+
+		regions_add(r, &x, (void *)(uintptr_t)(i + 1), UINT64_MAX - 1 - i);
+	}
+	regions_cut(r);
+	check_pieces(r);
+	cr_expect_eq(2 * REGIONS_MAX - 1, r->m.start.nregions);
+	for (__u64 pc = 0; pc < 3 * REGIONS_MAX; pc++)
+		check_pc(r, pc);
+}
+
+Test(regions, that_count_nothing_leave_no_piece)
+{
+	__cleanup(regions_freep) struct regions *r = regions_new();
+	struct profil_xform none = { .base = 100 };
+
+	regions_cut(r);
+	cr_expect_eq(0, r->m.start.nregions);
+	regions_add(r, &none, "", 0);
+	regions_cut(r);
+	cr_expect_eq(0, r->m.start.nregions);
+}
+
+/* AIX: a range may begin below the end of the one before, which keeps what it has. */
+Test(regions, may_begin_past_their_base)
+{
+	__cleanup(regions_freep) struct regions *r = regions_new();
+	struct profil_xform x = {
+		.base = 100, .span = 50, .mul = 0x10000, .nbins = 50, .shift = 16
+	};
+
+	regions_add(r, &x, "", 0);
+	r->region[0].lo = 120;
+	regions_cut(r);
+	cr_assert_eq(1, r->m.start.nregions);
+	for (__u64 pc = 90; pc < 160; pc++)
+		check_pc(r, pc);
+	r->region[0].lo = 150;
+	regions_cut(r);
+	cr_expect_eq(0, r->m.start.nregions);
+}

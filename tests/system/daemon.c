@@ -21,7 +21,7 @@
 
 #define DAEMON_ARGS 32
 #define DAEMON_WAIT_MS 30000
-#define CLIENT_WAIT_MS 10000
+#define CLIENT_WAIT_MS 5000 /* before the daemon hangs up on the silent */
 
 static const char *from_env(const char *name, const char *otherwise)
 {

@@ -50,7 +50,7 @@ int client_send(int sock, const void *packet, size_t bytes);
 
 /*
  * Receives one packet into @buf and returns its size: 0 when the daemon has closed. A daemon that
- * does neither within 10 s fails the test.
+ * does neither within 5 s fails the test.
  */
 size_t client_recv(int sock, void *buf, size_t bytes);
 

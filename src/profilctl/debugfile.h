@@ -1,0 +1,16 @@
+/* debugfile.h - where the symbols went that were split off an ELF file */
+#ifndef PROFIL_DEBUGFILE_H
+#define PROFIL_DEBUGFILE_H
+
+#include <libelf.h>
+
+/* Below which the debug files of a system lie. */
+#define DEBUGFILE_DIR "/usr/lib/debug"
+
+/*
+ * Opens the debug file of @elf, which lies at @path: by build id, else by its .gnu_debuglink. One
+ * whose build id or checksum is another's is not taken. Returns a descriptor or -ENOENT.
+ */
+int debugfile_open(Elf *elf, const char *path);
+
+#endif

@@ -1,0 +1,344 @@
+/* follow.c - the processes of a session: what they have mapped, and where their ticks go */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/layout.h"
+#include "core/scope.h"
+
+#include "follow.h"
+#include "image.h"
+#include "mapped.h"
+#include "maps.h"
+
+/* A process that shows fewer ticks costs no counters; each further image takes twice as many. */
+#define FOLLOW_PATIENCE 16
+#define FOLLOW_PATIENCE_MAX (1u << 20)
+/* A pc that is in no mapping makes us read them again, but not more often. */
+#define FOLLOW_REREAD_NS 20000000u
+#define FOLLOW_SLOTS 256
+
+/* An image that the kernel counts in, or has counted in. */
+struct held {
+	struct held *next;
+	struct image *image;
+};
+
+struct process {
+	struct process *next;
+	__u32 tgid; /* as the daemon calls it, and all but the first process's pid */
+	pid_t pid;
+	struct maps maps; /* as last read */
+	struct held *held;
+	struct image *current; /* the one that the kernel counts in, as far as we know */
+	unsigned int patience;
+	unsigned int waiting; /* ticks since then that an image would have counted */
+	__u16 execs;	      /* as its last event said */
+	bool execed;	      /* so the first process's mappings say nothing of it */
+	bool gone;
+	__u64 reread_ns; /* not before */
+};
+
+struct follow {
+	struct reader *reader;
+	struct profile *profile;
+	struct process *processes[FOLLOW_SLOTS];
+	struct process *first;
+	bool stopped;
+	__u64 raw;
+	__u64 unmatched;
+};
+
+static __u64 now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (__u64)t.tv_sec * 1000000000u + (__u64)t.tv_nsec;
+}
+
+static struct process **place_of(struct follow *f, __u32 tgid)
+{
+	struct process **p = &f->processes[tgid % FOLLOW_SLOTS];
+
+	while (*p && (*p)->tgid != tgid)
+		p = &(*p)->next;
+	return p;
+}
+
+static struct process *process_of(struct follow *f, __u32 tgid, __u16 execs)
+{
+	struct process **place = place_of(f, tgid);
+
+	if (!*place) {
+		*place = calloc(1, sizeof(**place));
+		if (!*place)
+			return NULL;
+		(*place)->tgid = tgid;
+		(*place)->pid = (pid_t)tgid;
+		(*place)->execs = execs;
+		(*place)->patience = FOLLOW_PATIENCE;
+	}
+	return *place;
+}
+
+static void release(struct process *p)
+{
+	while (p->held) {
+		struct held *h = p->held;
+
+		p->held = h->next;
+		image_close(h->image);
+		free(h);
+	}
+	p->current = NULL;
+}
+
+static int settle(struct process *p, struct profile *profile)
+{
+	int err = 0;
+
+	for (struct held *h = p->held; h && !err; h = h->next)
+		err = image_add(h->image, profile);
+	release(p);
+	return err;
+}
+
+static void process_free(struct process *p)
+{
+	release(p);
+	maps_fini(&p->maps);
+	free(p);
+}
+
+/* Reads the mappings again; those of a process that has gone stay as they were. */
+static int reread(struct follow *f, struct process *p)
+{
+	struct maps maps;
+	int err;
+
+	if (p->gone || now_ns() < p->reread_ns)
+		return 0;
+	err = maps_read(&maps, p->pid);
+	if (err < 0)
+		return err == -ENOMEM ? err : 0;
+	err = mapped_objects(f->profile, p->pid, &maps);
+	if (err < 0 || !maps.n) {
+		maps_fini(&maps);
+		return err;
+	}
+	maps_fini(&p->maps);
+	p->maps = maps;
+	return 0;
+}
+
+/* Finds the mapping that holds @pc; *@out is NULL where there is none. */
+static int look_up(struct follow *f, struct process *p, __u64 pc, struct mapping **out)
+{
+	int err;
+
+	*out = maps_find(&p->maps, pc);
+	if (*out)
+		return 0;
+	err = reread(f, p);
+	if (err < 0)
+		return err;
+	*out = maps_find(&p->maps, pc);
+	if (!*out)
+		p->reread_ns = now_ns() + FOLLOW_REREAD_NS;
+	/* A child that has gone before we looked had its parent's memory, if it never exec'd. */
+	if (!*out && !p->execed && p != f->first)
+		*out = maps_find(&f->first->maps, pc);
+	return 0;
+}
+
+/* Has the kernel count @p from now on. A refusal is no error: its ticks go on coming one by one. */
+static int give_image(struct follow *f, struct process *p)
+{
+	struct held *h;
+	int err;
+
+	if (f->stopped || p->gone)
+		return 0;
+	err = reread(f, p);
+	if (err < 0)
+		return err;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return -ENOMEM;
+	p->waiting = 0;
+	p->patience = p->patience < FOLLOW_PATIENCE_MAX ? 2 * p->patience : p->patience;
+	err = image_open(&h->image, f->reader, p->tgid, p->execs, &p->maps);
+	if (err < 0) {
+		free(h);
+		return err == -ENODATA || err == -ETIMEDOUT || err == -EPROTO ? err : 0;
+	}
+	h->next = p->held;
+	p->held = h;
+	p->current = h->image;
+	return 0;
+}
+
+static int on_raw(struct follow *f, struct process *p, __u64 pc)
+{
+	struct mapping *m;
+	int err = look_up(f, p, pc, &m);
+
+	if (err < 0)
+		return err;
+	f->raw++;
+	if (!m) {
+		f->unmatched++;
+		return 0;
+	}
+	err = profile_add_place(f->profile, m->object, mapped_offset(m, pc), 1, 1);
+	/* A tick that was under way when the image came says nothing of what that lacks. */
+	if (err < 0 || (p->current && image_covers(p->current, pc)))
+		return err;
+	return ++p->waiting < p->patience ? 0 : give_image(f, p);
+}
+
+/*
+ * The old memory has gone, and what we knew of it. Its image is kept until the process ends: a tick
+ * that was under way may still land in it.
+ */
+static void on_exec(struct process *p, __u16 execs)
+{
+	p->execs = execs;
+	p->execed = true;
+	p->current = NULL;
+	p->waiting = 0;
+	p->patience = FOLLOW_PATIENCE;
+	p->reread_ns = 0;
+	maps_fini(&p->maps);
+}
+
+/* No tick of it is to come. The first process's mappings may still speak for its children. */
+static int on_end(struct follow *f, __u32 tgid)
+{
+	struct process **place = place_of(f, tgid), *p = *place;
+	int err;
+
+	if (!p)
+		return 0;
+	err = settle(p, f->profile);
+	p->gone = true;
+	if (p != f->first) {
+		*place = p->next;
+		process_free(p);
+	}
+	return err;
+}
+
+int follow_open(struct follow **out, struct reader *r, struct profile *p, pid_t pid, __u32 tgid)
+{
+	struct follow *f = calloc(1, sizeof(*f));
+	int err;
+
+	if (!f)
+		return -ENOMEM;
+	f->reader = r;
+	f->profile = p;
+	f->first = process_of(f, tgid, 0);
+	if (!f->first) {
+		free(f);
+		return -ENOMEM;
+	}
+	f->first->pid = pid;
+	err = reread(f, f->first);
+	if (err < 0) {
+		follow_close(f);
+		return err;
+	}
+	*out = f;
+	return 0;
+}
+
+void follow_close(struct follow *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < FOLLOW_SLOTS; i++) {
+		while (f->processes[i]) {
+			struct process *p = f->processes[i];
+
+			f->processes[i] = p->next;
+			process_free(p);
+		}
+	}
+	free(f);
+}
+
+int follow_image(struct follow *f)
+{
+	return give_image(f, f->first);
+}
+
+int follow_events(struct follow *f)
+{
+	struct profil_msg_event event;
+	int err = 0;
+
+	while (!err && reader_next(f->reader, &event)) {
+		struct process *p;
+
+		if (event.kind == PROFIL_EVENT_EXIT) {
+			err = on_end(f, event.tgid);
+			continue;
+		}
+		p = process_of(f, event.tgid, event.execs);
+		if (!p)
+			return -ENOMEM;
+		/* Where the event of an exec was lost, the next tick tells of it. */
+		if (event.kind == PROFIL_EVENT_EXEC || event.execs != p->execs)
+			on_exec(p, event.execs);
+		if (event.kind == PROFIL_EVENT_RAW)
+			err = on_raw(f, p, event.pc);
+	}
+	return err;
+}
+
+void follow_stop(struct follow *f)
+{
+	f->stopped = true;
+}
+
+bool follow_ended(const struct follow *f)
+{
+	return f->first->gone;
+}
+
+__u64 follow_counted(const struct follow *f)
+{
+	__u64 sum = 0;
+
+	for (size_t i = 0; i < FOLLOW_SLOTS; i++) {
+		for (const struct process *p = f->processes[i]; p; p = p->next) {
+			for (const struct held *h = p->held; h; h = h->next)
+				sum += image_sum(h->image);
+		}
+	}
+	return sum;
+}
+
+__u64 follow_unmatched(const struct follow *f)
+{
+	return f->unmatched;
+}
+
+__u64 follow_raw(const struct follow *f)
+{
+	return f->raw;
+}
+
+int follow_settle(struct follow *f)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < FOLLOW_SLOTS && !err; i++) {
+		for (struct process *p = f->processes[i]; p && !err; p = p->next)
+			err = settle(p, f->profile);
+	}
+	return err;
+}

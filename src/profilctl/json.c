@@ -1,0 +1,276 @@
+/* json.c - a profile for programs, and as a file to keep */
+#include <errno.h>
+#include <jansson.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/scope.h"
+
+#include "output.h"
+
+/* Names are what somebody wrote into a file: what is no UTF-8 gives way to '?'. */
+static json_t *string(const char *s)
+{
+	__cleanup(freep) char *copy = NULL;
+	json_t *j = json_string(s);
+
+	if (j)
+		return j;
+	copy = strdup(s);
+	for (char *c = copy; c && *c; c++)
+		*c = (unsigned char)*c < 0x80 ? *c : '?';
+	return copy ? json_string(copy) : NULL;
+}
+
+static json_t *name_of(const struct profile *p, const struct function *f)
+{
+	__cleanup(freep) char *name = NULL;
+
+	if (f->name)
+		return string(f->name);
+	if (asprintf(&name, "%s+0x%llx", p->objects[f->object].path, f->offset) < 0) {
+		name = NULL;
+		return NULL;
+	}
+	return string(name);
+}
+
+/* Four places behind the point: finer than any sample. */
+static double rounded(double percent)
+{
+	return (double)(long long)(percent * 10000 + 0.5) / 10000;
+}
+
+static json_t *function_of(const struct profile *p, const struct function *f)
+{
+	return json_pack("{so so sI sf sI sI sb}", "name", name_of(p, f), "object",
+			 string(p->objects[f->object].path), "samples", (json_int_t)f->samples,
+			 "percent", rounded(profile_percent(p, f->samples)), "offset",
+			 (json_int_t)f->offset, "size", (json_int_t)f->size, "named",
+			 f->name != NULL);
+}
+
+static json_t *functions_of(const struct profile *p)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < p->nfunctions; i++) {
+		if (json_array_append_new(all, function_of(p, &p->functions[i])) < 0) {
+			json_decref(all);
+			return NULL;
+		}
+	}
+	return all;
+}
+
+static json_t *objects_of(const struct profile *p)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < p->nobjects; i++) {
+		const struct object *o = &p->objects[i];
+
+		if (json_array_append_new(all, json_pack("{so ss}", "path", string(o->path),
+							 "build_id", o->build_id)) < 0) {
+			json_decref(all);
+			return NULL;
+		}
+	}
+	return all;
+}
+
+static json_t *places_of(const struct profile *p)
+{
+	__cleanup(freep) struct place *place = profile_sorted_places(p);
+	json_t *all = place ? json_array() : NULL;
+
+	for (size_t i = 0; all && i < p->nplaces; i++) {
+		if (json_array_append_new(all, json_pack("[IIII]", (json_int_t)place[i].object,
+							 (json_int_t)place[i].offset,
+							 (json_int_t)place[i].width,
+							 (json_int_t)place[i].count)) < 0) {
+			json_decref(all);
+			return NULL;
+		}
+	}
+	return all;
+}
+
+/* As shells say it: an exit status, or 128 and the signal; null: it was not ours to wait for. */
+static json_t *command_status(const struct profile *p)
+{
+	if (p->end == PROFILE_RUNS_ON)
+		return json_null();
+	return json_integer(p->end == PROFILE_KILLED ? 128 + p->end_code : p->end_code);
+}
+
+static json_t *head(const struct profile *p)
+{
+	return json_pack("{ss so si sI so sI sI sI s{sI sI sI sI} so so}", "schema", PROFILE_SCHEMA,
+			 "command", string(p->command), "pid", (int)p->pid, "started",
+			 (json_int_t)p->started, "command_status", command_status(p), "tick_ns",
+			 (json_int_t)p->tick_ns, "duration_ns", (json_int_t)p->duration_ns,
+			 "cpu_ns", (json_int_t)p->cpu_ns, "samples", "total", (json_int_t)p->total,
+			 "binned", (json_int_t)p->binned, "unmatched", (json_int_t)p->unmatched,
+			 "lost", (json_int_t)p->lost, "functions", functions_of(p), "objects",
+			 objects_of(p));
+}
+
+int json_write(FILE *out, const struct profile *p, bool places)
+{
+	json_auto_t *root = head(p);
+
+	if (!root)
+		return -ENOMEM;
+	if (places && json_object_set_new(root, "places", places_of(p)) < 0)
+		return -ENOMEM;
+	if (json_dumpf(root, out, JSON_COMPACT | JSON_REAL_PRECISION(7)) < 0)
+		return -EIO;
+	fputc('\n', out);
+	return 0;
+}
+
+static int load_objects(struct profile *p, const json_t *objects)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach(objects, i, o)
+	{
+		const char *path = json_string_value(json_object_get(o, "path"));
+		const char *build_id = json_string_value(json_object_get(o, "build_id"));
+		__u32 index;
+
+		if (!path || !build_id || strlen(build_id) >= PROFILE_BUILD_ID_MAX)
+			return -EINVAL;
+		if (profile_add_object(p, path, 0, 0, -1, &index) < 0)
+			return -ENOMEM;
+		strcpy(p->objects[index].build_id, build_id);
+	}
+	return 0;
+}
+
+static int load_places(struct profile *p, const json_t *places)
+{
+	const json_t *place;
+	size_t i;
+
+	json_array_foreach(places, i, place)
+	{
+		json_int_t object, offset, width, count;
+		int err;
+
+		if (json_unpack((json_t *)place, "[IIII!]", &object, &offset, &width, &count) < 0 ||
+		    object < 0 || (size_t)object >= p->nobjects || width < 1 ||
+		    width > UINT32_MAX || count < 1)
+			return -EINVAL;
+		err = profile_add_place(p, (__u32)object, (__u64)offset, (__u32)width,
+					(__u64)count);
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+static int load_function(struct profile *p, json_t *function)
+{
+	const char *name, *object;
+	json_int_t samples, offset, size;
+	struct function f = { 0 };
+	int named;
+
+	if (json_unpack(function, "{ss ss sI sI sI sb}", "name", &name, "object", &object,
+			"samples", &samples, "offset", &offset, "size", &size, "named",
+			&named) < 0 ||
+	    samples < 1)
+		return -EINVAL;
+	while (f.object < p->nobjects && strcmp(p->objects[f.object].path, object) != 0)
+		f.object++;
+	if (f.object == p->nobjects)
+		return -EINVAL;
+	f.samples = (__u64)samples;
+	f.offset = (__u64)offset;
+	f.size = (__u64)size;
+	f.name = named ? strdup(name) : NULL;
+	return named && !f.name ? -ENOMEM : profile_add_function(p, &f);
+}
+
+static int load_head(struct profile *p, json_t *root)
+{
+	json_int_t started, tick, duration, cpu, total, unmatched, lost;
+	const char *schema, *command;
+	json_t *status;
+	int pid;
+
+	if (json_unpack(root, "{ss ss si sI so sI sI sI s{sI sI sI}}", "schema", &schema, "command",
+			&command, "pid", &pid, "started", &started, "command_status", &status,
+			"tick_ns", &tick, "duration_ns", &duration, "cpu_ns", &cpu, "samples",
+			"total", &total, "unmatched", &unmatched, "lost", &lost) < 0 ||
+	    strcmp(schema, PROFILE_SCHEMA) != 0)
+		return -EINVAL;
+	p->command = strdup(command);
+	p->pid = pid;
+	p->started = started;
+	p->tick_ns = (__u64)tick;
+	p->duration_ns = (__u64)duration;
+	p->cpu_ns = (__u64)cpu;
+	p->total = (__u64)total;
+	p->unmatched = (__u64)unmatched;
+	p->lost = (__u64)lost;
+	if (json_is_integer(status)) {
+		p->end_code = (int)json_integer_value(status);
+		p->end = p->end_code > 128 ? PROFILE_KILLED : PROFILE_EXITED;
+		p->end_code -= p->end_code > 128 ? 128 : 0;
+	}
+	return p->command ? 0 : -ENOMEM;
+}
+
+static int load_functions(struct profile *p, const json_t *functions)
+{
+	__u64 sum = 0;
+	json_t *f;
+	size_t i;
+
+	json_array_foreach(functions, i, f)
+	{
+		int err = load_function(p, f);
+
+		if (err < 0)
+			return err;
+	}
+	for (i = 0; i < p->nfunctions; i++)
+		sum += p->functions[i].samples;
+	return sum == p->binned && sum + p->unmatched + p->lost == p->total ? 0 : -EINVAL;
+}
+
+int json_load(struct profile **out, FILE *in, char *why, size_t bytes)
+{
+	__cleanup(profile_freep) struct profile *p = profile_new();
+	json_auto_t *root = NULL;
+	json_error_t error;
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	root = json_loadf(in, JSON_REJECT_DUPLICATES, &error);
+	if (!root) {
+		snprintf(why, bytes, "line %d: %s", error.line, error.text);
+		return -EINVAL;
+	}
+	snprintf(why, bytes, "it is no profile that profilctl has written, or of another version");
+	if (!json_object_get(root, "places"))
+		return -EINVAL;
+	err = load_head(p, root);
+	if (!err)
+		err = load_objects(p, json_object_get(root, "objects"));
+	if (!err)
+		err = load_places(p, json_object_get(root, "places"));
+	if (!err)
+		err = load_functions(p, json_object_get(root, "functions"));
+	if (err < 0)
+		return err;
+	profile_sort_functions(p);
+	*out = steal(p);
+	return 0;
+}

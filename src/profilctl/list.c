@@ -1,0 +1,95 @@
+/* list.c - what the daemon profiles, and how it is: list and status */
+#include <string.h>
+#include <stdio.h>
+
+#include "core/log.h"
+#include "core/wire.h"
+
+#include "daemon.h"
+#include "verb.h"
+
+/* Connects and asks. The caller closes *@r whatever is returned. */
+static int ask(struct reader **r, const struct options *o, unsigned int type,
+	       const struct profil_header **answer)
+{
+	int status, err;
+
+	*r = NULL;
+	if (o->argc) {
+		log_err("%s: takes no arguments", o->verb);
+		return CTL_USAGE;
+	}
+	status = daemon_connect(r, o);
+	if (status)
+		return status;
+	err = reader_ask(*r, type, answer);
+	if (!err)
+		return CTL_OK;
+	log_err("profild does not answer %s: %s", o->verb, strerror(-err));
+	return CTL_ERROR;
+}
+
+static const char *name_of(__u32 pid, char *out, size_t bytes)
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	f = fopen(path, "re");
+	if (!f || !fgets(out, (int)bytes, f))
+		snprintf(out, bytes, "?");
+	if (f)
+		fclose(f);
+	out[strcspn(out, "\n")] = '\0';
+	return out;
+}
+
+static void row(const struct profil_msg_profile *p)
+{
+	char name[32];
+
+	printf("%7u  %-15s  %5u  %-6s  %8.6g  %9llu  %9llu  %6llu  %7u  %9llu\n", p->tgid,
+	       name_of(p->tgid, name, sizeof(name)), p->uid, p->reader ? "reader" : "own",
+	       p->tick_ns ? 1e9 / (double)p->tick_ns : 0, p->total, p->unmatched, p->lost,
+	       p->nregions, p->nbins);
+}
+
+int verb_list(const struct options *o)
+{
+	const struct profil_header *answer;
+	struct reader *r;
+	int status = ask(&r, o, PROFIL_MSG_LIST, &answer);
+
+	if (!status) {
+		const struct profil_msg_list *m = (const void *)answer;
+		bool fits =
+			wire_fits(answer, sizeof(*m), sizeof(m->profile[0]), PROFIL_MSG_LIST_MAX);
+
+		printf("    pid  command            uid  kind          Hz      total  unmatched    "
+		       "lost  regions       bins\n");
+		for (__u32 i = 0; fits && i < answer->count; i++)
+			row(&m->profile[i]);
+	}
+	reader_close(r);
+	return status;
+}
+
+int verb_status(const struct options *o)
+{
+	const struct profil_header *answer;
+	struct reader *r;
+	int status = ask(&r, o, PROFIL_MSG_STATUS, &answer);
+
+	if (!status) {
+		const struct profil_msg_status *m = (const void *)answer;
+
+		printf("profild    pid %u, up %.0f s%s\n", m->pid, (double)m->uptime_ns / 1e9,
+		       m->replay ? ", replaying a file" : "");
+		printf("rate       %.6g Hz, fast %.6g Hz\n", 1e9 / (double)m->rate_period_ns,
+		       1e9 / (double)m->fast_period_ns);
+		printf("profiles   %u, of %u regions\n", m->profiles, m->regions);
+		printf("counters   %u chunks of 1 MiB\n", m->chunks);
+	}
+	reader_close(r);
+	return status;
+}

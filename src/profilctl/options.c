@@ -1,0 +1,189 @@
+/* options.c - the command line: one table of options, of which each verb takes some */
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+
+#include "options.h"
+
+struct option_row {
+	enum option_bits bit;
+	int letter; /* beyond a char: it has a long name only */
+	const char *name;
+	const char *arg;
+	const char *help;
+};
+
+static const struct option_row rows[] = {
+	{ OPTION_RATE, 'F', "rate", "HZ", "ticks a second (default: the daemon's rate)" },
+	{ OPTION_DURATION, 'd', "duration", "SECONDS", "stop profiling after so long" },
+	{ OPTION_OUTPUT, 'o', "output", "FILE", "write there; without -f, a profile to keep" },
+	{ OPTION_FORMAT, 'f', "format", "FORMAT", "text or json" },
+	{ OPTION_CLOCK, 256, "clock", "CLOCK", "tick, cpu-clock, cycles or auto (private daemon)" },
+	{ OPTION_USER_ONLY, 257, "user-only", NULL, "leave out ticks in kernel mode" },
+	{ OPTION_NO_INHERIT, 258, "no-inherit", NULL, "leave out child processes" },
+	{ OPTION_SOCKET, 's', "socket", "PATH", "the daemon's socket" },
+	{ OPTION_HELP, 'h', "help", NULL, "show this help" },
+};
+
+#define NROWS (sizeof(rows) / sizeof(*rows))
+
+static int parse_rate(struct options *o, const char *arg)
+{
+	char *end;
+	unsigned long long hz;
+
+	errno = 0;
+	hz = strtoull(arg, &end, 10);
+	if (errno || end == arg || *end || *arg == '-' || hz < OPTIONS_RATE_MIN ||
+	    hz > OPTIONS_RATE_MAX) {
+		log_err("rate %s: must be a whole number from %d to %d Hz", arg, OPTIONS_RATE_MIN,
+			OPTIONS_RATE_MAX);
+		return -EINVAL;
+	}
+	o->rate_hz = hz;
+	return 0;
+}
+
+static int parse_duration(struct options *o, const char *arg)
+{
+	char *end;
+	double s;
+
+	s = strtod(arg, &end);
+	if (end == arg || *end || !isfinite(s) || s < 0.001 || s > 1e9) {
+		log_err("duration %s: must be from 0.001 to 1000000000 seconds", arg);
+		return -EINVAL;
+	}
+	o->duration_ns = (__u64)(s * 1e9);
+	return 0;
+}
+
+static int parse_format(struct options *o, const char *arg)
+{
+	static const struct {
+		const char *name;
+		enum format format;
+	} formats[] = { { "text", FORMAT_TEXT }, { "json", FORMAT_JSON } };
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		if (!strcmp(arg, formats[i].name)) {
+			o->format = formats[i].format;
+			return 0;
+		}
+	}
+	log_err("format %s: must be text or json", arg);
+	return -EINVAL;
+}
+
+static int parse_clock(struct options *o, const char *arg)
+{
+	static const char *const clocks[] = { "tick", "cpu-clock", "cycles", "auto" };
+
+	for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++) {
+		if (!strcmp(arg, clocks[i])) {
+			o->clock = arg;
+			return 0;
+		}
+	}
+	log_err("clock %s: must be tick, cpu-clock, cycles or auto", arg);
+	return -EINVAL;
+}
+
+static int take(struct options *o, enum option_bits bit, const char *arg)
+{
+	switch (bit) {
+	case OPTION_RATE:
+		return parse_rate(o, arg);
+	case OPTION_DURATION:
+		return parse_duration(o, arg);
+	case OPTION_FORMAT:
+		return parse_format(o, arg);
+	case OPTION_CLOCK:
+		return parse_clock(o, arg);
+	case OPTION_OUTPUT:
+		o->output = arg;
+		return 0;
+	case OPTION_SOCKET:
+		o->socket = arg;
+		return 0;
+	case OPTION_USER_ONLY:
+		o->user_only = true;
+		return 0;
+	case OPTION_NO_INHERIT:
+		o->no_inherit = true;
+		return 0;
+	case OPTION_HELP:
+		o->help = true;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* Fills in what getopt_long() wants to know of the rows in @allowed. */
+static void tables(unsigned int allowed, char *letters, struct option *longs)
+{
+	*letters++ = '+'; /* a command's own options are its own */
+	*letters++ = ':';
+	for (size_t i = 0; i < NROWS; i++) {
+		const struct option_row *r = &rows[i];
+
+		if (!(allowed & r->bit))
+			continue;
+		*longs++ = (struct option){ r->name, r->arg != NULL, NULL, r->letter };
+		if (r->letter >= 256)
+			continue;
+		*letters++ = (char)r->letter;
+		if (r->arg)
+			*letters++ = ':';
+	}
+	*letters = '\0';
+	*longs = (struct option){ 0 };
+}
+
+int options_parse(struct options *o, unsigned int allowed, int argc, char **argv)
+{
+	char letters[2 * NROWS + 3];
+	struct option longs[NROWS + 1];
+	int c;
+
+	tables(allowed | OPTION_HELP, letters, longs);
+	optind = 1;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+		size_t i = 0;
+
+		if (c == '?' || c == ':') {
+			log_err("%s: %s %s; 'profilctl %s --help' lists the options", o->verb,
+				c == ':' ? "no value after" : "unknown or wrong option",
+				argv[optind - 1], o->verb);
+			return -EINVAL;
+		}
+		while (rows[i].letter != c)
+			i++;
+		if (take(o, rows[i].bit, optarg) < 0)
+			return -EINVAL;
+	}
+	o->argc = argc - optind;
+	o->argv = argv + optind;
+	return 0;
+}
+
+void options_help(FILE *f, unsigned int allowed)
+{
+	allowed |= OPTION_HELP;
+	for (size_t i = 0; i < NROWS; i++) {
+		const struct option_row *r = &rows[i];
+		char left[40], letter[8] = "   ";
+
+		if (!(allowed & r->bit))
+			continue;
+		if (r->letter < 256)
+			snprintf(letter, sizeof(letter), "-%c,", r->letter);
+		snprintf(left, sizeof(left), "%s --%s %s", letter, r->name, r->arg ? r->arg : "");
+		fprintf(f, "  %-24s  %s\n", left, r->help);
+	}
+}

@@ -1,0 +1,60 @@
+/* options.h - the command line: one table of options, of which each verb takes some */
+#ifndef PROFIL_OPTIONS_H
+#define PROFIL_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <linux/types.h>
+
+#define OPTIONS_RATE_MIN 1
+#define OPTIONS_RATE_MAX 50000
+
+enum format {
+	FORMAT_NONE, /* text to stdout, a profile to a file */
+	FORMAT_TEXT,
+	FORMAT_JSON,
+};
+
+/* Bits that say which options a verb takes; -h is taken by all. */
+enum option_bits {
+	OPTION_RATE = 1 << 0,
+	OPTION_DURATION = 1 << 1,
+	OPTION_OUTPUT = 1 << 2,
+	OPTION_FORMAT = 1 << 3,
+	OPTION_SOCKET = 1 << 4,
+	OPTION_CLOCK = 1 << 5,
+	OPTION_USER_ONLY = 1 << 6,
+	OPTION_NO_INHERIT = 1 << 7,
+	OPTION_HELP = 1 << 8,
+};
+
+#define OPTIONS_REPORT (OPTION_OUTPUT | OPTION_FORMAT)
+#define OPTIONS_PROFILE                                                                  \
+	(OPTIONS_REPORT | OPTION_RATE | OPTION_DURATION | OPTION_SOCKET | OPTION_CLOCK | \
+	 OPTION_USER_ONLY | OPTION_NO_INHERIT)
+
+struct options {
+	const char *verb;
+	const char *socket; /* NULL: $PROFIL_SOCKET, or the default */
+	const char *output; /* NULL: stdout */
+	const char *clock;  /* NULL: the daemon's own choice */
+	enum format format;
+	__u64 rate_hz;	   /* 0: the daemon's */
+	__u64 duration_ns; /* 0: until the target ends */
+	bool user_only;
+	bool no_inherit;
+	bool help;
+	int argc; /* what stands after the options */
+	char **argv;
+};
+
+/*
+ * Reads the options that @allowed names, up to the first word that is none. Returns 0, or -EINVAL
+ * after saying on stderr what is wrong.
+ */
+int options_parse(struct options *o, unsigned int allowed, int argc, char **argv);
+
+/* Lists the options that @allowed names. */
+void options_help(FILE *f, unsigned int allowed);
+
+#endif

@@ -1,0 +1,53 @@
+/* output.c - where a report goes, and who writes it */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/scope.h"
+
+#include "output.h"
+#include "verb.h"
+
+int output_open(FILE **out, const struct options *o)
+{
+	__cleanup(closep) int fd = -1;
+
+	if (!o->output) {
+		*out = stdout;
+		return CTL_OK;
+	}
+	fd = open(o->output, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	*out = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!*out) {
+		log_err("cannot write %s: %s", o->output, strerror(errno));
+		return CTL_ERROR;
+	}
+	(void)steal_fd(fd);
+	return CTL_OK;
+}
+
+int output_write(FILE *out, const struct options *o, const struct profile *p)
+{
+	enum format format = o->format;
+	int err = 0;
+
+	/* What is no file has no length to cut: that is no error. */
+	if (out != stdout && ftruncate(fileno(out), 0) < 0)
+		errno = 0;
+	if (format == FORMAT_NONE && out == stdout)
+		format = FORMAT_TEXT;
+	if (format == FORMAT_TEXT)
+		text_write(out, p);
+	else
+		err = json_write(out, p, format == FORMAT_NONE);
+	if (!err && (fflush(out) || ferror(out)))
+		err = -errno;
+	if (out != stdout && fclose(out) && !err)
+		err = -errno;
+	if (!err)
+		return CTL_OK;
+	log_err("cannot write %s: %s", o->output ? o->output : "the report", strerror(-err));
+	return CTL_ERROR;
+}

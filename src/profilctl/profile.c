@@ -1,0 +1,188 @@
+/* profile.c - the one in-memory profile, which everything is read into and written from */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/scope.h"
+
+#include "profile.h"
+
+struct profile *profile_new(void)
+{
+	return calloc(1, sizeof(struct profile));
+}
+
+void profile_free(struct profile *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->nobjects; i++) {
+		closep(&p->objects[i].fd);
+		free(p->objects[i].path);
+	}
+	for (size_t i = 0; i < p->nfunctions; i++)
+		free(p->functions[i].name);
+	free(p->objects);
+	free(p->places);
+	free(p->functions);
+	free(p->command);
+	free(p);
+}
+
+void profile_freep(struct profile **p)
+{
+	profile_free(*p);
+}
+
+/* Makes room for element @n of an array that grows in powers of two. */
+static int grow(void *array, size_t n, size_t size)
+{
+	void *more;
+
+	if (n & (n - 1))
+		return 0;
+	more = reallocarray(*(void **)array, n ? 2 * n : 1, size);
+	if (!more)
+		return -ENOMEM;
+	*(void **)array = more;
+	return 0;
+}
+
+int profile_add_object(struct profile *p, const char *path, __u64 dev, __u64 ino, int fd,
+		       __u32 *index)
+{
+	__cleanup(closep) int own = fd;
+	struct object *o;
+	char *copy;
+
+	if (grow(&p->objects, p->nobjects, sizeof(*o)) < 0)
+		return -ENOMEM;
+	copy = strdup(path);
+	if (!copy)
+		return -ENOMEM;
+	o = &p->objects[p->nobjects];
+	*o = (struct object){ .path = copy, .dev = dev, .ino = ino, .fd = steal_fd(own) };
+	*index = (__u32)p->nobjects++;
+	return 0;
+}
+
+int profile_find_object(const struct profile *p, const char *path, __u64 dev, __u64 ino,
+			__u32 *index)
+{
+	for (size_t i = 0; i < p->nobjects; i++) {
+		const struct object *o = &p->objects[i];
+
+		if (o->ino == ino && o->dev == dev && !strcmp(o->path, path)) {
+			*index = (__u32)i;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+/* The slot of a place, or the empty one that it would take. */
+static struct place *slot(struct place *table, size_t room, __u32 object, __u64 offset, __u32 width)
+{
+	__u64 h = (offset ^ (__u64)object << 40 ^ (__u64)width << 56) * 0x9e3779b97f4a7c15u;
+	size_t i = (size_t)(h >> 20) & (room - 1);
+
+	while (table[i].count &&
+	       (table[i].object != object || table[i].offset != offset || table[i].width != width))
+		i = (i + 1) & (room - 1);
+	return &table[i];
+}
+
+static int rehash(struct profile *p)
+{
+	size_t room = p->places_room ? 2 * p->places_room : 1024;
+	struct place *table = calloc(room, sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->places_room; i++) {
+		const struct place *o = &p->places[i];
+
+		if (o->count)
+			*slot(table, room, o->object, o->offset, o->width) = *o;
+	}
+	free(p->places);
+	p->places = table;
+	p->places_room = room;
+	return 0;
+}
+
+int profile_add_place(struct profile *p, __u32 object, __u64 offset, __u32 width, __u64 count)
+{
+	struct place *o;
+
+	if (!count)
+		return 0;
+	if (2 * p->nplaces >= p->places_room && rehash(p) < 0)
+		return -ENOMEM;
+	o = slot(p->places, p->places_room, object, offset, width);
+	if (!o->count) {
+		*o = (struct place){ .object = object, .offset = offset, .width = width };
+		p->nplaces++;
+	}
+	o->count += count;
+	p->binned += count;
+	return 0;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->object != y->object)
+		return x->object < y->object ? -1 : 1;
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return x->width < y->width ? -1 : x->width > y->width;
+}
+
+struct place *profile_sorted_places(const struct profile *p)
+{
+	struct place *sorted = calloc(p->nplaces ? p->nplaces : 1, sizeof(*sorted));
+	size_t n = 0;
+
+	if (!sorted)
+		return NULL;
+	for (size_t i = 0; i < p->places_room; i++) {
+		if (p->places[i].count)
+			sorted[n++] = p->places[i];
+	}
+	qsort(sorted, n, sizeof(*sorted), by_offset);
+	return sorted;
+}
+
+int profile_add_function(struct profile *p, const struct function *f)
+{
+	if (grow(&p->functions, p->nfunctions, sizeof(*f)) < 0) {
+		free(f->name);
+		return -ENOMEM;
+	}
+	p->functions[p->nfunctions++] = *f;
+	return 0;
+}
+
+static int by_samples(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	if (x->samples != y->samples)
+		return x->samples > y->samples ? -1 : 1;
+	if (x->object != y->object)
+		return x->object < y->object ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+void profile_sort_functions(struct profile *p)
+{
+	if (p->nfunctions)
+		qsort(p->functions, p->nfunctions, sizeof(*p->functions), by_samples);
+}
+
+double profile_percent(const struct profile *p, __u64 samples)
+{
+	return p->total ? 100.0 * (double)samples / (double)p->total : 0;
+}

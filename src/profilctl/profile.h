@@ -1,0 +1,101 @@
+/* profile.h - the one in-memory profile, which everything is read into and written from */
+#ifndef PROFIL_PROFILE_H
+#define PROFIL_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+#include <sys/types.h>
+#include <linux/types.h>
+
+#define PROFILE_SCHEMA "profil/1"
+#define PROFILE_BUILD_ID_MAX 129 /* in hex, with its NUL */
+
+/* What was mapped: a file, [vdso], or memory that came from no file. */
+struct object {
+	char *path; /* of a file as the target saw it, or a name in brackets */
+	char build_id[PROFILE_BUILD_ID_MAX];
+	__u64 dev;
+	__u64 ino; /* 0: no file */
+	int fd;	   /* the file, opened while a target had it mapped; -1: none */
+};
+
+/*
+ * Where ticks fell: in @width bytes from @offset on. In a file that is the offset in the file, so
+ * that it does not depend on where it was loaded; in memory without a file, the address.
+ */
+struct place {
+	__u64 offset;
+	__u64 count; /* 0: an empty slot */
+	__u32 object;
+	__u32 width;
+};
+
+struct function {
+	char *name; /* NULL: none is known, it is called object+0xOFFSET */
+	__u64 offset;
+	__u64 size;
+	__u64 samples;
+	__u32 object;
+};
+
+enum profile_end {
+	PROFILE_RUNS_ON, /* the command outlived the profile, or it was not ours to wait for */
+	PROFILE_EXITED,
+	PROFILE_KILLED,
+};
+
+struct profile {
+	char *command;
+	pid_t pid;
+	time_t started;
+	enum profile_end end;
+	int end_code; /* the exit status or the signal */
+	__u64 tick_ns;
+	__u64 duration_ns;
+	__u64 cpu_ns; /* that the command used; 0: not known */
+	__u64 total;
+	__u64 binned;
+	__u64 unmatched;
+	__u64 lost;
+
+	struct object *objects;
+	size_t nobjects;
+	struct place *places; /* a hash table of places_room slots */
+	size_t nplaces;
+	size_t places_room;
+	struct function *functions; /* sorted, most samples first */
+	size_t nfunctions;
+};
+
+struct profile *profile_new(void);
+void profile_free(struct profile *p);
+void profile_freep(struct profile **p);
+
+/*
+ * Adds an object, taking over @fd and copying @path, and says at which index. @dev and @ino tell
+ * files of one path apart. Returns 0 or -ENOMEM.
+ */
+int profile_add_object(struct profile *p, const char *path, __u64 dev, __u64 ino, int fd,
+		       __u32 *index);
+
+/* The object with these three, or -ENOENT. */
+int profile_find_object(const struct profile *p, const char *path, __u64 dev, __u64 ino,
+			__u32 *index);
+
+/* Adds @count ticks, binned ones. Returns 0 or -ENOMEM. */
+int profile_add_place(struct profile *p, __u32 object, __u64 offset, __u32 width, __u64 count);
+
+/* The places, in order of object and offset, in an array of nplaces that the caller frees. */
+struct place *profile_sorted_places(const struct profile *p);
+
+/* Takes over @name. Returns 0 or -ENOMEM (@name is freed then, too). */
+int profile_add_function(struct profile *p, const struct function *f);
+
+/* Puts the functions in the order of a report. */
+void profile_sort_functions(struct profile *p);
+
+/* Share of all ticks. */
+double profile_percent(const struct profile *p, __u64 samples);
+
+#endif

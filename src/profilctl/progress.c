@@ -1,0 +1,26 @@
+/* progress.c - a line on the terminal that says that something is being done */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "progress.h"
+
+static bool shown;
+
+bool progress_wanted(void)
+{
+	return isatty(STDERR_FILENO);
+}
+
+void progress_show(__u64 elapsed_ns, __u64 samples)
+{
+	fprintf(stderr, "\rprofilctl: %.0f s, %llu samples; Ctrl-C ends it\033[K",
+		(double)elapsed_ns / 1e9, samples);
+	shown = true;
+}
+
+void progress_clear(void)
+{
+	if (shown)
+		fputs("\r\033[K", stderr);
+	shown = false;
+}

@@ -1,0 +1,152 @@
+/* symbolize.c - from places to functions */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/scope.h"
+
+#include "split.h"
+#include "symbolize.h"
+#include "symbols.h"
+
+/* So many ticks of a place belong to this function. */
+struct part {
+	struct symbols_range range;
+	__u64 count;
+};
+
+struct parts {
+	struct part *part;
+	size_t n;
+	size_t room;
+};
+
+static int append(struct parts *parts, const struct symbols_range *range, __u64 count)
+{
+	struct part *last = parts->n ? &parts->part[parts->n - 1] : NULL;
+
+	if (!count)
+		return 0;
+	if (last && last->range.start == range->start) {
+		last->count += count;
+		return 0;
+	}
+	if (parts->n == parts->room) {
+		size_t room = parts->room ? 2 * parts->room : 256;
+		void *more = reallocarray(parts->part, room, sizeof(*last));
+
+		if (!more)
+			return -ENOMEM;
+		parts->part = more;
+		parts->room = room;
+	}
+	parts->part[parts->n++] = (struct part){ *range, count };
+	return 0;
+}
+
+/* Finds what stands in the bytes of @place, and how many of them; returns how many it is. */
+static size_t ranges_of(struct symbols *s, const struct place *place, struct symbols_range *range,
+			__u32 *weight)
+{
+	__u64 at = place->offset, end = place->offset + place->width;
+	bool known = false;
+	size_t n = 0;
+
+	do {
+		__u64 upto;
+
+		symbols_find(s, at, &range[n]);
+		upto = range[n].upto < end && n + 1 < SPLIT_MAX ? range[n].upto : end;
+		weight[n] = (__u32)(upto - at);
+		known |= range[n].kind != SYMBOLS_PAGE;
+		at = upto;
+		n++;
+	} while (at < end);
+	/* Between functions lies padding: nothing runs there. */
+	for (size_t i = 0; known && i < n; i++)
+		weight[i] = range[i].kind == SYMBOLS_PAGE ? 0 : weight[i];
+	return n;
+}
+
+static int share(struct parts *parts, struct symbols *s, const struct place *place)
+{
+	struct symbols_range range[SPLIT_MAX];
+	__u32 weight[SPLIT_MAX];
+	__u64 count[SPLIT_MAX];
+	size_t n = ranges_of(s, place, range, weight);
+	int err = 0;
+
+	split(place->count, weight, n, count);
+	for (size_t i = 0; i < n && !err; i++)
+		err = append(parts, &range[i], count[i]);
+	return err;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+
+	return x->range.start < y->range.start ? -1 : x->range.start > y->range.start;
+}
+
+/* Adds the functions of @object. */
+static int add_functions(struct profile *p, __u32 object, struct parts *parts)
+{
+	size_t i = 0;
+
+	if (parts->n)
+		qsort(parts->part, parts->n, sizeof(*parts->part), by_start);
+	while (i < parts->n) {
+		const struct symbols_range *r = &parts->part[i].range;
+		struct function f = { .object = object,
+				      .offset = r->start,
+				      .size = r->end - r->start };
+
+		if (r->kind == SYMBOLS_NAMED) {
+			f.name = strndup(r->name, r->name_len);
+			if (!f.name)
+				return -ENOMEM;
+		}
+		for (; i < parts->n && parts->part[i].range.start == f.offset; i++)
+			f.samples += parts->part[i].count;
+		if (profile_add_function(p, &f) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* An object that cannot be read has no symbols: that is no error. */
+static struct symbols *symbols_of(const struct object *o)
+{
+	struct symbols *s = NULL;
+
+	if (!strcmp(o->path, "[vdso]"))
+		symbols_open_vdso(&s);
+	else if (o->fd >= 0)
+		symbols_open(&s, o->fd, o->path);
+	return s;
+}
+
+int symbolize(struct profile *p)
+{
+	__cleanup(freep) struct place *places = profile_sorted_places(p);
+	struct parts parts = { 0 };
+	size_t i = 0;
+	int err = places ? 0 : -ENOMEM;
+
+	while (!err && i < p->nplaces) {
+		__u32 object = places[i].object;
+		struct symbols *s = symbols_of(&p->objects[object]);
+
+		parts.n = 0;
+		for (; !err && i < p->nplaces && places[i].object == object; i++)
+			err = share(&parts, s, &places[i]);
+		if (!err)
+			err = add_functions(p, object, &parts);
+		symbols_close(s);
+	}
+	free(parts.part);
+	if (!err)
+		profile_sort_functions(p);
+	return err;
+}

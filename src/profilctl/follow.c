@@ -133,6 +133,25 @@ static int reread(struct follow *f, struct process *p)
 	return 0;
 }
 
+/*
+ * A child that has gone before we looked had its parent's memory, if it never exec'd: most are
+ * children of the first process.
+ */
+static int look_up_first(struct follow *f, const struct process *p, __u64 pc, struct mapping **out)
+{
+	int err;
+
+	if (p->execed || p == f->first)
+		return 0;
+	*out = maps_find(&f->first->maps, pc);
+	if (*out)
+		return 0;
+	err = reread(f, f->first);
+	if (!err)
+		*out = maps_find(&f->first->maps, pc);
+	return err;
+}
+
 /* Finds the mapping that holds @pc; *@out is NULL where there is none. */
 static int look_up(struct follow *f, struct process *p, __u64 pc, struct mapping **out)
 {
@@ -147,10 +166,7 @@ static int look_up(struct follow *f, struct process *p, __u64 pc, struct mapping
 	*out = maps_find(&p->maps, pc);
 	if (!*out)
 		p->reread_ns = now_ns() + FOLLOW_REREAD_NS;
-	/* A child that has gone before we looked had its parent's memory, if it never exec'd. */
-	if (!*out && !p->execed && p != f->first)
-		*out = maps_find(&f->first->maps, pc);
-	return 0;
+	return *out ? 0 : look_up_first(f, p, pc, out);
 }
 
 /* Has the kernel count @p from now on. A refusal is no error: its ticks go on coming one by one. */
@@ -201,9 +217,10 @@ static int on_raw(struct follow *f, struct process *p, __u64 pc)
 
 /*
  * The old memory has gone, and what we knew of it. Its image is kept until the process ends: a tick
- * that was under way may still land in it.
+ * that was under way may still land in it. The new mappings are read at once: many a process is
+ * over before its first tick gets here.
  */
-static void on_exec(struct process *p, __u16 execs)
+static int on_exec(struct follow *f, struct process *p, __u16 execs)
 {
 	p->execs = execs;
 	p->execed = true;
@@ -212,6 +229,7 @@ static void on_exec(struct process *p, __u16 execs)
 	p->patience = FOLLOW_PATIENCE;
 	p->reread_ns = 0;
 	maps_fini(&p->maps);
+	return reread(f, p);
 }
 
 /* No tick of it is to come. The first process's mappings may still speak for its children. */
@@ -292,8 +310,8 @@ int follow_events(struct follow *f)
 			return -ENOMEM;
 		/* Where the event of an exec was lost, the next tick tells of it. */
 		if (event.kind == PROFIL_EVENT_EXEC || event.execs != p->execs)
-			on_exec(p, event.execs);
-		if (event.kind == PROFIL_EVENT_RAW)
+			err = on_exec(f, p, event.execs);
+		if (!err && event.kind == PROFIL_EVENT_RAW)
 			err = on_raw(f, p, event.pc);
 	}
 	return err;

@@ -1,4 +1,4 @@
-/* clock.c - the perf events that tick at one rate, one on each CPU */
+/* clock.c - what makes the tick program run: perf events at each rate in use, on each CPU */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -8,9 +8,18 @@
 #include "clock.h"
 #include "core/scope.h"
 
+/* A rate in use. */
 struct clock {
+	struct clock *next;
+	uint64_t period_ns;
+	unsigned int users;
 	int ncpus;
 	struct bpf_link *link[];
+};
+
+struct clocks {
+	const struct bpf_program *tick;
+	struct clock *first;
 };
 
 /* Per CPU, not per task: a per-task event makes a program that switches or forks crawl. */
@@ -28,7 +37,15 @@ static int event_open(int cpu, uint64_t period_ns)
 	return fd < 0 ? -errno : fd;
 }
 
-int clock_open(struct clock **out, const struct bpf_program *prog, uint64_t period_ns)
+static struct clock *clock_close(struct clock *c)
+{
+	for (int cpu = 0; c && cpu < c->ncpus; cpu++)
+		bpf_link__destroy(c->link[cpu]);
+	free(c);
+	return NULL;
+}
+
+static int clock_open(struct clock **out, const struct bpf_program *tick, uint64_t period_ns)
 {
 	int ncpus = libbpf_num_possible_cpus(), err = 0;
 	struct clock *c;
@@ -38,13 +55,14 @@ int clock_open(struct clock **out, const struct bpf_program *prog, uint64_t peri
 	c = calloc(1, sizeof(*c) + (size_t)ncpus * sizeof(c->link[0]));
 	if (!c)
 		return -ENOMEM;
+	c->period_ns = period_ns;
 	c->ncpus = ncpus;
 	for (int cpu = 0; !err && cpu < ncpus; cpu++) {
 		__cleanup(closep) int fd = event_open(cpu, period_ns);
 
 		if (fd == -ENODEV)
 			continue; /* not online */
-		c->link[cpu] = fd < 0 ? NULL : bpf_program__attach_perf_event(prog, fd);
+		c->link[cpu] = fd < 0 ? NULL : bpf_program__attach_perf_event(tick, fd);
 		if (c->link[cpu])
 			fd = -1; /* the link's now */
 		else
@@ -58,10 +76,59 @@ int clock_open(struct clock **out, const struct bpf_program *prog, uint64_t peri
 	return 0;
 }
 
-struct clock *clock_close(struct clock *c)
+int clocks_open(struct clocks **out, const struct bpf_program *tick)
 {
-	for (int cpu = 0; c && cpu < c->ncpus; cpu++)
-		bpf_link__destroy(c->link[cpu]);
+	struct clocks *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->tick = tick;
+	*out = c;
+	return 0;
+}
+
+struct clocks *clocks_close(struct clocks *c)
+{
+	while (c && c->first) {
+		struct clock *clock = c->first;
+
+		c->first = clock->next;
+		clock_close(clock);
+	}
 	free(c);
 	return NULL;
+}
+
+/* Where the clock of @period_ns is linked, or would be. */
+static struct clock **place_of(struct clocks *c, uint64_t period_ns)
+{
+	struct clock **place = &c->first;
+
+	while (*place && (*place)->period_ns != period_ns)
+		place = &(*place)->next;
+	return place;
+}
+
+int clocks_use(struct clocks *c, uint64_t period_ns)
+{
+	struct clock **place = place_of(c, period_ns);
+
+	if (!*place) {
+		int err = clock_open(place, c->tick, period_ns);
+
+		if (err)
+			return err;
+	}
+	(*place)->users++;
+	return 0;
+}
+
+void clocks_unuse(struct clocks *c, uint64_t period_ns)
+{
+	struct clock **place = place_of(c, period_ns), *clock = *place;
+
+	if (!clock || --clock->users)
+		return;
+	*place = clock->next;
+	clock_close(clock);
 }

@@ -1,14 +1,21 @@
-/* clock.h - the perf events that tick at one rate, one on each CPU */
+/* clock.h - what makes the tick program run: perf events at each rate in use, on each CPU */
 #ifndef PROFIL_CLOCK_H
 #define PROFIL_CLOCK_H
 
 #include <bpf/libbpf.h>
 #include <stdint.h>
 
-struct clock;
+struct clocks;
 
-/* Runs @prog on every online CPU each @period_ns of its being busy. */
-int clock_open(struct clock **out, const struct bpf_program *prog, uint64_t period_ns);
-struct clock *clock_close(struct clock *c);
+/* Runs @tick; at no rate yet. */
+int clocks_open(struct clocks **out, const struct bpf_program *tick);
+struct clocks *clocks_close(struct clocks *c);
+
+/*
+ * Somebody wants ticks each @period_ns of a CPU's being busy, or no longer does. The events of a
+ * rate are there while somebody wants it. Returns 0 or a negative errno.
+ */
+int clocks_use(struct clocks *c, uint64_t period_ns);
+void clocks_unuse(struct clocks *c, uint64_t period_ns);
 
 #endif

@@ -33,14 +33,6 @@ struct holding {
 	bool reader;
 };
 
-/* A rate in use. */
-struct rate {
-	struct rate *next;
-	uint64_t period_ns;
-	unsigned int users;
-	struct clock *clock;
-};
-
 struct sampler_bpf {
 	struct sampler s;
 	struct profil_bpf *skel;
@@ -48,7 +40,7 @@ struct sampler_bpf {
 	struct range *indices;
 	struct range *regions;
 	struct chunks *chunks;
-	struct rate *rates;
+	struct clocks *clocks;
 	unsigned int ntargets;
 	struct target *target[PROFIL_MAX_TARGETS];
 
@@ -64,47 +56,7 @@ static struct sampler_bpf *self(struct sampler *s)
 	return (struct sampler_bpf *)s;
 }
 
-/* --- rates and programs: attached only while somebody uses them ------------------------------ */
-
-static int rate_use(struct sampler_bpf *b, uint64_t period_ns)
-{
-	struct rate *r = b->rates;
-	int err;
-
-	while (r && r->period_ns != period_ns)
-		r = r->next;
-	if (r) {
-		r->users++;
-		return 0;
-	}
-	r = calloc(1, sizeof(*r));
-	if (!r)
-		return -ENOMEM;
-	err = clock_open(&r->clock, b->skel->progs.tick, period_ns);
-	if (err) {
-		free(r);
-		return err;
-	}
-	r->period_ns = period_ns;
-	r->users = 1;
-	r->next = b->rates;
-	b->rates = r;
-	return 0;
-}
-
-static void rate_unuse(struct sampler_bpf *b, uint64_t period_ns)
-{
-	struct rate **place = &b->rates, *r;
-
-	while (*place && (*place)->period_ns != period_ns)
-		place = &(*place)->next;
-	r = *place;
-	if (!r || --r->users)
-		return;
-	*place = r->next;
-	clock_close(r->clock);
-	free(r);
-}
+/* --- fork, exec and exit: attached only while somebody is a target -------------------------- */
 
 static int lifetimes_use(struct sampler_bpf *b)
 {
@@ -248,14 +200,14 @@ static int bpf_start(struct sampler *s, struct target *t, const struct target *o
 
 	if (err)
 		return err;
-	err = rate_use(b, t->period_ns);
+	err = clocks_use(b->clocks, t->period_ns);
 	if (err) {
 		lifetimes_unuse(b);
 		return err;
 	}
 	err = hold(b, t);
 	if (err) {
-		rate_unuse(b, t->period_ns);
+		clocks_unuse(b->clocks, t->period_ns);
 		lifetimes_unuse(b);
 		return err;
 	}
@@ -358,7 +310,7 @@ static void bpf_release(struct sampler *s, struct target *t)
 	if (!t->held)
 		return;
 	let_go(b, t);
-	rate_unuse(b, t->period_ns);
+	clocks_unuse(b->clocks, t->period_ns);
 	lifetimes_unuse(b);
 }
 
@@ -439,10 +391,7 @@ static struct sampler *bpf_close(struct sampler *s)
 		drop_holdings(b, &b->waiting);
 		drop_holdings(b, &b->leaving);
 	}
-	while (b->rates) {
-		b->rates->users = 1;
-		rate_unuse(b, b->rates->period_ns);
-	}
+	clocks_close(b->clocks);
 	sd_event_source_unref(b->ring_source);
 	ring_buffer__free(b->ring);
 	chunks_close(b->chunks);
@@ -515,6 +464,8 @@ static int open_rest(struct sampler_bpf *b, sd_event *event)
 		err = range_new(&b->regions, PROFIL_MAX_REGIONS);
 	if (!err)
 		err = chunks_open(&b->chunks, bpf_map__fd(b->skel->maps.chunks));
+	if (!err)
+		err = clocks_open(&b->clocks, b->skel->progs.tick);
 	if (!err)
 		err = grace_open(&b->grace, event, on_grace, b);
 	if (err)

@@ -67,11 +67,17 @@ PROFILCTL = src/profilctl/attach.c src/profilctl/daemon.c src/profilctl/debugfil
 	src/profilctl/symbolize.c src/profilctl/symbols.c src/profilctl/text.c src/profilctl/watch.c
 
 LIBPROFIL = src/libprofil/profil.c \
+	src/libprofil/aix.c \
 	src/libprofil/call.c \
+	src/libprofil/darwin.c \
 	src/libprofil/dialect.c \
+	src/libprofil/irix.c \
+	src/libprofil/plain.c \
 	src/libprofil/regions.c \
 	src/libprofil/request.c \
+	src/libprofil/solaris.c \
 	src/libprofil/sprofil.c \
+	src/libprofil/v7.c \
 	src/libprofil/xform.c
 
 UNIT = $(wildcard tests/unit/*.c) tests/vectors/vectors.c

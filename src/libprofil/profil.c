@@ -5,9 +5,9 @@
 
 #include "profil.h"
 #include "call.h"
+#include "plain.h"
 #include "request.h"
 #include "sprofil.h"
-#include "xform.h"
 
 /*
  * glibc's <unistd.h> says nonnull, yet NULL is how one stops: under a name of its own the compiler
@@ -24,19 +24,7 @@ PROFIL_PUBLIC int sprofil(struct prof *profp, int profcnt, struct timeval *tvp, 
 
 int profil_glibc(unsigned short *buf, size_t bytes, size_t offset, unsigned int scale)
 {
-	const struct dialect *d = &dialects[DIALECT_GLIBC];
-	struct profil_msg_reply reply;
-	struct profil_xform x;
-	struct call c;
-	int err = call_enter(&c);
-
-	if (err)
-		return call_fail(err);
-	if (!buf || xform_reduce(&x, d, offset, scale, bytes) == XFORM_OFF)
-		err = request_stop(&reply);
-	else
-		err = request_start_one(d, &x, buf, REQUEST_ON);
-	return call_return(&c, err);
+	return plain_profil(&dialects[DIALECT_GLIBC], buf, bytes, offset, buf ? scale : 0);
 }
 
 int sprofil(struct prof *profp, int profcnt, struct timeval *tvp, unsigned int flags)

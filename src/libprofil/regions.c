@@ -90,13 +90,16 @@ static void add_piece(struct regions *r, __u16 winner, __u64 lo)
 	};
 }
 
-void regions_cut(struct regions *r)
+void regions_cut(struct regions *r, const struct dialect *d)
 {
 	struct heap waiting = { r->waiting, 0, r->region, starts_before };
 	struct heap open = { r->open, 0, r->region, goes_before };
 	__u16 winner = NO_REGION, before;
 	__u64 pc = 0;
 
+	r->m.start.flags = d->flags;
+	r->m.start.width = d->width;
+	r->m.start.cap = d->cap;
 	r->m.start.nregions = 0;
 	for (unsigned int i = 0; i < r->n; i++) {
 		r->owner[i] = NO_OWNER;

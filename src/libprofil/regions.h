@@ -4,6 +4,7 @@
 
 #include "core/layout.h"
 #include "core/proto.h"
+#include "dialect.h"
 
 #define REGIONS_MAX 4096
 #define REGIONS_PIECES (2 * REGIONS_MAX + 1)
@@ -46,8 +47,9 @@ void regions_add(struct regions *r, const struct profil_xform *x, const void *bu
 
 /*
  * Cuts the regions into the pieces of @r->m.start, sorted, such that the last one with lo <= pc
- * decides about a pc. Regions that count nothing leave no piece.
+ * decides about a pc. Regions that count nothing leave no piece. The message asks for what @d does
+ * with its counters.
  */
-void regions_cut(struct regions *r);
+void regions_cut(struct regions *r, const struct dialect *d);
 
 #endif

@@ -104,7 +104,7 @@ static int attempt(struct profil_header *h, struct profil_msg_reply *reply)
 		err = hear_hello(sock);
 	if (!err)
 		err = wire_send(sock, h, NULL, 0);
-	if (!err && h->type == PROFIL_MSG_START)
+	if (!err && h->type != PROFIL_MSG_STOP && h->type != PROFIL_MSG_SYNC)
 		err = send_rest(sock, (struct profil_msg_start *)h);
 	if (!err || err == -EPIPE) /* a refusal may have come before all was said */
 		err = wire_recv(sock, reply, sizeof(*reply), NULL, NULL);
@@ -130,22 +130,39 @@ static int ask(struct profil_header *h, struct profil_msg_reply *reply)
 	return err ? err : -(int)reply->error;
 }
 
-int request_start(struct profil_msg_start *m, enum request_mode mode,
-		  struct profil_msg_reply *reply)
+/* A START or EXTEND. Its cookie is the running profile's from now on, unless it fails. */
+static int put_profile(unsigned int type, struct profil_msg_start *m,
+		       struct profil_msg_reply *reply)
 {
 	unsigned int first =
 		m->nregions < PROFIL_MSG_REGION_MAX ? m->nregions : PROFIL_MSG_REGION_MAX;
 	int err;
 
-	wire_header(&m->h, PROFIL_MSG_START, sizeof(*m), sizeof(m->region[0]), first);
+	wire_header(&m->h, type, sizeof(*m), sizeof(m->region[0]), first);
 	m->cookie_addr = (unsigned long)spare_cookie();
 	err = ask(&m->h, reply);
-	if (err)
-		return err;
+	if (!err)
+		profile.running = !profile.running;
+	return err;
+}
 
-	profile.running = !profile.running;
-	profile.mode = mode;
-	return 0;
+int request_start(struct profil_msg_start *m, enum request_mode mode,
+		  struct profil_msg_reply *reply)
+{
+	int err = put_profile(PROFIL_MSG_START, m, reply);
+
+	if (!err)
+		profile.mode = mode;
+	return err;
+}
+
+int request_extend(struct profil_msg_start *m, struct profil_msg_reply *reply)
+{
+	int err = put_profile(PROFIL_MSG_EXTEND, m, reply);
+
+	if (err == -ESRCH)
+		profile.mode = REQUEST_OFF;
+	return err;
 }
 
 int request_start_one(const struct dialect *d, const struct profil_xform *x, const void *buf,

@@ -38,27 +38,41 @@ static int check_tvp(struct timeval *tvp)
 
 /*
  * The region with the largest offset goes first, the first of equal ones; the overflow bin, which
- * glibc's callers may put anywhere, takes what is left. Counts in @on the entries that are on.
+ * glibc's callers may put anywhere, takes what is left. Returns 1 for an entry that is on, 0 for
+ * one that is off, or -EINVAL.
  */
-static int gather(struct regions *r, enum sprofil_rules rules, const struct dialect *d,
-		  const struct prof *profp, int profcnt, int *on)
+static int add_entry(struct regions *r, enum sprofil_rules rules, const struct dialect *d,
+		     struct prof *p, int last)
 {
-	*on = 0;
-	for (int i = 0; i < profcnt; i++) {
-		struct profil_xform x;
-		struct prof p;
-		int err = call_copy_in(&p, &profp[i], sizeof(p));
+	struct profil_xform x;
 
-		if (err)
-			return err;
-		if (rules == SPROFIL_IRIX)
-			p.pr_size = (uint32_t)p.pr_size;
-		if (xform_reduce(&x, d, p.pr_off, p.pr_scale, p.pr_size) == XFORM_OFF)
-			continue;
-		++*on;
-		if (!x.mul && rules == SPROFIL_IRIX && i != profcnt - 1)
-			return -EINVAL;
-		regions_add(r, &x, p.pr_base, x.mul ? UINT64_MAX - 1 - x.base : UINT64_MAX);
+	if (rules == SPROFIL_IRIX)
+		p->pr_size = (uint32_t)p->pr_size;
+	if (xform_reduce(&x, d, p->pr_off, p->pr_scale, p->pr_size) == XFORM_OFF)
+		return 0;
+	if (!x.mul && rules == SPROFIL_IRIX && !last)
+		return -EINVAL;
+	regions_add(r, &x, p->pr_base, x.mul ? UINT64_MAX - 1 - x.base : UINT64_MAX);
+	return 1;
+}
+
+/* Adds all entries; counts in @on those that are on. */
+static int add_entries(struct regions *r, enum sprofil_rules rules, const struct dialect *d,
+		       const struct prof *profp, int profcnt, int *on)
+{
+	struct prof p[64];
+	int here, ret;
+
+	*on = 0;
+	for (int done = 0; done < profcnt; done += here) {
+		here = profcnt - done < 64 ? profcnt - done : 64;
+		ret = call_copy_in(p, profp + done, (size_t)here * sizeof(p[0]));
+		for (int i = 0; ret >= 0 && i < here; i++) {
+			ret = add_entry(r, rules, d, &p[i], done + i == profcnt - 1);
+			*on += ret > 0;
+		}
+		if (ret < 0)
+			return ret;
 	}
 	return 0;
 }
@@ -80,14 +94,13 @@ int sprofil_start(enum sprofil_rules rules, const struct prof *profp, int profcn
 		return -ENOMEM;
 	err = check_tvp(tvp);
 	if (!err)
-		err = gather(r, rules, d, profp, profcnt, &on);
+		err = add_entries(r, rules, d, profp, profcnt, &on);
 	if (err)
 		return err;
 
-	regions_cut(r);
-	r->m.start.flags = d->flags | (flags & SPROFIL_FAST ? PROFIL_START_FAST : 0);
-	r->m.start.width = d->width;
-	r->m.start.cap = d->cap;
+	regions_cut(r, d);
+	if (flags & SPROFIL_FAST)
+		r->m.start.flags |= PROFIL_START_FAST;
 	err = on ? request_start(&r->m.start, REQUEST_ON, &reply) : request_stop(&reply);
 	return err ? err : tell_tick(tvp, reply.tick_ns);
 }

@@ -101,7 +101,7 @@ static void check_random(int row, __u64 base, int ranked)
 		r->n = 0;
 		for (unsigned int n = random_below(round % 50 ? 12 : 60); n; n--)
 			add_random(r, row, base, ranked ? 1 + random_below(8) : 0);
-		regions_cut(r);
+		regions_cut(r, &dialects[DIALECT_IRIX_USHORT]);
 		check_pieces(r);
 		for (__u64 pc = base; pc != base + 2 * PCS; pc++)
 			check_pc(r, pc);
@@ -142,7 +142,7 @@ Test(regions, nested_to_the_last)
 
 		regions_add(r, &x, (void *)(uintptr_t)(i + 1), UINT64_MAX - 1 - i);
 	}
-	regions_cut(r);
+	regions_cut(r, &dialects[DIALECT_IRIX_USHORT]);
 	check_pieces(r);
 	cr_expect_eq(2 * REGIONS_MAX - 1, r->m.start.nregions);
 	for (__u64 pc = 0; pc < 3 * REGIONS_MAX; pc++)
@@ -154,10 +154,10 @@ Test(regions, that_count_nothing_leave_no_piece)
 	__cleanup(regions_freep) struct regions *r = regions_new();
 	struct profil_xform none = { .base = 100 };
 
-	regions_cut(r);
+	regions_cut(r, &dialects[DIALECT_IRIX_USHORT]);
 	cr_expect_eq(0, r->m.start.nregions);
 	regions_add(r, &none, "", 0);
-	regions_cut(r);
+	regions_cut(r, &dialects[DIALECT_IRIX_USHORT]);
 	cr_expect_eq(0, r->m.start.nregions);
 }
 
@@ -171,11 +171,11 @@ Test(regions, may_begin_past_their_base)
 
 	regions_add(r, &x, "", 0);
 	r->region[0].lo = 120;
-	regions_cut(r);
+	regions_cut(r, &dialects[DIALECT_IRIX_USHORT]);
 	cr_assert_eq(1, r->m.start.nregions);
 	for (__u64 pc = 90; pc < 160; pc++)
 		check_pc(r, pc);
 	r->region[0].lo = 150;
-	regions_cut(r);
+	regions_cut(r, &dialects[DIALECT_IRIX_USHORT]);
 	cr_expect_eq(0, r->m.start.nregions);
 }

@@ -17,6 +17,7 @@
 #include "core/log.h"
 #include "core/scope.h"
 #include "grace.h"
+#include "lifetimes.h"
 #include "processes.h"
 #include "range.h"
 #include "sampler.h"
@@ -41,7 +42,7 @@ struct sampler_bpf {
 	struct range *regions;
 	struct chunks *chunks;
 	struct clocks *clocks;
-	unsigned int ntargets;
+	struct lifetimes *lifetimes;
 	struct target *target[PROFIL_MAX_TARGETS];
 
 	struct ring_buffer *ring;
@@ -54,25 +55,6 @@ struct sampler_bpf {
 static struct sampler_bpf *self(struct sampler *s)
 {
 	return (struct sampler_bpf *)s;
-}
-
-/* --- fork, exec and exit: attached only while somebody is a target -------------------------- */
-
-static int lifetimes_use(struct sampler_bpf *b)
-{
-	int err = 0;
-
-	if (b->ntargets++ == 0)
-		err = profil_bpf__attach(b->skel);
-	if (err)
-		b->ntargets--;
-	return err;
-}
-
-static void lifetimes_unuse(struct sampler_bpf *b)
-{
-	if (--b->ntargets == 0)
-		profil_bpf__detach(b->skel);
 }
 
 /* --- what targets hold ------------------------------------------------------------------------ */
@@ -196,19 +178,19 @@ static void let_go(struct sampler_bpf *b, struct target *t)
 static int bpf_start(struct sampler *s, struct target *t, const struct target *old, uint32_t execs)
 {
 	struct sampler_bpf *b = self(s);
-	int err = lifetimes_use(b);
+	int err = lifetimes_use(b->lifetimes);
 
 	if (err)
 		return err;
 	err = clocks_use(b->clocks, t->period_ns);
 	if (err) {
-		lifetimes_unuse(b);
+		lifetimes_unuse(b->lifetimes);
 		return err;
 	}
 	err = hold(b, t);
 	if (err) {
 		clocks_unuse(b->clocks, t->period_ns);
-		lifetimes_unuse(b);
+		lifetimes_unuse(b->lifetimes);
 		return err;
 	}
 	for (uint32_t i = 0; i < t->nregions; i++)
@@ -311,7 +293,7 @@ static void bpf_release(struct sampler *s, struct target *t)
 		return;
 	let_go(b, t);
 	clocks_unuse(b->clocks, t->period_ns);
-	lifetimes_unuse(b);
+	lifetimes_unuse(b->lifetimes);
 }
 
 static void bpf_region_off(struct sampler *s, struct target *t, uint32_t owner)
@@ -392,6 +374,7 @@ static struct sampler *bpf_close(struct sampler *s)
 		drop_holdings(b, &b->leaving);
 	}
 	clocks_close(b->clocks);
+	lifetimes_close(b->lifetimes);
 	sd_event_source_unref(b->ring_source);
 	ring_buffer__free(b->ring);
 	chunks_close(b->chunks);
@@ -466,6 +449,8 @@ static int open_rest(struct sampler_bpf *b, sd_event *event)
 		err = chunks_open(&b->chunks, bpf_map__fd(b->skel->maps.chunks));
 	if (!err)
 		err = clocks_open(&b->clocks, b->skel->progs.tick);
+	if (!err)
+		err = lifetimes_open(&b->lifetimes, b->skel, event);
 	if (!err)
 		err = grace_open(&b->grace, event, on_grace, b);
 	if (err)

@@ -12,6 +12,8 @@
 
 #include "debugfile.h"
 
+const char *debugfile_dir = "/usr/lib/debug";
+
 struct identity {
 	const unsigned char *id; /* the build id */
 	ssize_t len;		 /* not positive: it has none */
@@ -49,15 +51,14 @@ static bool has_checksum(int fd, GElf_Word want)
 static int open_by_build_id(const struct identity *want)
 {
 	__cleanup(closep) int fd = -1;
-	char path[sizeof(DEBUGFILE_DIR) + 160];
-	int at;
+	char path[PATH_MAX], hex[160];
+	int at = 0;
 
 	if (want->len < 2 || want->len > 64)
 		return -ENOENT;
-	at = snprintf(path, sizeof(path), DEBUGFILE_DIR "/.build-id/%02x/", want->id[0]);
-	for (ssize_t i = 1; i < want->len; i++)
-		at += snprintf(path + at, sizeof(path) - at, "%02x", want->id[i]);
-	snprintf(path + at, sizeof(path) - at, ".debug");
+	for (ssize_t i = 0; i < want->len; i++)
+		at += snprintf(hex + at, sizeof(hex) - at, i ? "%02x" : "%02x/", want->id[i]);
+	snprintf(path, sizeof(path), "%s/.build-id/%s.debug", debugfile_dir, hex);
 
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	return fd >= 0 && has_identity(fd, want) ? steal_fd(fd) : -ENOENT;
@@ -67,9 +68,9 @@ static int open_by_build_id(const struct identity *want)
 static int open_by_link(const struct identity *want, const char *path, const char *link,
 			GElf_Word crc)
 {
-	static const struct {
+	const struct {
 		const char *root, *below;
-	} places[] = { { "", "" }, { "", "/.debug" }, { DEBUGFILE_DIR, "" } };
+	} places[] = { { "", "" }, { "", "/.debug" }, { debugfile_dir, "" } };
 	const char *slash = strrchr(path, '/');
 
 	if (!slash || strchr(link, '/'))

@@ -4,8 +4,8 @@
 
 #include <libelf.h>
 
-/* Below which the debug files of a system lie. */
-#define DEBUGFILE_DIR "/usr/lib/debug"
+/* Below which the debug files of a system lie: /usr/lib/debug. A test has its own. */
+extern const char *debugfile_dir;
 
 /*
  * Opens the debug file of @elf, which lies at @path: by build id, else by its .gnu_debuglink. One

@@ -13,14 +13,28 @@ static const char *base_of(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+/* What others named may hold anything: nothing of it is for the terminal to obey. */
+static const char *clean(char *out, size_t bytes, const char *s)
+{
+	size_t n = 0;
+
+	for (; s[n] && n + 1 < bytes; n++)
+		out[n] = (unsigned char)s[n] < ' ' || s[n] == 0x7f ? ' ' : s[n];
+	out[n] = '\0';
+	return out;
+}
+
 static void row(FILE *out, const struct profile *p, const struct function *f)
 {
-	const char *object = base_of(p->objects[f->object].path);
-	char unnamed[300];
+	char object[256], name[1024];
 
-	snprintf(unnamed, sizeof(unnamed), "%s+0x%llx", object, f->offset);
+	clean(object, sizeof(object), base_of(p->objects[f->object].path));
+	if (f->name)
+		clean(name, sizeof(name), f->name);
+	else
+		snprintf(name, sizeof(name), "%s+0x%llx", object, f->offset);
 	fprintf(out, "%6.2f %%  %9llu  %-*s  %s\n", profile_percent(p, f->samples), f->samples,
-		NAME_COLUMNS, f->name ? f->name : unnamed, object);
+		NAME_COLUMNS, name, object);
 }
 
 /* The functions that are worth a line; of the others their sum. */
@@ -69,7 +83,9 @@ static void footer(FILE *out, const struct profile *p)
 
 void text_write(FILE *out, const struct profile *p)
 {
-	fprintf(out, "%s (pid %d)\n", p->command, (int)p->pid);
+	char command[4096];
+
+	fprintf(out, "%s (pid %d)\n", clean(command, sizeof(command), p->command), (int)p->pid);
 	if (p->total)
 		table(out, p);
 	else

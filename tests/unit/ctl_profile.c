@@ -1,0 +1,175 @@
+/* ctl_profile.c - the profile in memory, and in the file that is kept of it */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profilctl/output.h"
+#include "profilctl/profile.h"
+#include "profilctl/symbolize.h"
+
+static __u32 object(struct profile *p, const char *path, __u64 ino)
+{
+	__u32 index;
+
+	cr_assert_eq(profile_add_object(p, path, 1, ino, -1, &index), 0);
+	return index;
+}
+
+/* Two objects without symbols, with ticks that no page boundary is in. */
+static struct profile *sample_profile(void)
+{
+	struct profile *p = profile_new();
+	__u32 a = object(p, "/bin/a", 1), b = object(p, "[anon]", 0);
+
+	p->command = strdup("a \"quoted\" comm\xc3\xa4nd");
+	p->pid = 123;
+	p->started = 1700000000;
+	p->tick_ns = 10000000;
+	p->duration_ns = 2500000000;
+	p->cpu_ns = 1234567890;
+	p->end = PROFILE_EXITED;
+	p->end_code = 3;
+	cr_assert_eq(profile_add_place(p, a, 0x1010, 1, 5), 0);
+	cr_assert_eq(profile_add_place(p, a, 0x1020, 16, 7), 0);
+	cr_assert_eq(profile_add_place(p, b, 0x7f0000000000, 1, 30), 0);
+	p->unmatched = 2;
+	p->lost = 1;
+	p->total = p->binned + p->unmatched + p->lost;
+	strcpy(p->objects[a].build_id, "0123abcd");
+	cr_assert_eq(symbolize(p), 0);
+	return p;
+}
+
+Test(ctl_profile, places_add_up)
+{
+	struct profile *p = profile_new();
+	__u32 a = object(p, "/bin/a", 1);
+	struct place *sorted;
+
+	for (int round = 0; round < 3; round++) {
+		for (__u64 i = 5000; i > 0; i--)
+			cr_assert_eq(profile_add_place(p, a, i, 1, i), 0);
+	}
+	cr_expect_eq(p->nplaces, 5000);
+	cr_expect_eq(p->binned, 3ull * 5000 * 5001 / 2);
+	sorted = profile_sorted_places(p);
+	for (__u64 i = 0; i < 5000; i++) {
+		cr_assert_eq(sorted[i].offset, i + 1);
+		cr_assert_eq(sorted[i].count, 3 * (i + 1));
+	}
+	free(sorted);
+	profile_free(p);
+}
+
+Test(ctl_profile, a_replaced_file_is_another_object)
+{
+	struct profile *p = profile_new();
+	__u32 a = object(p, "/bin/a", 1), b = object(p, "/bin/a", 2), found;
+
+	cr_expect_eq(profile_find_object(p, "/bin/a", 1, 2, &found), 0);
+	cr_expect_eq(found, b);
+	cr_expect_eq(profile_find_object(p, "/bin/a", 1, 1, &found), 0);
+	cr_expect_eq(found, a);
+	cr_expect_neq(profile_find_object(p, "/bin/a", 2, 1, &found), 0);
+	profile_free(p);
+}
+
+Test(ctl_profile, functions_add_up_to_binned_most_first)
+{
+	struct profile *p = sample_profile();
+
+	cr_assert_eq(p->nfunctions, 2);
+	cr_expect_eq(p->functions[0].samples, 30);
+	cr_expect_eq(p->functions[0].offset, 0x7f0000000000);
+	cr_expect_eq(p->functions[1].samples, 12);
+	cr_expect_eq(p->functions[1].offset, 0x1000, "an unknown function is called by its page");
+	profile_free(p);
+}
+
+static char *written(const struct profile *p, bool places)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+
+	cr_assert_eq(json_write(f, p, places), 0);
+	fclose(f);
+	return text;
+}
+
+static int load(struct profile **out, const char *text, char *why, size_t bytes)
+{
+	FILE *f = fmemopen((char *)text, strlen(text), "r");
+	int err = json_load(out, f, why, bytes);
+
+	fclose(f);
+	return err;
+}
+
+Test(ctl_profile, what_is_kept_is_read_back_whole)
+{
+	struct profile *p = sample_profile(), *q;
+	char *text = written(p, true), *again, why[256];
+
+	cr_assert_eq(load(&q, text, why, sizeof(why)), 0, "%s", why);
+	again = written(q, true);
+	cr_expect_str_eq(again, text);
+	cr_expect_str_eq(q->command, p->command);
+	cr_expect_eq(q->binned, 42);
+	cr_expect_eq(q->end, PROFILE_EXITED);
+	cr_expect_eq(q->end_code, 3);
+	free(text);
+	free(again);
+	profile_free(p);
+	profile_free(q);
+}
+
+/* Every byte of a profile that is cut short or changed is refused or read: none harms the reader.
+ */
+Test(ctl_profile, a_broken_file_is_refused)
+{
+	struct profile *p = sample_profile(), *q;
+	char *text = written(p, true), why[256];
+	size_t n = strlen(text);
+
+	for (size_t i = 0; i + 2 < n; i++) {
+		char c = text[i];
+
+		text[i] = '\0';
+		cr_assert_neq(i ? load(&q, text, why, sizeof(why)) : -1, 0);
+		text[i] = (char)(c ^ 1);
+		if (!load(&q, text, why, sizeof(why)))
+			profile_free(q);
+		text[i] = c;
+	}
+	free(text);
+	profile_free(p);
+}
+
+Test(ctl_profile, a_report_without_places_is_no_profile)
+{
+	struct profile *p = sample_profile(), *q;
+	char *text = written(p, false), why[256];
+
+	cr_expect_neq(load(&q, text, why, sizeof(why)), 0);
+	free(text);
+	profile_free(p);
+}
+
+Test(ctl_profile, text_obeys_nobody)
+{
+	struct profile *p = sample_profile();
+	struct function f = { .name = strdup("evil\033[2Jname"), .samples = 100 };
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	cr_assert_eq(profile_add_function(p, &f), 0);
+	text_write(out, p);
+	fclose(out);
+	cr_expect_null(strchr(text, '\033'));
+	cr_expect_not_null(strstr(text, "exited with status 3"));
+	free(text);
+	profile_free(p);
+}

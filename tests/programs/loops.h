@@ -1,0 +1,79 @@
+/* loops.h - loops at known addresses that take known CPU time: what a tick must find */
+#ifndef PROFIL_TEST_LOOPS_H
+#define PROFIL_TEST_LOOPS_H
+
+#include <stdint.h>
+#include <time.h>
+
+/*
+ * LOOPS loops of the same few instructions, LOOP_BYTES apart, and behind them one system call, in
+ * LOOP_BYTES of its own. Assembled, so that no compiler moves, merges or unrolls them.
+ */
+#define LOOPS 32
+#define LOOP_BYTES 64
+#define LOOP_SYSCALL LOOPS
+#define LOOPS_BYTES ((LOOPS + 1) * LOOP_BYTES)
+
+#if defined(__x86_64__)
+#define LOOP_BODY "1: sub $1, %rdi\n jne 1b\n ret\n"
+#define LOOP_SYSCALL_BODY                                    \
+	"mov %rdi, %rax\n mov %rsi, %rdi\n mov %rdx, %rsi\n" \
+	"mov %rcx, %rdx\n syscall\n ret\n"
+#elif defined(__aarch64__)
+#define LOOP_BODY "1: subs x0, x0, #1\n bne 1b\n ret\n"
+#define LOOP_SYSCALL_BODY                                     \
+	"mov x8, x0\n mov x0, x1\n mov x1, x2\n mov x2, x3\n" \
+	"svc #0\n ret\n"
+#else
+#error "write the loop in this architecture's instructions"
+#endif
+
+__asm__(".pushsection .text\n"
+	".balign 4096\n"
+	"loops:\n"
+	".rept 32\n .balign 64\n" LOOP_BODY ".endr\n"
+	".balign 64\n" LOOP_SYSCALL_BODY ".balign 64\n"
+	".popsection\n");
+
+__attribute__((visibility("hidden"))) extern const char loops[];
+
+/* Where loop @n begins; LOOP_SYSCALL's and what follows it too. */
+static inline uintptr_t loop_at(unsigned int n)
+{
+	return (uintptr_t)loops + n * LOOP_BYTES;
+}
+
+static inline uint64_t cpu_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Between two looks at the clock: half a millisecond or so, of which a look takes a thousandth. */
+#define LOOP_TURNS 1000000ul
+
+/* Spends @ns of the calling thread's CPU time in loop @n; returns how much it was. */
+static inline uint64_t loop_for(unsigned int n, uint64_t ns)
+{
+	void (*turn)(unsigned long times) = (void (*)(unsigned long))loop_at(n);
+	uint64_t began = cpu_ns(CLOCK_THREAD_CPUTIME_ID), spent;
+
+	do {
+		turn(LOOP_TURNS);
+		spent = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+	} while (spent < ns);
+	return spent;
+}
+
+/* The system call @nr, made from LOOP_SYSCALL's place. Returns what the kernel does. */
+static inline long loop_syscall(long nr, long a, long b, long c)
+{
+	long (*call)(long, long, long, long) =
+		(long (*)(long, long, long, long))loop_at(LOOP_SYSCALL);
+
+	return call(nr, a, b, c);
+}
+
+#endif

@@ -19,8 +19,8 @@ static void on_event(struct target *t, const struct profil_event *event)
 
 	if (s->reader)
 		client_event(s->reader, event);
-	else if (s->flags & PROFIL_START_PCS && event->kind == PROFIL_EVENT_RAW)
-		mirror_pc(t, event->pc);
+	else if (event->kind == PROFIL_EVENT_RAW)
+		session_pc(s, (pid_t)event->tgid, event->pc);
 }
 
 static void on_idle(void *arg)

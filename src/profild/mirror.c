@@ -39,7 +39,9 @@ static void fault(struct target *t, uint32_t owner, int err)
 {
 	struct session *s = t->session;
 
-	if (err == -ESRCH || s->flags & PROFIL_START_FAULT_ENDS)
+	if (err == -ESRCH)
+		return; /* it has gone altogether; the kernel says when its last member has */
+	if (s->flags & PROFIL_START_FAULT_ENDS)
 		s->over = true;
 	else
 		s->daemon->sampler->ops->region_off(s->daemon->sampler, t, owner);
@@ -56,7 +58,6 @@ static void mirror_span(struct target *t, uint32_t owner, uint32_t bin, const ui
 
 	for (uint32_t i = 0; i < n; i++)
 		sum += count[i];
-	t->taken += sum;
 	err = s->over ? -ECANCELED : memory_read(s->memory, addr, buf, (size_t)n * s->width);
 	if (!err) {
 		spilt = add_span(s, buf, count, n);
@@ -80,18 +81,33 @@ void mirror_counts(struct target *t, uint32_t owner, uint32_t bin, const uint32_
 		mirror_span(t, owner, bin, count, n);
 }
 
-void mirror_pc(struct target *t, uint64_t pc)
+static void store_pc(struct target *t, uint64_t pc)
 {
 	struct session *s = t->session;
 	const struct profil_region *r = &t->region[0];
 
-	t->taken++;
-	t->spilt++;
-	if (s->over || s->pcs >= r->x.nbins ||
+	if (s->pcs >= r->x.nbins ||
 	    memory_write(s->memory, r->addr + s->pcs * sizeof(pc), &pc, sizeof(pc)))
+		t->spilt++;
+	else
+		s->pcs++;
+}
+
+void mirror_pc(struct target *t, uint64_t pc)
+{
+	const uint32_t one = 1;
+	uint32_t owner, bin;
+
+	t->events++;
+	if (t->session->flags & PROFIL_START_PCS) {
+		store_pc(t, pc);
 		return;
-	t->spilt--;
-	s->pcs++;
+	}
+	bin = target_bin(t, pc, &owner);
+	if (bin == PROFIL_NO_BIN)
+		t->unmatched++;
+	else
+		mirror_counts(t, owner, bin, &one, 1);
 }
 
 void mirror_session(struct session *s)
@@ -103,23 +119,24 @@ void mirror_session(struct session *s)
 		sampler->ops->drain(sampler, t);
 }
 
-/* Returns whether any session is left that needs a next pass. */
+/* Returns whether there is anything left for a next pass. */
 static bool mirror_pass(struct profild *d)
 {
 	struct session *s, *next;
-	bool any = false;
 
 	for (s = d->sessions; s; s = next) {
 		next = s->next;
 		if (s->reader)
 			continue;
 		mirror_session(s);
-		if (s->over || d->sampler->ops->ended(d->sampler, s->targets))
+		if (d->sampler->ops->ended(d->sampler, s->targets))
 			session_end(s);
-		else
-			any = true;
+		else if (s->over && s->tgid)
+			session_leave(s, s->tgid);
 	}
-	return any;
+	for (s = d->sessions; s && s->reader; s = s->next)
+		;
+	return s;
 }
 
 #define TIMER_SLACK_US 1000

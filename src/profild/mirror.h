@@ -9,7 +9,8 @@
 void mirror_counts(struct target *t, uint32_t owner, uint32_t bin, const uint32_t *count,
 		   uint32_t n);
 
-/* A pc for a buffer of pcs (PROFIL_START_PCS), if there is room. */
+/* A tick that came as a pc: it is binned here, or it is what the buffer takes (PROFIL_START_PCS).
+ */
 void mirror_pc(struct target *t, uint64_t pc);
 
 /* Brings the session's buffers up to date. Whoever calls it looks at session->over afterwards. */

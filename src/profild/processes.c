@@ -65,6 +65,32 @@ int processes_move(struct processes *p, uint32_t tgid, uint32_t execs, uint32_t 
 	return -ESRCH;
 }
 
+uint64_t processes_next(const struct processes *p, uint32_t tgid, int *at)
+{
+	const struct profil_bucket *b = &p->bucket[profil_bucket_of(tgid, p->seed)];
+
+	while (*at < PROFIL_BUCKET_ENTRIES) {
+		__u64 entry = __atomic_load_n(&b->entry[(*at)++], __ATOMIC_SEQ_CST);
+
+		if (entry_of(entry, tgid))
+			return entry;
+	}
+	return 0;
+}
+
+void processes_remove(struct processes *p, uint32_t tgid, uint32_t index)
+{
+	struct profil_bucket *b = bucket_of(p, tgid);
+
+	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
+		__u64 old = __atomic_load_n(&b->entry[i], __ATOMIC_SEQ_CST);
+
+		if (entry_of(old, tgid) && profil_entry_target(old) == index &&
+		    replace(&b->entry[i], old, 0))
+			leave(p, index);
+	}
+}
+
 static void clear_bucket(struct processes *p, struct profil_bucket *b, uint32_t index)
 {
 	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {

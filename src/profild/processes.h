@@ -27,6 +27,15 @@ int processes_insert(struct processes *p, uint32_t tgid, uint32_t index);
 int processes_move(struct processes *p, uint32_t tgid, uint32_t execs, uint32_t index,
 		   bool (*ours)(const void *arg, uint32_t index), const void *arg);
 
+/*
+ * Looks at the entries of @tgid, one a call, from *@at = 0 on. Returns 0 after the last; entries
+ * are never 0.
+ */
+uint64_t processes_next(const struct processes *p, uint32_t tgid, int *at);
+
+/* Takes @tgid out of target @index. */
+void processes_remove(struct processes *p, uint32_t tgid, uint32_t index);
+
 /* Takes every process out of target @index; @tgid is one that may well be there. */
 void processes_clear(struct processes *p, uint32_t tgid, uint32_t index);
 

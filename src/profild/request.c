@@ -162,14 +162,16 @@ static int on_stop(struct client *c, const struct profil_header *h, const int *f
 	const struct profil_msg_self *m = (const void *)h;
 	struct session_request r = request_of(c, m->cookie_addr);
 	struct session *s = session_of(c->daemon, &r);
+	bool others;
 	int err;
 
 	(void)fds;
 	if (!s)
 		return answer(c, 0);
-	session_stop(s);
+	others = session_depart(s, r.tgid);
 	err = reply(c, 0, s, r.tgid, NULL, 0);
-	session_end(s);
+	if (!others)
+		session_end(s);
 	return err;
 }
 

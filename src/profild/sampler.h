@@ -30,13 +30,20 @@ struct sampler_ops {
 	struct sampler *(*close)(struct sampler *s);
 
 	/*
-	 * @t counts from now on in its process. With @old, a target of the same session, the
-	 * process is in one of them already and is moved, if it has exec'd @execs times: -ESTALE.
+	 * @t counts from now on in its process. With @old, the process is in a target of @old's
+	 * session already and is moved, if it has exec'd @execs times: -ESTALE.
 	 * stop() and release() are due after a failure too.
 	 */
 	int (*start)(struct sampler *s, struct target *t, const struct target *old, uint32_t execs);
 	/* No process counts in @t any more, and no tick of it is under way. */
 	void (*stop)(struct sampler *s, struct target *t);
+	/*
+	 * The target, of a profile of its own, in which @tgid is; NULL where it is in none. A
+	 * newborn has forked from a process of that target, and counts nowhere yet.
+	 */
+	struct target *(*find)(struct sampler *s, pid_t tgid, bool *newborn);
+	/* @tgid counts in @t no more. Returns whether others are in there still. */
+	bool (*leave)(struct sampler *s, struct target *t, pid_t tgid);
 	/* Gives back what start() took, after stop(). */
 	void (*release)(struct sampler *s, struct target *t);
 

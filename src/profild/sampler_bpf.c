@@ -134,10 +134,10 @@ static int write_regions(struct sampler_bpf *b, const struct target *t, uint32_t
 
 static bool same_session(const void *arg, uint32_t index)
 {
-	const struct target *t = arg;
-	const struct target *other = self(t->session->daemon->sampler)->target[index];
+	const struct target *old = arg;
+	const struct target *other = self(old->session->daemon->sampler)->target[index];
 
-	return other && other->session == t->session;
+	return other && other->session == old->session;
 }
 
 /* Lets the kernel see @t, all of which is in the maps by now. */
@@ -154,7 +154,7 @@ static int enter(struct sampler_bpf *b, struct target *t, const struct target *o
 	b->target[t->index] = t;
 	if (!old)
 		return processes_insert(&b->processes, (__u32)t->tgid, t->index);
-	return processes_move(&b->processes, (__u32)t->tgid, execs, t->index, same_session, t);
+	return processes_move(&b->processes, (__u32)t->tgid, execs, t->index, same_session, old);
 }
 
 static void let_go(struct sampler_bpf *b, struct target *t)
@@ -224,10 +224,18 @@ static void drain_region(struct sampler_bpf *b, struct target *t, uint32_t owner
 
 		if (n > r->x.nbins - bin)
 			n = r->x.nbins - bin;
+		for (uint32_t i = 0; i < n; i++)
+			t->drained += count[i];
 		b->s.sink->counts(t, owner, bin, count, n);
 		at += (n + PROFIL_GROUP_COUNTERS - 1) / PROFIL_GROUP_COUNTERS *
 		      PROFIL_GROUP_COUNTERS;
 	}
+}
+
+/* Ticks that the kernel has counted as such, and whose outcome is not there yet. */
+static uint64_t missing(const volatile struct profil_target *k, const struct target *t)
+{
+	return k->total - k->raw - k->unmatched - k->lost - t->drained;
 }
 
 static void bpf_drain(struct sampler *s, struct target *t)
@@ -236,16 +244,16 @@ static void bpf_drain(struct sampler *s, struct target *t)
 	const volatile struct profil_target *k = &b->processes.target[t->index];
 	uint64_t total = k->total;
 
-	if (!t->held || t->session->reader || total == t->seen)
+	if (t->session->flags & PROFIL_START_PCS)
+		ring_buffer__consume(b->ring);
+	if (!t->held || !t->ncounters || total == t->seen)
 		return;
 	t->seen = total;
-	if (t->flags & PROFIL_TARGET_RAW)
-		ring_buffer__consume(b->ring);
 	for (uint32_t i = 0; i < t->nregions; i++) {
 		if (t->region[i].owner == i && t->region[i].x.nbins)
 			drain_region(b, t, i);
 	}
-	if (k->total != k->unmatched + k->lost + t->taken)
+	if (missing(k, t))
 		t->seen--; /* a tick was under way: look again next time */
 }
 
@@ -260,18 +268,15 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-/* Takes what ticks under way still bring; what does not arrive in time is lost, and says so. */
+/* Takes what ticks under way still bring. */
 static void settle(struct sampler_bpf *b, struct target *t)
 {
 	const volatile struct profil_target *k = &b->processes.target[t->index];
-	uint64_t end = now_ns() + SETTLE_NS, missing;
+	uint64_t end = now_ns() + SETTLE_NS;
 
 	do {
 		bpf_drain(&b->s, t);
-		missing = k->total - k->unmatched - k->lost - t->taken;
-	} while (missing && now_ns() < end);
-	t->taken += missing;
-	t->spilt += missing;
+	} while (missing(k, t) && now_ns() < end);
 }
 
 static void bpf_stop(struct sampler *s, struct target *t)
@@ -281,8 +286,38 @@ static void bpf_stop(struct sampler *s, struct target *t)
 	if (!t->held)
 		return;
 	processes_clear(&b->processes, (__u32)t->tgid, t->index);
-	if (!t->session->reader)
+	if (!t->session->reader) {
+		uint64_t late;
+
 		settle(b, t);
+		late = missing(&b->processes.target[t->index], t);
+		t->drained += late; /* what did not arrive in time is lost, and says so */
+		t->spilt += late;
+	}
+}
+
+static struct target *bpf_find(struct sampler *s, pid_t tgid, bool *newborn)
+{
+	struct sampler_bpf *b = self(s);
+	uint64_t entry;
+
+	for (int at = 0; (entry = processes_next(&b->processes, (__u32)tgid, &at));) {
+		struct target *t = b->target[profil_entry_target(entry)];
+
+		*newborn = entry & PROFIL_ENTRY_NEWBORN;
+		if (t && !t->session->reader)
+			return t;
+	}
+	return NULL;
+}
+
+static bool bpf_leave(struct sampler *s, struct target *t, pid_t tgid)
+{
+	struct sampler_bpf *b = self(s);
+
+	processes_remove(&b->processes, (__u32)tgid, t->index);
+	settle(b, t);
+	return !*(const volatile __u32 *)&b->processes.target[t->index].ended;
 }
 
 static void bpf_release(struct sampler *s, struct target *t)
@@ -396,6 +431,8 @@ static const struct sampler_ops bpf_ops = {
 	.region_off = bpf_region_off,
 	.ticks = bpf_ticks,
 	.ended = bpf_ended,
+	.find = bpf_find,
+	.leave = bpf_leave,
 	.chunks = bpf_chunks,
 	.chunk_count = bpf_chunk_count,
 };

@@ -90,22 +90,6 @@ static struct sampler *replay_close(struct sampler *s)
 	return NULL;
 }
 
-/* The last region that begins at or below @pc. */
-static uint32_t find(const struct target *t, uint64_t pc)
-{
-	uint32_t low = 0, high = t->nregions;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (t->region[middle].lo <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low - 1;
-}
-
 /* Raw pcs, for a profile that has asked for these; more than its buffer holds are lost. */
 static void play_raw(struct sampler_replay *r, struct target *t, const struct line *line)
 {
@@ -116,7 +100,7 @@ static void play_raw(struct sampler_replay *r, struct target *t, const struct li
 	};
 	uint32_t n = line->count < t->region[0].x.nbins ? line->count : t->region[0].x.nbins;
 
-	t->replayed.raw += n;
+	t->replayed.raw += n; /* the sink counts them again, as events */
 	t->replayed.lost += line->count - n;
 	while (n--)
 		r->s.sink->event(t, &event);
@@ -125,17 +109,17 @@ static void play_raw(struct sampler_replay *r, struct target *t, const struct li
 /* As many ticks as @line says: one after the other in effect, in one go as they are alike. */
 static void play_line(struct sampler_replay *r, struct target *t, const struct line *line)
 {
-	uint32_t i = find(t, line->pc), bin = PROFIL_NO_BIN;
+	uint32_t owner, bin = target_bin(t, line->pc, &owner);
 
 	t->replayed.total += line->count;
-	if (i < t->nregions)
-		bin = profil_bin(&t->region[i].x, line->pc);
-	if (bin != PROFIL_NO_BIN)
-		r->s.sink->counts(t, t->region[i].owner, bin, &line->count, 1);
-	else if (t->flags & PROFIL_TARGET_RAW)
+	if (bin != PROFIL_NO_BIN) {
+		t->drained += line->count;
+		r->s.sink->counts(t, owner, bin, &line->count, 1);
+	} else if (t->flags & PROFIL_TARGET_RAW) {
 		play_raw(r, t, line);
-	else
+	} else {
 		t->replayed.unmatched += line->count;
+	}
 }
 
 /* A profile gets all ticks when it starts; who attaches to a process gets none. */
@@ -192,6 +176,23 @@ static int replay_chunks(struct sampler *s, const struct target *t, int *fds, un
 	return 0;
 }
 
+/* Nobody but who started it is in a replayed profile. */
+static struct target *replay_find(struct sampler *s, pid_t tgid, bool *newborn)
+{
+	(void)s;
+	(void)tgid;
+	*newborn = false;
+	return NULL;
+}
+
+static bool replay_leave(struct sampler *s, struct target *t, pid_t tgid)
+{
+	(void)s;
+	(void)t;
+	(void)tgid;
+	return false;
+}
+
 static unsigned int replay_chunk_count(struct sampler *s)
 {
 	(void)s;
@@ -207,6 +208,8 @@ static const struct sampler_ops replay_ops = {
 	.region_off = replay_region_off,
 	.ticks = replay_ticks,
 	.ended = replay_ended,
+	.find = replay_find,
+	.leave = replay_leave,
 	.chunks = replay_chunks,
 	.chunk_count = replay_chunk_count,
 };

@@ -29,12 +29,13 @@ static void session_link(struct session *s)
 
 static void ticks_add(struct ticks *sum, const struct target *t, const struct ticks *kernel)
 {
-	sum->total += kernel->total;
-	sum->binned += t->taken - t->spilt + kernel->binned;
-	sum->unmatched += kernel->unmatched;
+	uint64_t raw = t->session->reader ? kernel->raw : 0; /* the others' are somebody's events */
+
+	sum->total += kernel->total - kernel->raw + raw + t->events;
+	sum->binned += t->drained + t->events - t->unmatched - t->spilt;
+	sum->unmatched += kernel->unmatched + t->unmatched;
 	sum->lost += kernel->lost + t->spilt;
-	if (t->session->reader)
-		sum->raw += kernel->raw; /* the others' are among those taken */
+	sum->raw += raw;
 }
 
 void session_ticks(const struct session *s, struct ticks *out)
@@ -112,13 +113,52 @@ static int check_cookie(struct memory *m, const struct session_request *r)
 	return err || memcmp(seen, r->cookie, sizeof(seen)) ? -EPERM : 0;
 }
 
+/*
+ * The process may have gone, or have exec'd, between the check of its cookie and the moment that
+ * the kernel knew it; after that moment the kernel ends the profile itself.
+ */
+static int check_still_there(const struct session_request *r)
+{
+	struct memory *now = NULL;
+	int err = memory_open(&now, r->tgid);
+
+	if (!err)
+		err = check_cookie(now, r);
+	memory_close(now);
+	return err;
+}
+
 struct session *session_of(struct profild *d, const struct session_request *r)
 {
+	struct target *t;
+	bool newborn;
+
 	for (struct session *s = d->sessions; s; s = s->next) {
 		if (!s->reader && s->tgid == r->tgid && !check_cookie(s->memory, r))
 			return s;
 	}
-	return NULL;
+	t = d->sampler->ops->find(d->sampler, r->tgid, &newborn);
+	if (!t)
+		return NULL;
+	if (newborn)
+		return check_still_there(r) ? NULL : t->session;
+	return check_cookie(t->session->memory, r) ? NULL : t->session;
+}
+
+bool session_depart(struct session *s, pid_t tgid)
+{
+	struct sampler *sampler = s->daemon->sampler;
+
+	memory_forget(s->memory);
+	if (s->tgid == tgid)
+		s->tgid = 0;
+	return sampler->ops->leave(sampler, s->targets, tgid);
+}
+
+void session_leave(struct session *s, pid_t tgid)
+{
+	if (!session_depart(s, tgid))
+		session_end(s);
 }
 
 static int check_request(const struct session_request *r)
@@ -159,27 +199,14 @@ static int prepare(struct session *s, const struct session_request *r)
 		return err;
 	s->targets = t;
 	t->period_ns = s->period_ns;
+	t->flags = PROFIL_TARGET_INHERIT;
 	if (s->flags & PROFIL_START_PCS) {
-		t->flags = PROFIL_TARGET_RAW;
-		t->nregions = 0;
+		t->flags |= PROFIL_TARGET_RAW;
+		t->region[0].x.span = 0; /* no pc is in a bin */
+		t->ncounters = 0;
 	}
 	if (s->flags & PROFIL_START_CHECK)
 		err = check_buffers(s, t);
-	return err;
-}
-
-/*
- * The process may have gone, or have exec'd, between the check of its cookie and the moment that
- * the kernel knew it; after that moment the kernel ends the profile itself.
- */
-static int check_still_there(const struct session_request *r)
-{
-	struct memory *now = NULL;
-	int err = memory_open(&now, r->tgid);
-
-	if (!err)
-		err = check_cookie(now, r);
-	memory_close(now);
 	return err;
 }
 
@@ -213,6 +240,8 @@ int session_start(struct session **out, struct profild *d, const struct session_
 	s->flags = r->flags;
 	s->width = r->width;
 	s->cap = r->cap;
+	s->cookie_addr = r->cookie_addr;
+	memcpy(s->cookie, r->cookie, sizeof(s->cookie));
 	s->period_ns =
 		r->flags & PROFIL_START_FAST ? d->config.fast_period_ns : d->config.period_ns;
 	err = prepare(s, r);
@@ -222,7 +251,7 @@ int session_start(struct session **out, struct profild *d, const struct session_
 	}
 
 	if (old)
-		session_end(old);
+		session_leave(old, r->tgid);
 	session_link(s);
 	err = sampler->ops->start(sampler, s->targets, NULL, 0);
 	if (!err)
@@ -234,6 +263,65 @@ int session_start(struct session **out, struct profild *d, const struct session_
 	mirror_arm(d);
 	*out = s;
 	return 0;
+}
+
+/* What a fork child gets when its first tick comes: the parent's profile, its own counters. */
+static int adopt(struct session **out, struct session *parent, pid_t tgid)
+{
+	struct profild *d = parent->daemon;
+	struct target *t = parent->targets;
+	struct session_request r = { .tgid = tgid,
+				     .cookie = parent->cookie,
+				     .cookie_addr = parent->cookie_addr };
+	struct session *s = NULL;
+	int err = policy_start(d, parent->uid, 0, t->nregions, t->nbins, NULL);
+
+	if (!err)
+		err = session_new(&s, d, tgid, parent->uid);
+	if (err)
+		return err;
+	s->flags = parent->flags;
+	s->width = parent->width;
+	s->cap = parent->cap;
+	s->period_ns = parent->period_ns;
+	s->cookie_addr = parent->cookie_addr;
+	memcpy(s->cookie, parent->cookie, sizeof(s->cookie));
+	err = memory_open(&s->memory, tgid);
+	if (!err)
+		err = check_cookie(s->memory, &r);
+	if (!err)
+		err = target_copy(&s->targets, s, tgid, t);
+	if (err) {
+		session_discard(s);
+		return err;
+	}
+	session_link(s);
+	err = d->sampler->ops->start(d->sampler, s->targets, t, 0);
+	if (err)
+		session_end(s);
+	else
+		*out = s;
+	return err;
+}
+
+void session_pc(struct session *s, pid_t tgid, uint64_t pc)
+{
+	struct session *child = s->daemon->sessions;
+
+	if (tgid == s->tgid) {
+		mirror_pc(s->targets, pc);
+		return;
+	}
+	while (child && (child->reader || child->tgid != tgid))
+		child = child->next;
+	if (child || adopt(&child, s, tgid) == 0) {
+		mirror_pc(child->targets, pc);
+		return;
+	}
+	/* It has gone meanwhile, or there is no room for it: the tick is nobody's. */
+	s->targets->events++;
+	s->targets->spilt++;
+	s->daemon->sampler->ops->leave(s->daemon->sampler, s->targets, tgid);
 }
 
 static uint32_t target_flags(uint32_t attach_flags)

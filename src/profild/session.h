@@ -16,7 +16,7 @@ struct session {
 	struct profild *daemon;
 	struct client *reader; /* whose it is; NULL: the process's own */
 	uid_t uid;	       /* who is charged */
-	pid_t tgid;
+	pid_t tgid;	       /* 0: gone, but children of its go on from here */
 	uint64_t period_ns;
 	struct target *targets;
 	struct ticks past; /* of targets that have been released */
@@ -26,6 +26,8 @@ struct session {
 	uint32_t width;
 	uint32_t cap;
 	struct memory *memory;
+	uint64_t cookie_addr; /* where fork children have it too ... */
+	uint8_t cookie[PROFIL_COOKIE_BYTES];
 	bool over;	   /* a fault or a full counter has ended it: session_end() it */
 	uint64_t pcs;	   /* stored in all (PROFIL_START_PCS) */
 	uint64_t pcs_told; /* of these, as of the last reply */
@@ -51,10 +53,20 @@ struct session_request {
 int session_start(struct session **out, struct profild *d, const struct session_request *r);
 
 /*
- * The process's own profile, if whoever put the cookie into his memory has the memory that the
- * profile is of. NULL if there is none.
+ * The profile that process r->tgid is in, if it has really put the cookie into its memory; NULL if
+ * there is none. It may be in its parent's still, as a newborn.
  */
 struct session *session_of(struct profild *d, const struct session_request *r);
+
+/*
+ * @tgid is in this profile no more, and the buffer holds all its ticks. Returns whether others are
+ * in it still; if not, session_end() is due. session_leave() does both.
+ */
+bool session_depart(struct session *s, pid_t tgid);
+void session_leave(struct session *s, pid_t tgid);
+
+/* A tick of @tgid that came as a pc: of a fork child, which thereby gets a profile of its own. */
+void session_pc(struct session *s, pid_t tgid, uint64_t pc);
 
 /* Starts a reader's session on @tgid; every tick goes out as a raw pc at first. */
 int session_attach(struct session **out, struct profild *d, struct client *reader, uid_t uid,

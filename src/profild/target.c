@@ -65,6 +65,50 @@ int target_new(struct target **out, struct session *session, pid_t tgid,
 	return 0;
 }
 
+int target_copy(struct target **out, struct session *session, pid_t tgid, const struct target *t)
+{
+	struct target *copy = calloc(1, sizeof(*copy));
+
+	if (!copy)
+		return -ENOMEM;
+	copy->region = calloc(t->nregions ? t->nregions : 1, sizeof(*copy->region));
+	if (!copy->region) {
+		free(copy);
+		return -ENOMEM;
+	}
+	copy->session = session;
+	copy->tgid = tgid;
+	copy->period_ns = t->period_ns;
+	copy->flags = t->flags;
+	copy->nregions = t->nregions;
+	copy->ncounters = t->ncounters;
+	copy->nbins = t->nbins;
+	for (uint32_t i = 0; i < t->nregions; i++) {
+		copy->region[i] = t->region[i];
+		copy->region[i].first -= t->counter_first;
+	}
+	*out = copy;
+	return 0;
+}
+
+uint32_t target_bin(const struct target *t, uint64_t pc, uint32_t *owner)
+{
+	uint32_t low = 0, high = t->nregions;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (t->region[middle].lo <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return PROFIL_NO_BIN;
+	*owner = t->region[low - 1].owner;
+	return profil_bin(&t->region[low - 1].x, pc);
+}
+
 struct target *target_free(struct target *t)
 {
 	if (t)

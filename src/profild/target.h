@@ -31,9 +31,11 @@ struct target {
 	uint64_t ncounters; /* of all regions */
 	uint64_t nbins;
 
-	/* The daemon's share of the ticks: taken from the counters, and of these not stored. */
-	uint64_t taken;
-	uint64_t spilt;
+	/* The daemon's half of the ticks. */
+	uint64_t drained;   /* taken from the counters */
+	uint64_t events;    /* that came as pcs: binned here, or ... */
+	uint64_t unmatched; /* ... in no region */
+	uint64_t spilt;	    /* of all these, what found no room in the buffer */
 
 	/* The sampler's: where it put them. */
 	bool held;
@@ -51,5 +53,11 @@ struct target {
 int target_new(struct target **out, struct session *session, pid_t tgid,
 	       const struct profil_msg_region *region, uint32_t n);
 struct target *target_free(struct target *t);
+
+/* The same regions, for the same addresses in another process. */
+int target_copy(struct target **out, struct session *session, pid_t tgid, const struct target *t);
+
+/* The bin of @pc, and in *@owner the region whose buffer it is in; or PROFIL_NO_BIN. */
+uint32_t target_bin(const struct target *t, uint64_t pc, uint32_t *owner);
 
 #endif

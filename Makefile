@@ -72,6 +72,7 @@ LIBPROFIL = src/libprofil/profil.c \
 	src/libprofil/darwin.c \
 	src/libprofil/dialect.c \
 	src/libprofil/irix.c \
+	src/libprofil/monitor.c \
 	src/libprofil/plain.c \
 	src/libprofil/regions.c \
 	src/libprofil/request.c \

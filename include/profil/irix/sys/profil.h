@@ -1,0 +1,51 @@
+/* profil.h - profil and sprofil as IRIX has them */
+#ifndef PROFIL_IRIX_SYS_PROFIL_H
+#define PROFIL_IRIX_SYS_PROFIL_H
+
+#include "../../kr.h"
+#pragma GCC system_header
+
+#include <sys/time.h>
+#include <sys/types.h>
+/* Declares glibc's profil: before the name becomes a macro. */
+#include <unistd.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PROFIL_MAX 4096
+
+/* flags; the values are glibc's, where 16 bits are what there is without any of them */
+#define PROF_USHORT 0 /* counters are unsigned short */
+#define PROF_UINT 1   /* ... unsigned int */
+#define PROF_FAST 2   /* ticks of a millisecond */
+
+typedef unsigned long __psunsigned_t;
+
+struct prof {
+	void *pr_base;	       /* the counters */
+	unsigned int pr_size;  /* their bytes */
+	__psunsigned_t pr_off; /* the pc of the first one */
+	unsigned int pr_scale; /* bytes of counters per byte of text, 16 bits of it a fraction */
+};
+
+int profil_irix(unsigned short *buf, unsigned int bytes, unsigned long offset, unsigned int scale);
+int sprofil_irix(struct prof *profp, int profcnt, struct timeval *tvp, unsigned int flags);
+
+#define sprofil sprofil_irix
+#define profil profil_irix
+#define profil_irix(...)                                                                        \
+	PROFIL_KR_PICK_(__VA_ARGS__, PROFIL_IRIX_PLAIN_, PROFIL_IRIX_CALL_, PROFIL_IRIX_PLAIN_, \
+			PROFIL_IRIX_PLAIN_, PROFIL_IRIX_PLAIN_, ~)                              \
+	(__VA_ARGS__)
+#define PROFIL_IRIX_PLAIN_(...) profil_irix(__VA_ARGS__)
+#define PROFIL_IRIX_CALL_(buf, bytes, offset, scale)                                         \
+	profil_irix((unsigned short *)(buf), (unsigned int)(bytes), (unsigned long)(offset), \
+		    (unsigned int)(scale))
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

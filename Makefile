@@ -54,10 +54,10 @@ BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -D__TARGET_ARCH_$(ARCH) -Wal
 CORE = src/core/wire.c src/core/log.c
 
 PROFILD = src/profild/main.c src/profild/chunks.c src/profild/client.c src/profild/clock.c \
-	src/profild/config.c src/profild/grace.c src/profild/lifetimes.c src/profild/listen.c src/profild/memory.c \
+	src/profild/config.c src/profild/grace.c src/profild/lifetimes.c src/profild/listen.c src/profild/maps.c src/profild/memory.c \
 	src/profild/mirror.c src/profild/policy.c src/profild/processes.c src/profild/range.c \
 	src/profild/request.c src/profild/sampler_bpf.c src/profild/sampler_replay.c \
-	src/profild/session.c src/profild/target.c
+	src/profild/session.c src/profild/store.c src/profild/target.c
 
 PROFILCTL = src/profilctl/attach.c src/profilctl/daemon.c src/profilctl/debugfile.c \
 	src/profilctl/follow.c src/profilctl/frames.c src/profilctl/image.c src/profilctl/json.c \
@@ -161,7 +161,7 @@ $(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
 	$(say) SKEL $@
 	$(Q)$(BPFTOOL) gen skeleton $< name $(subst .,_,$*)_bpf > $@
 
-$(B)/src/profild/sampler_bpf.o $(B)/src/profild/lifetimes.o: $(B)/bpf/profil.skel.h
+$(B)/src/profild/sampler_bpf.o $(B)/src/profild/lifetimes.o $(B)/src/profild/maps.o: $(B)/bpf/profil.skel.h
 
 # --- C ------------------------------------------------------------------------------------------
 

@@ -50,4 +50,35 @@ struct {
 	__uint(max_entries, PROFIL_RING_BYTES);
 } events SEC(".maps");
 
+/* The rest is the daemon's, kept here for the next one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct profil_state);
+} state SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PROFIL_MAX_TARGETS);
+	__type(key, __u32);
+	__type(value, struct profil_owner);
+} owners SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, PROFIL_MAX_TARGETS);
+	__type(key, __u32);
+	__type(value, struct profil_ledger);
+} ledgers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct profil_journal);
+} journal SEC(".maps");
+
 #endif

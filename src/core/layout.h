@@ -158,6 +158,69 @@ struct profil_event {
 };
 _Static_assert(sizeof(struct profil_event) == 24, "lies in a ring");
 
+/*
+ * The daemon's own, in maps so that the next daemon goes on where a killed one stopped. The kernel
+ * never looks at it.
+ */
+struct profil_state {
+	__u32 version; /* PROFIL_LAYOUT_VERSION */
+	__u32 bucket_seed;
+};
+
+/* Whose a target is. */
+struct profil_owner {
+	__u64 cookie_addr;
+	__u8 cookie[16];
+	__u64 ncounters;
+	__u64 nbins;
+	__u32 live; /* written last, cleared first */
+	__u32 tgid; /* 0: only fork children are left */
+	__u32 uid;
+	__u32 flags; /* enum profil_start_flags */
+	__u32 width;
+	__u32 cap;
+	__u32 counter_first;
+	__u32 zero;
+};
+_Static_assert(sizeof(struct profil_owner) == 72, "lies in a map");
+
+/* The daemon's half of a target's ticks. */
+struct profil_ledger {
+	__u64 drained;	 /* taken from the counters */
+	__u64 events;	 /* that came as pcs: binned by the daemon, or ... */
+	__u64 unmatched; /* ... in no region */
+	__u64 spilt;	 /* of all these, what found no room in the buffer */
+	__u64 pcs;	 /* stored as they are (PROFIL_START_PCS) */
+};
+_Static_assert(sizeof(struct profil_ledger) == 40, "lies in a map");
+
+/*
+ * The one span of counters that is on its way into a buffer. Whoever finds it not idle takes it
+ * the rest of the way: what @count holds has been taken from the counters, and in phase WRITING a
+ * counter of the buffer that is not as in @before has been written already.
+ */
+#define PROFIL_SPAN 1024
+
+enum profil_journal_phase {
+	PROFIL_JOURNAL_IDLE,
+	PROFIL_JOURNAL_TAKING,
+	PROFIL_JOURNAL_WRITING,
+};
+
+struct profil_journal {
+	__u32 phase;
+	__u32 target;
+	__u32 owner; /* the region */
+	__u32 bin;
+	__u32 n;
+	__u32 zero;
+	__u64 drained; /* of the target's ledger, before */
+	__u64 spilt;
+	__u32 count[PROFIL_SPAN];
+	__u32 before[PROFIL_SPAN];
+};
+_Static_assert(sizeof(struct profil_journal) == 40 + 8 * PROFIL_SPAN, "lies in a map");
+
 #define PROFIL_RING_BYTES (1u << 19)
 
 #endif

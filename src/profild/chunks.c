@@ -1,14 +1,17 @@
 /* chunks.c - the counters: BPF arrays, made when they are needed, handed out in groups */
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "chunks.h"
+#include "core/log.h"
 #include "core/scope.h"
 #include "range.h"
+#include "store.h"
 
 struct chunk {
 	int fd;	       /* 0: there is none */
@@ -18,6 +21,7 @@ struct chunk {
 
 struct chunks {
 	int outer;
+	struct store *store;
 	struct range *groups;
 	struct chunk chunk[PROFIL_MAX_CHUNKS];
 };
@@ -27,7 +31,7 @@ static uint32_t groups_of(uint64_t counters)
 	return (uint32_t)((counters + PROFIL_GROUP_COUNTERS - 1) / PROFIL_GROUP_COUNTERS);
 }
 
-int chunks_open(struct chunks **out, int outer)
+int chunks_open(struct chunks **out, int outer, struct store *store)
 {
 	struct chunks *c = calloc(1, sizeof(*c));
 	int err;
@@ -35,6 +39,7 @@ int chunks_open(struct chunks **out, int outer)
 	if (!c)
 		return -ENOMEM;
 	c->outer = outer;
+	c->store = store;
 	err = range_new(&c->groups, PROFIL_MAX_CHUNKS * PROFIL_CHUNK_GROUPS);
 	if (err) {
 		free(c);
@@ -44,17 +49,34 @@ int chunks_open(struct chunks **out, int outer)
 	return 0;
 }
 
-static void chunk_close(struct chunks *c, uint32_t k)
+static const char *chunk_name(uint32_t k, char name[32])
+{
+	snprintf(name, 32, "chunk-%u", k);
+	return name;
+}
+
+/* Lets go of the chunk here; in the kernel it is where it was. */
+static void chunk_unmap(struct chunks *c, uint32_t k)
 {
 	struct chunk *chunk = &c->chunk[k];
 
 	if (!chunk->fd)
 		return;
-	bpf_map_delete_elem(c->outer, &k);
 	if (chunk->base)
 		munmap(chunk->base, PROFIL_CHUNK_BYTES);
 	close(chunk->fd);
 	memset(chunk, 0, sizeof(*chunk));
+}
+
+static void chunk_close(struct chunks *c, uint32_t k)
+{
+	char name[32];
+
+	if (!c->chunk[k].fd)
+		return;
+	bpf_map_delete_elem(c->outer, &k);
+	store_drop(c->store, chunk_name(k, name));
+	chunk_unmap(c, k);
 }
 
 struct chunks *chunks_close(struct chunks *c)
@@ -62,7 +84,7 @@ struct chunks *chunks_close(struct chunks *c)
 	if (!c)
 		return NULL;
 	for (uint32_t k = 0; k < PROFIL_MAX_CHUNKS; k++)
-		chunk_close(c, k);
+		chunk_unmap(c, k);
 	range_free(c->groups);
 	free(c);
 	return NULL;
@@ -75,6 +97,7 @@ static int chunk_open(struct chunks *c, uint32_t k, bool reader)
 	struct chunk *chunk = &c->chunk[k];
 	__cleanup(closep) int fd = -1;
 	void *base = NULL;
+	char name[32];
 
 	if (chunk->fd)
 		return 0;
@@ -95,6 +118,29 @@ static int chunk_open(struct chunks *c, uint32_t k, bool reader)
 			munmap(base, PROFIL_CHUNK_BYTES);
 		return err;
 	}
+	chunk->base = base;
+	chunk->fd = steal_fd(fd);
+	if (!reader && store_put(c->store, chunk_name(k, name), chunk->fd))
+		log_warning("cannot store %s: a restart will not find its counts", name);
+	return 0;
+}
+
+/* The chunk of an earlier daemon. */
+static int chunk_adopt(struct chunks *c, uint32_t k)
+{
+	struct chunk *chunk = &c->chunk[k];
+	__cleanup(closep) int fd = -1;
+	void *base;
+	char name[32];
+
+	if (chunk->fd)
+		return 0;
+	fd = store_take(c->store, chunk_name(k, name));
+	if (fd < 0)
+		return fd;
+	base = mmap(NULL, PROFIL_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+		return -errno;
 	chunk->base = base;
 	chunk->fd = steal_fd(fd);
 	return 0;
@@ -156,6 +202,21 @@ int chunks_take(struct chunks *c, uint64_t n, bool reader, uint32_t *first)
 			range_give(c->groups, g, groups);
 	}
 	*first = g * PROFIL_GROUP_COUNTERS;
+	return err;
+}
+
+int chunks_take_at(struct chunks *c, uint32_t first, uint64_t n)
+{
+	uint32_t g = first / PROFIL_GROUP_COUNTERS, groups = groups_of(n), step;
+	int err = range_take_at(c->groups, g, groups);
+
+	for (uint32_t at = g; !err && at < g + groups; at += step) {
+		uint32_t k = chunk_of(at, g + groups, &step);
+
+		err = chunk_adopt(c, k);
+		if (!err)
+			c->chunk[k].used += step;
+	}
 	return err;
 }
 
@@ -236,16 +297,23 @@ static void take_group(const struct chunks *c, uint32_t g, uint32_t *count)
 	}
 }
 
-uint32_t chunks_drain(struct chunks *c, uint64_t *counter, uint64_t end, uint32_t *count,
-		      uint32_t n)
+uint32_t chunks_next(const struct chunks *c, uint64_t *counter, uint64_t end, uint32_t max)
 {
-	uint32_t last = (uint32_t)(end / PROFIL_GROUP_COUNTERS), taken = 0;
+	uint32_t last = (uint32_t)(end / PROFIL_GROUP_COUNTERS), n = 0;
 	uint32_t g = next_dirty(c, (uint32_t)(*counter / PROFIL_GROUP_COUNTERS), last);
 
 	*counter = (uint64_t)g * PROFIL_GROUP_COUNTERS;
-	while (g < last && taken + PROFIL_GROUP_COUNTERS <= n && *dirty_of(c, g)) {
-		take_group(c, g++, count + taken);
-		taken += PROFIL_GROUP_COUNTERS;
+	while (g < last && n + PROFIL_GROUP_COUNTERS <= max && *dirty_of(c, g)) {
+		n += PROFIL_GROUP_COUNTERS;
+		g++;
 	}
-	return taken;
+	return n;
+}
+
+void chunks_drain(struct chunks *c, uint64_t counter, uint32_t n, uint32_t *count)
+{
+	uint32_t g = (uint32_t)(counter / PROFIL_GROUP_COUNTERS);
+
+	for (uint32_t i = 0; i < n; i += PROFIL_GROUP_COUNTERS)
+		take_group(c, g++, count + i);
 }

@@ -8,9 +8,10 @@
 #include "core/layout.h"
 
 struct chunks;
+struct store;
 
-/* @outer is the array of maps in which the kernel looks for them. */
-int chunks_open(struct chunks **out, int outer);
+/* @outer is the array of maps in which the kernel looks for them; @store keeps them. */
+int chunks_open(struct chunks **out, int outer, struct store *store);
 struct chunks *chunks_close(struct chunks *c);
 
 /*
@@ -18,6 +19,9 @@ struct chunks *chunks_close(struct chunks *c);
  * kernel counts on, nobody else can write. Returns the first, or -ENOSPC or another error.
  */
 int chunks_take(struct chunks *c, uint64_t n, bool reader, uint32_t *first);
+
+/* Takes the @n counters from @first on as an earlier daemon had them, with what they hold. */
+int chunks_take_at(struct chunks *c, uint32_t first, uint64_t n);
 
 /* Gives them back, when no program can be counting in them any more. */
 void chunks_give(struct chunks *c, uint32_t first, uint64_t n, bool reader);
@@ -27,11 +31,12 @@ int chunks_fd(const struct chunks *c, uint32_t chunk);
 unsigned int chunks_count(const struct chunks *c);
 
 /*
- * Moves the next counts of [@counter, @end) to @count, at most @n of them, whole groups. Returns
- * how many and the first in *@counter; 0 where nothing is left. @counter and @end are multiples of
- * a group.
+ * Finds the next marked counters of [*@counter, @end): whole groups, at most @max in a row. Returns
+ * how many and the first in *@counter; 0 where none is left. Everything is a multiple of a group.
  */
-uint32_t chunks_drain(struct chunks *c, uint64_t *counter, uint64_t end, uint32_t *count,
-		      uint32_t n);
+uint32_t chunks_next(const struct chunks *c, uint64_t *counter, uint64_t end, uint32_t max);
+
+/* Moves @n counts from @counter on to @count. */
+void chunks_drain(struct chunks *c, uint64_t counter, uint32_t n, uint32_t *count);
 
 #endif

@@ -20,6 +20,8 @@ static const char usage[] =
 	"  --restrict-fast         PROF_FAST only for root\n"
 	"  --mirror-interval MS    how often counts reach the buffers [100]\n"
 	"  --replay FILE           ticks from FILE instead of the kernel\n"
+	"  --fd-store              profiles outlive a restart in the service manager's store\n"
+	"  --ephemeral             profiles end with this daemon, however it ends\n"
 	"  --user-profiles N       profiles of one user at a time [256]\n"
 	"  --user-regions N        regions of one user at a time [16384]\n"
 	"  --user-bins N           bins of one user at a time [16777216]\n"
@@ -34,6 +36,8 @@ enum {
 	OPT_RESTRICT_FAST,
 	OPT_MIRROR_INTERVAL,
 	OPT_REPLAY,
+	OPT_FD_STORE,
+	OPT_EPHEMERAL,
 	OPT_USER_PROFILES,
 	OPT_USER_REGIONS,
 	OPT_USER_BINS,
@@ -50,6 +54,8 @@ static const struct option options[] = {
 	{ "restrict-fast", no_argument, NULL, OPT_RESTRICT_FAST },
 	{ "mirror-interval", required_argument, NULL, OPT_MIRROR_INTERVAL },
 	{ "replay", required_argument, NULL, OPT_REPLAY },
+	{ "fd-store", no_argument, NULL, OPT_FD_STORE },
+	{ "ephemeral", no_argument, NULL, OPT_EPHEMERAL },
 	{ "user-profiles", required_argument, NULL, OPT_USER_PROFILES },
 	{ "user-regions", required_argument, NULL, OPT_USER_REGIONS },
 	{ "user-bins", required_argument, NULL, OPT_USER_BINS },
@@ -151,6 +157,12 @@ int config_parse(struct config *c, int argc, char **argv)
 			break;
 		case OPT_RESTRICT_FAST:
 			c->restrict_fast = true;
+			break;
+		case OPT_FD_STORE:
+			c->fd_store = true;
+			break;
+		case OPT_EPHEMERAL:
+			c->ephemeral = true;
 			break;
 		case OPT_HELP:
 			fputs(usage, stdout);

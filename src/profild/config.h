@@ -27,6 +27,8 @@ struct config {
 	uint64_t fast_period_ns;
 	uint64_t mirror_interval_ns;
 	bool restrict_fast;
+	bool fd_store;	/* the service manager keeps what outlives us */
+	bool ephemeral; /* nothing does */
 	struct quota user;
 	struct quota all;
 };

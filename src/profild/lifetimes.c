@@ -1,26 +1,74 @@
 /* lifetimes.c - the programs on fork, exec and exit, attached while there are targets */
+#include <bpf/bpf.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "bpf/profil.skel.h"
+#include "core/log.h"
+#include "core/scope.h"
 #include "lifetimes.h"
+#include "store.h"
 
 #define LINGER_US 1000000
 
+#define PROGRAMS 3
+
+static const char *const names[PROGRAMS] = { "link-fork", "link-exec", "link-exit" };
+
 struct lifetimes {
 	struct profil_bpf *skel;
+	struct store *store;
 	sd_event_source *linger;
 	unsigned int users;
-	bool attached;
+	int link[PROGRAMS]; /* -1: not attached */
 };
 
 static void detach(struct lifetimes *l)
 {
-	if (l->attached)
-		profil_bpf__detach(l->skel);
-	l->attached = false;
+	for (int i = 0; i < PROGRAMS; i++) {
+		if (l->link[i] < 0)
+			continue;
+		store_drop(l->store, names[i]);
+		close(steal_fd(l->link[i]));
+	}
+}
+
+/* A link as a plain descriptor: so it goes into the store, and comes out again. */
+static int attach_one(struct lifetimes *l, int i, const struct bpf_program *program)
+{
+	int err;
+
+	l->link[i] = store_take(l->store, names[i]);
+	if (l->link[i] >= 0)
+		return 0;
+	l->link[i] = bpf_raw_tracepoint_open(NULL, bpf_program__fd(program));
+	if (l->link[i] < 0)
+		return -errno;
+	err = store_put(l->store, names[i], l->link[i]);
+	if (err)
+		log_warning("cannot store %s: %s; profiles end with this daemon", names[i],
+			    strerror(-err));
+	return 0;
+}
+
+static int attach(struct lifetimes *l)
+{
+	const struct bpf_program *program[PROGRAMS] = { l->skel->progs.task_newtask,
+							l->skel->progs.sched_process_exec,
+							l->skel->progs.sched_process_exit };
+
+	for (int i = 0; i < PROGRAMS; i++) {
+		int err = l->link[i] < 0 ? attach_one(l, i, program[i]) : 0;
+
+		if (err) {
+			detach(l);
+			return err;
+		}
+	}
+	return 0;
 }
 
 static int on_linger(sd_event_source *source, uint64_t usec, void *userdata)
@@ -31,7 +79,8 @@ static int on_linger(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-int lifetimes_open(struct lifetimes **out, struct profil_bpf *skel, sd_event *event)
+int lifetimes_open(struct lifetimes **out, struct profil_bpf *skel, struct store *store,
+		   sd_event *event)
 {
 	struct lifetimes *l = calloc(1, sizeof(*l));
 	int err;
@@ -39,6 +88,9 @@ int lifetimes_open(struct lifetimes **out, struct profil_bpf *skel, sd_event *ev
 	if (!l)
 		return -ENOMEM;
 	l->skel = skel;
+	l->store = store;
+	for (int i = 0; i < PROGRAMS; i++)
+		l->link[i] = -1;
 	err = sd_event_add_time_relative(event, &l->linger, CLOCK_MONOTONIC, LINGER_US,
 					 LINGER_US / 10, on_linger, l);
 	if (err >= 0)
@@ -55,7 +107,8 @@ struct lifetimes *lifetimes_close(struct lifetimes *l)
 {
 	if (!l)
 		return NULL;
-	detach(l);
+	for (int i = 0; i < PROGRAMS; i++)
+		closep(&l->link[i]);
 	sd_event_source_unref(l->linger);
 	free(l);
 	return NULL;
@@ -63,13 +116,10 @@ struct lifetimes *lifetimes_close(struct lifetimes *l)
 
 int lifetimes_use(struct lifetimes *l)
 {
-	if (!l->attached) {
-		int err = profil_bpf__attach(l->skel);
+	int err = attach(l);
 
-		if (err)
-			return err;
-		l->attached = true;
-	}
+	if (err)
+		return err;
 	sd_event_source_set_enabled(l->linger, SD_EVENT_OFF);
 	l->users++;
 	return 0;

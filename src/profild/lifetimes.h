@@ -6,8 +6,13 @@
 
 struct lifetimes;
 struct profil_bpf;
+struct store;
 
-int lifetimes_open(struct lifetimes **out, struct profil_bpf *skel, sd_event *event);
+/* What an earlier daemon has attached is found in @store. */
+int lifetimes_open(struct lifetimes **out, struct profil_bpf *skel, struct store *store,
+		   sd_event *event);
+
+/* Lets go of them here; what is in the store stays attached. */
 struct lifetimes *lifetimes_close(struct lifetimes *l);
 
 /*

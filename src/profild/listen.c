@@ -93,8 +93,11 @@ int listen_open(struct profild *d)
 	struct sockaddr_un addr;
 	int err, sock;
 
-	if (sd_listen_fds(1) > 0) {
-		sock = SD_LISTEN_FDS_START;
+	/* The manager may have handed over more than a socket: see store.h. */
+	for (int i = sd_listen_fds(1); i > 0; i--) {
+		sock = SD_LISTEN_FDS_START + i - 1;
+		if (sd_is_socket(sock, AF_UNIX, SOCK_SEQPACKET, 1) <= 0)
+			continue;
 		d->listener = sock;
 		return sd_event_add_io(d->event, NULL, sock, EPOLLIN, on_connection, d);
 	}

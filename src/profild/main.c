@@ -23,6 +23,11 @@ static void on_event(struct target *t, const struct profil_event *event)
 		session_pc(s, (pid_t)event->tgid, event->pc);
 }
 
+static int on_recover(void *arg, struct target *t, const struct profil_owner *owner)
+{
+	return session_recover(arg, t, owner);
+}
+
 static void on_idle(void *arg)
 {
 	const struct profild *d = arg;
@@ -34,6 +39,8 @@ static void on_idle(void *arg)
 static struct sampler_sink sink = {
 	.counts = mirror_counts,
 	.event = on_event,
+	.redo = mirror_redo,
+	.recover = on_recover,
 	.idle = on_idle,
 };
 
@@ -79,7 +86,10 @@ static int profild_open(struct profild *d)
 		err = sampler_replay_open(&d->sampler, &d->config, &sink);
 	else
 		err = sampler_bpf_open(&d->sampler, &d->config, d->event, &sink);
-	return err < 0 ? err : listen_open(d);
+	if (err < 0)
+		return err;
+	d->sampler->ops->recover(d->sampler);
+	return listen_open(d);
 }
 
 static void profild_close(struct profild *d)
@@ -87,8 +97,14 @@ static void profild_close(struct profild *d)
 	listen_close(d);
 	while (d->clients)
 		client_close(d->clients);
-	while (d->sessions)
-		session_end(d->sessions);
+	while (d->sessions) {
+		if (d->sampler->ops->keeps(d->sampler)) {
+			mirror_session(d->sessions);
+			session_forget(d->sessions);
+		} else {
+			session_end(d->sessions);
+		}
+	}
 	if (d->sampler)
 		d->sampler->ops->close(d->sampler);
 	sd_event_source_unref(d->mirror_timer);

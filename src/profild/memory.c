@@ -81,12 +81,13 @@ struct memory *memory_close(struct memory *m)
 
 void memory_forget(struct memory *m)
 {
-	m->start = m->end = 0;
+	if (m)
+		m->start = m->end = 0;
 }
 
 int memory_read(struct memory *m, uint64_t addr, void *buf, size_t bytes)
 {
-	ssize_t n = pread(m->mem, buf, bytes, (off_t)addr);
+	ssize_t n = m ? pread(m->mem, buf, bytes, (off_t)addr) : 0;
 
 	if (n == 0 && bytes)
 		return -ESRCH;
@@ -146,6 +147,8 @@ int memory_writable(struct memory *m, uint64_t addr, size_t bytes)
 {
 	uint64_t end = addr + bytes;
 
+	if (!m)
+		return -ESRCH;
 	if (end < addr)
 		return -EFAULT;
 	while (addr < end) {

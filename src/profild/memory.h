@@ -16,7 +16,8 @@ struct memory;
 int memory_open(struct memory **out, pid_t pid);
 struct memory *memory_close(struct memory *m);
 
-/* These return 0, -EFAULT where there is no such memory, or -ESRCH when the whole space is gone. */
+/* A NULL is a space that has gone. These return 0, -EFAULT where there is no such memory, or -ESRCH
+ * when the whole space is gone. */
 int memory_read(struct memory *m, uint64_t addr, void *buf, size_t bytes);
 
 /* Writes only where the process itself could. */

@@ -34,6 +34,20 @@ static uint64_t add_span(const struct session *s, uint8_t *buf, const uint32_t *
 	return spilt;
 }
 
+static void note_before(const struct session *s, uint32_t *before, const uint8_t *buf, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++, buf += s->width) {
+		uint16_t u16;
+
+		if (s->width == sizeof(u16)) {
+			memcpy(&u16, buf, sizeof(u16));
+			before[i] = u16;
+		} else {
+			memcpy(&before[i], buf, sizeof(before[i]));
+		}
+	}
+}
+
 /* A fault turns off what the dialect says. The process itself never notices. */
 static void fault(struct target *t, uint32_t owner, int err)
 {
@@ -47,12 +61,14 @@ static void fault(struct target *t, uint32_t owner, int err)
 		s->daemon->sampler->ops->region_off(s->daemon->sampler, t, owner);
 }
 
+/* @before, if not NULL, is where the counters of the buffer are noted down; then @journal says so.
+ */
 static void mirror_span(struct target *t, uint32_t owner, uint32_t bin, const uint32_t *count,
-			uint32_t n)
+			uint32_t n, uint32_t *before, struct profil_journal *journal)
 {
 	struct session *s = t->session;
 	uint64_t addr = t->region[owner].addr + (uint64_t)bin * s->width;
-	uint8_t buf[SAMPLER_SPAN * sizeof(uint32_t)];
+	uint8_t buf[PROFIL_SPAN * sizeof(uint32_t)];
 	uint64_t sum = 0, spilt = 0;
 	int err;
 
@@ -60,10 +76,14 @@ static void mirror_span(struct target *t, uint32_t owner, uint32_t bin, const ui
 		sum += count[i];
 	err = s->over ? -ECANCELED : memory_read(s->memory, addr, buf, (size_t)n * s->width);
 	if (!err) {
+		if (journal) {
+			note_before(s, before, buf, n);
+			__atomic_store_n(&journal->phase, PROFIL_JOURNAL_WRITING, __ATOMIC_RELEASE);
+		}
 		spilt = add_span(s, buf, count, n);
 		err = memory_write(s->memory, addr, buf, (size_t)n * s->width);
 	}
-	t->spilt += err ? sum : spilt;
+	t->ledger->spilt += err ? sum : spilt;
 	if (err && err != -ECANCELED)
 		fault(t, owner, err);
 	if (spilt && s->flags & PROFIL_START_STOP_AT_CAP)
@@ -71,14 +91,46 @@ static void mirror_span(struct target *t, uint32_t owner, uint32_t bin, const ui
 }
 
 void mirror_counts(struct target *t, uint32_t owner, uint32_t bin, const uint32_t *count,
-		   uint32_t n)
+		   uint32_t n, struct profil_journal *journal)
 {
+	uint32_t first = 0;
+
 	while (n && !count[n - 1])
 		n--;
-	for (; n && !*count; n--, count++)
-		bin++;
-	if (n)
-		mirror_span(t, owner, bin, count, n);
+	while (first < n && !count[first])
+		first++;
+	if (first < n)
+		mirror_span(t, owner, bin + first, count + first, n - first,
+			    journal ? journal->before + first : NULL, journal);
+}
+
+void mirror_redo(struct target *t, const struct profil_journal *j)
+{
+	const struct session *s = t->session;
+	uint32_t count[PROFIL_SPAN], n = j->n < PROFIL_SPAN ? j->n : PROFIL_SPAN;
+	uint8_t buf[PROFIL_SPAN * sizeof(uint32_t)];
+	uint64_t addr = t->region[j->owner].addr + (uint64_t)j->bin * s->width;
+
+	memcpy(count, j->count, sizeof(count));
+	t->ledger->drained = j->drained;
+	t->ledger->spilt = j->spilt;
+	for (uint32_t i = 0; i < n; i++)
+		t->ledger->drained += count[i];
+	/* What no longer is as it was before has its count already. */
+	for (uint32_t i = 0; j->phase == PROFIL_JOURNAL_WRITING && i < n; i++) {
+		uint32_t now;
+
+		if (!count[i] ||
+		    memory_read(s->memory, addr + (uint64_t)i * s->width, buf, s->width))
+			continue;
+		note_before(s, &now, buf, 1);
+		if (now == j->before[i])
+			continue;
+		t->ledger->spilt +=
+			count[i] - (profil_add(j->before[i], count[i], s->cap) - j->before[i]);
+		count[i] = 0;
+	}
+	mirror_counts(t, j->owner, j->bin, count, n, NULL);
 }
 
 static void store_pc(struct target *t, uint64_t pc)
@@ -86,11 +138,13 @@ static void store_pc(struct target *t, uint64_t pc)
 	struct session *s = t->session;
 	const struct profil_region *r = &t->region[0];
 
-	if (s->pcs >= r->x.nbins ||
-	    memory_write(s->memory, r->addr + s->pcs * sizeof(pc), &pc, sizeof(pc)))
-		t->spilt++;
+	struct profil_ledger *l = t->ledger;
+
+	if (l->pcs >= r->x.nbins ||
+	    memory_write(s->memory, r->addr + l->pcs * sizeof(pc), &pc, sizeof(pc)))
+		l->spilt++;
 	else
-		s->pcs++;
+		l->pcs++;
 }
 
 void mirror_pc(struct target *t, uint64_t pc)
@@ -98,16 +152,16 @@ void mirror_pc(struct target *t, uint64_t pc)
 	const uint32_t one = 1;
 	uint32_t owner, bin;
 
-	t->events++;
+	t->ledger->events++;
 	if (t->session->flags & PROFIL_START_PCS) {
 		store_pc(t, pc);
 		return;
 	}
 	bin = target_bin(t, pc, &owner);
 	if (bin == PROFIL_NO_BIN)
-		t->unmatched++;
+		t->ledger->unmatched++;
 	else
-		mirror_counts(t, owner, bin, &one, 1);
+		mirror_counts(t, owner, bin, &one, 1, NULL);
 }
 
 void mirror_session(struct session *s)

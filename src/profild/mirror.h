@@ -7,7 +7,10 @@
 
 /* What the samplers hand over goes through here; see struct sampler_sink. */
 void mirror_counts(struct target *t, uint32_t owner, uint32_t bin, const uint32_t *count,
-		   uint32_t n);
+		   uint32_t n, struct profil_journal *journal);
+
+/* Takes to the buffer what a killed daemon had on its way there. */
+void mirror_redo(struct target *t, const struct profil_journal *j);
 
 /* A tick that came as a pc: it is binned here, or it is what the buffer takes (PROFIL_START_PCS).
  */

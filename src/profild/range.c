@@ -40,11 +40,23 @@ struct range *range_free(struct range *r)
 	return NULL;
 }
 
+static int insert(struct run **place, uint32_t first, uint32_t n)
+{
+	struct run *run = malloc(sizeof(*run));
+
+	if (!run)
+		return -ENOMEM;
+	run->first = first;
+	run->n = n;
+	run->next = *place;
+	*place = run;
+	return 0;
+}
+
 int range_take(struct range *r, uint32_t n, uint32_t align, uint32_t *first)
 {
 	uint64_t at = 0;
 	struct run **place = &r->taken;
-	struct run *run;
 
 	*first = 0;
 	if (!n)
@@ -58,15 +70,23 @@ int range_take(struct range *r, uint32_t n, uint32_t align, uint32_t *first)
 	if (at + n > r->size)
 		return -ENOSPC;
 
-	run = malloc(sizeof(*run));
-	if (!run)
-		return -ENOMEM;
-	run->first = (uint32_t)at;
-	run->n = n;
-	run->next = *place;
-	*place = run;
-	*first = run->first;
-	return 0;
+	*first = (uint32_t)at;
+	return insert(place, (uint32_t)at, n);
+}
+
+int range_take_at(struct range *r, uint32_t first, uint32_t n)
+{
+	struct run **place = &r->taken;
+
+	if (!n)
+		return 0;
+	if ((uint64_t)first + n > r->size)
+		return -EINVAL;
+	while (*place && (*place)->first + (*place)->n <= first)
+		place = &(*place)->next;
+	if (*place && (*place)->first < first + n)
+		return -EEXIST;
+	return insert(place, first, n);
 }
 
 void range_give(struct range *r, uint32_t first, uint32_t n)
@@ -82,13 +102,4 @@ void range_give(struct range *r, uint32_t first, uint32_t n)
 			return;
 		}
 	}
-}
-
-int range_taken(const struct range *r, uint32_t first, uint32_t n)
-{
-	for (const struct run *run = r->taken; run; run = run->next) {
-		if (run->first < first + n && first < run->first + run->n)
-			return 1;
-	}
-	return 0;
 }

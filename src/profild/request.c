@@ -27,7 +27,7 @@ static int reply(struct client *c, int error, const struct session *s, pid_t tgi
 		r.unmatched = ticks.unmatched;
 		r.lost = ticks.lost + c->unsent;
 		r.raw = ticks.raw - c->unsent;
-		r.stored = s->pcs - s->pcs_told;
+		r.stored = s->targets ? s->targets->ledger->pcs - s->pcs_told : 0;
 	}
 	return client_send(c, &r.h, fds, nfds);
 }
@@ -187,7 +187,7 @@ static int on_sync(struct client *c, const struct profil_header *h, const int *f
 		return answer(c, 0);
 	mirror_session(s);
 	err = reply(c, 0, s, r.tgid, NULL, 0);
-	s->pcs_told = s->pcs;
+	s->pcs_told = s->targets->ledger->pcs;
 	if (s->over)
 		session_end(s);
 	return err;

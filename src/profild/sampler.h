@@ -11,16 +11,19 @@
 struct config;
 struct sampler;
 
-/* As many counts as a sampler hands over at a time. */
-#define SAMPLER_SPAN 1024
-
 /* What a sampler tells the rest, from inside the event loop or from sampler_start(). */
 struct sampler_sink {
-	/* @n counts, from @bin on, of the buffer of region @owner; some may be 0. */
+	/*
+	 * @n counts, PROFIL_SPAN at most, from @bin on, of the buffer of region @owner; some may be
+	 * 0. @journal is where they are noted down, or NULL.
+	 */
 	void (*counts)(struct target *t, uint32_t owner, uint32_t bin, const uint32_t *count,
-		       uint32_t n);
+		       uint32_t n, struct profil_journal *journal);
 	/* Something happened to @tgid, a process of this target: enum profil_event_kind. */
 	void (*event)(struct target *t, const struct profil_event *event);
+	/* @t is of an earlier daemon; what it had on its way to a buffer, @journal, included. */
+	int (*recover)(void *arg, struct target *t, const struct profil_owner *owner);
+	void (*redo)(struct target *t, const struct profil_journal *journal);
 	/* There were events, and there are no more for now. */
 	void (*idle)(void *arg);
 	void *arg;
@@ -58,6 +61,11 @@ struct sampler_ops {
 	/* The descriptors of the chunks that hold @t's counters; they stay the sampler's. */
 	int (*chunks)(struct sampler *s, const struct target *t, int *fds, unsigned int *nfds);
 	unsigned int (*chunk_count)(struct sampler *s);
+
+	/* Goes on with the targets of an earlier daemon; once, when everything else is set up. */
+	void (*recover)(struct sampler *s);
+	/* Says whether targets that are not stopped go on when the daemon ends. */
+	bool (*keeps)(struct sampler *s);
 };
 
 struct sampler {

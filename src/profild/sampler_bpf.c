@@ -2,13 +2,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/random.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "bpf/profil.skel.h"
 #include "chunks.h"
@@ -18,10 +14,12 @@
 #include "core/scope.h"
 #include "grace.h"
 #include "lifetimes.h"
+#include "maps.h"
 #include "processes.h"
 #include "range.h"
 #include "sampler.h"
 #include "session.h"
+#include "store.h"
 
 /* What a target has taken; it is given back after a grace period. */
 struct holding {
@@ -36,8 +34,8 @@ struct holding {
 
 struct sampler_bpf {
 	struct sampler s;
-	struct profil_bpf *skel;
-	struct processes processes;
+	struct store *store;
+	struct maps maps;
 	struct range *indices;
 	struct range *regions;
 	struct chunks *chunks;
@@ -81,7 +79,7 @@ static int hold(struct sampler_bpf *b, struct target *t)
 
 static void give_back(struct sampler_bpf *b, const struct holding *h)
 {
-	memset(&b->processes.target[h->index], 0, sizeof(struct profil_target));
+	memset(&b->maps.processes.target[h->index], 0, sizeof(struct profil_target));
 	chunks_give(b->chunks, h->counter_first, h->ncounters, h->reader);
 	range_give(b->regions, h->region_first, h->nregions);
 	range_give(b->indices, h->index, 1);
@@ -117,21 +115,6 @@ static void on_grace(void *arg)
 
 /* --- targets ---------------------------------------------------------------------------------- */
 
-static int write_regions(struct sampler_bpf *b, const struct target *t, uint32_t from, uint32_t n)
-{
-	__cleanup(freep) __u32 *key = calloc(n ? n : 1, sizeof(*key));
-	int fd = bpf_map__fd(b->skel->maps.regions);
-	__u32 count = n;
-
-	if (!key)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++)
-		key[i] = t->region_first + from + i;
-	if (n && bpf_map_update_batch(fd, key, &t->region[from], &count, NULL) < 0)
-		return -errno;
-	return 0;
-}
-
 static bool same_session(const void *arg, uint32_t index)
 {
 	const struct target *old = arg;
@@ -140,11 +123,28 @@ static bool same_session(const void *arg, uint32_t index)
 	return other && other->session == old->session;
 }
 
+/* A reader's target ends with its connection: no other daemon needs to know of it. */
+static int set_owner(struct sampler_bpf *b, const struct target *t)
+{
+	struct profil_owner owner;
+
+	if (t->session->reader)
+		return 0;
+	session_owner(t->session, &owner);
+	owner.counter_first = t->counter_first;
+	owner.ncounters = t->ncounters;
+	owner.nbins = t->nbins;
+	return maps_set_owner(&b->maps, t->index, &owner);
+}
+
 /* Lets the kernel see @t, all of which is in the maps by now. */
 static int enter(struct sampler_bpf *b, struct target *t, const struct target *old, uint32_t execs)
 {
-	struct profil_target *k = &b->processes.target[t->index];
+	struct profil_target *k = &b->maps.processes.target[t->index];
+	int err;
 
+	t->ledger = &b->maps.ledger[t->index];
+	memset(t->ledger, 0, sizeof(*t->ledger));
 	*k = (struct profil_target){
 		.period_ns = t->period_ns,
 		.region_first = t->region_first,
@@ -152,9 +152,12 @@ static int enter(struct sampler_bpf *b, struct target *t, const struct target *o
 		.flags = t->flags,
 	};
 	b->target[t->index] = t;
-	if (!old)
-		return processes_insert(&b->processes, (__u32)t->tgid, t->index);
-	return processes_move(&b->processes, (__u32)t->tgid, execs, t->index, same_session, old);
+	if (old)
+		err = processes_move(&b->maps.processes, (__u32)t->tgid, execs, t->index,
+				     same_session, old);
+	else
+		err = processes_insert(&b->maps.processes, (__u32)t->tgid, t->index);
+	return err ? err : set_owner(b, t);
 }
 
 static void let_go(struct sampler_bpf *b, struct target *t)
@@ -162,6 +165,8 @@ static void let_go(struct sampler_bpf *b, struct target *t)
 	struct holding *h = calloc(1, sizeof(*h));
 
 	b->target[t->index] = NULL;
+	t->own = *t->ledger; /* the caller still wants to know */
+	t->ledger = &t->own;
 	if (!h)
 		return; /* its numbers stay taken: the price of having no memory left */
 	h->index = t->index;
@@ -196,13 +201,13 @@ static int bpf_start(struct sampler *s, struct target *t, const struct target *o
 	for (uint32_t i = 0; i < t->nregions; i++)
 		t->region[i].first += t->counter_first;
 	t->held = true;
-	err = write_regions(b, t, 0, t->nregions);
+	err = maps_write_regions(&b->maps, t, 0, t->nregions);
 	return err ? err : enter(b, t, old, execs);
 }
 
 static void bpf_ticks(struct sampler *s, const struct target *t, struct ticks *out)
 {
-	const volatile struct profil_target *k = &self(s)->processes.target[t->index];
+	const volatile struct profil_target *k = &self(s)->maps.processes.target[t->index];
 
 	memset(out, 0, sizeof(*out));
 	if (!t->held)
@@ -213,35 +218,45 @@ static void bpf_ticks(struct sampler *s, const struct target *t, struct ticks *o
 	out->raw = k->raw;
 }
 
+/* Each span is noted down before it leaves the counters, until it has reached the buffer. */
 static void drain_region(struct sampler_bpf *b, struct target *t, uint32_t owner)
 {
 	const struct profil_region *r = &t->region[owner];
+	struct profil_journal *j = b->maps.journal;
 	uint64_t at = r->first, end = at + profil_counters_for(r->x.nbins);
-	uint32_t count[SAMPLER_SPAN], n;
+	uint32_t n;
 
-	while ((n = chunks_drain(b->chunks, &at, end, count, SAMPLER_SPAN))) {
+	while ((n = chunks_next(b->chunks, &at, end, PROFIL_SPAN))) {
 		uint32_t bin = (uint32_t)(at - r->first);
+		uint32_t bins = n < r->x.nbins - bin ? n : r->x.nbins - bin;
 
-		if (n > r->x.nbins - bin)
-			n = r->x.nbins - bin;
-		for (uint32_t i = 0; i < n; i++)
-			t->drained += count[i];
-		b->s.sink->counts(t, owner, bin, count, n);
-		at += (n + PROFIL_GROUP_COUNTERS - 1) / PROFIL_GROUP_COUNTERS *
-		      PROFIL_GROUP_COUNTERS;
+		memset(j->count, 0, n * sizeof(j->count[0]));
+		j->target = t->index;
+		j->owner = owner;
+		j->bin = bin;
+		j->n = bins;
+		j->drained = t->ledger->drained;
+		j->spilt = t->ledger->spilt;
+		__atomic_store_n(&j->phase, PROFIL_JOURNAL_TAKING, __ATOMIC_RELEASE);
+		chunks_drain(b->chunks, at, n, j->count);
+		for (uint32_t i = 0; i < bins; i++)
+			t->ledger->drained += j->count[i];
+		b->s.sink->counts(t, owner, bin, j->count, bins, j);
+		__atomic_store_n(&j->phase, PROFIL_JOURNAL_IDLE, __ATOMIC_RELEASE);
+		at += n;
 	}
 }
 
 /* Ticks that the kernel has counted as such, and whose outcome is not there yet. */
 static uint64_t missing(const volatile struct profil_target *k, const struct target *t)
 {
-	return k->total - k->raw - k->unmatched - k->lost - t->drained;
+	return k->total - k->raw - k->unmatched - k->lost - t->ledger->drained;
 }
 
 static void bpf_drain(struct sampler *s, struct target *t)
 {
 	struct sampler_bpf *b = self(s);
-	const volatile struct profil_target *k = &b->processes.target[t->index];
+	const volatile struct profil_target *k = &b->maps.processes.target[t->index];
 	uint64_t total = k->total;
 
 	if (t->session->flags & PROFIL_START_PCS)
@@ -271,12 +286,17 @@ static uint64_t now_ns(void)
 /* Takes what ticks under way still bring. */
 static void settle(struct sampler_bpf *b, struct target *t)
 {
-	const volatile struct profil_target *k = &b->processes.target[t->index];
+	const volatile struct profil_target *k = &b->maps.processes.target[t->index];
 	uint64_t end = now_ns() + SETTLE_NS;
 
 	do {
 		bpf_drain(&b->s, t);
 	} while (missing(k, t) && now_ns() < end);
+}
+
+static bool bpf_ended(struct sampler *s, const struct target *t)
+{
+	return *(const volatile __u32 *)&self(s)->maps.processes.target[t->index].ended;
 }
 
 static void bpf_stop(struct sampler *s, struct target *t)
@@ -285,14 +305,15 @@ static void bpf_stop(struct sampler *s, struct target *t)
 
 	if (!t->held)
 		return;
-	processes_clear(&b->processes, (__u32)t->tgid, t->index);
+	maps_set_owner(&b->maps, t->index, NULL);
+	processes_clear(&b->maps.processes, (__u32)t->tgid, t->index);
 	if (!t->session->reader) {
 		uint64_t late;
 
 		settle(b, t);
-		late = missing(&b->processes.target[t->index], t);
-		t->drained += late; /* what did not arrive in time is lost, and says so */
-		t->spilt += late;
+		late = missing(&b->maps.processes.target[t->index], t);
+		t->ledger->drained += late; /* what did not arrive in time is lost, and says so */
+		t->ledger->spilt += late;
 	}
 }
 
@@ -301,7 +322,7 @@ static struct target *bpf_find(struct sampler *s, pid_t tgid, bool *newborn)
 	struct sampler_bpf *b = self(s);
 	uint64_t entry;
 
-	for (int at = 0; (entry = processes_next(&b->processes, (__u32)tgid, &at));) {
+	for (int at = 0; (entry = processes_next(&b->maps.processes, (__u32)tgid, &at));) {
 		struct target *t = b->target[profil_entry_target(entry)];
 
 		*newborn = entry & PROFIL_ENTRY_NEWBORN;
@@ -315,9 +336,12 @@ static bool bpf_leave(struct sampler *s, struct target *t, pid_t tgid)
 {
 	struct sampler_bpf *b = self(s);
 
-	processes_remove(&b->processes, (__u32)tgid, t->index);
+	processes_remove(&b->maps.processes, (__u32)tgid, t->index);
 	settle(b, t);
-	return !*(const volatile __u32 *)&b->processes.target[t->index].ended;
+	if (bpf_ended(s, t))
+		return false;
+	set_owner(b, t);
+	return true;
 }
 
 static void bpf_release(struct sampler *s, struct target *t)
@@ -337,13 +361,8 @@ static void bpf_region_off(struct sampler *s, struct target *t, uint32_t owner)
 		if (t->region[i].owner != owner)
 			continue;
 		t->region[i].x.span = 0;
-		write_regions(self(s), t, i, 1);
+		maps_write_regions(&self(s)->maps, t, i, 1);
 	}
-}
-
-static bool bpf_ended(struct sampler *s, const struct target *t)
-{
-	return *(const volatile __u32 *)&self(s)->processes.target[t->index].ended;
 }
 
 static int bpf_chunks(struct sampler *s, const struct target *t, int *fds, unsigned int *nfds)
@@ -391,13 +410,100 @@ static int on_ring(sd_event_source *source, int fd, uint32_t revents, void *user
 	return 0;
 }
 
-/* --- open and close --------------------------------------------------------------------------- */
+/* --- what an earlier daemon left ------------------------------------------------------------- */
 
-static void unmap(void *base, size_t bytes)
+/* Takes what the target at @index holds as it stands. */
+static int hold_again(struct sampler_bpf *b, struct target *t, const struct profil_owner *owner)
 {
-	if (base)
-		munmap(base, bytes);
+	const struct profil_target *k = &b->maps.processes.target[t->index];
+	int err;
+
+	t->period_ns = k->period_ns;
+	t->flags = k->flags;
+	t->tgid = (pid_t)owner->tgid;
+	t->region_first = k->region_first;
+	t->nregions = k->nregions;
+	t->counter_first = owner->counter_first;
+	t->ncounters = owner->ncounters;
+	t->nbins = owner->nbins;
+	t->ledger = &b->maps.ledger[t->index];
+	t->region = calloc(t->nregions ? t->nregions : 1, sizeof(*t->region));
+	if (!t->region)
+		return -ENOMEM;
+	err = maps_read_regions(&b->maps, t);
+	if (!err)
+		err = range_take_at(b->indices, t->index, 1);
+	if (!err)
+		err = range_take_at(b->regions, t->region_first, t->nregions);
+	if (!err)
+		err = chunks_take_at(b->chunks, t->counter_first, t->ncounters);
+	if (!err)
+		err = lifetimes_use(b->lifetimes);
+	if (!err)
+		err = clocks_use(b->clocks, t->period_ns);
+	return err;
 }
+
+static int recover_target(struct sampler_bpf *b, uint32_t index, const struct profil_owner *owner)
+{
+	struct profil_journal *j = b->maps.journal;
+	struct target *t = calloc(1, sizeof(*t));
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	t->index = index;
+	err = hold_again(b, t, owner);
+	if (!err)
+		err = b->s.sink->recover(b->s.sink->arg, t, owner);
+	if (err) {
+		target_free(t);
+		return err;
+	}
+	t->held = true;
+	b->target[index] = t;
+	if (j->phase != PROFIL_JOURNAL_IDLE && j->target == index && j->owner < t->nregions)
+		b->s.sink->redo(t, j);
+	return 0;
+}
+
+/* Every target that has an owner goes on; a reader's, whose connection is gone, does not. */
+static void bpf_recover(struct sampler *s)
+{
+	struct sampler_bpf *b = self(s);
+	unsigned int n = 0;
+
+	for (uint32_t i = 0; b->maps.found && i < PROFIL_MAX_TARGETS; i++) {
+		struct profil_target *k = &b->maps.processes.target[i];
+		struct profil_owner owner;
+		int err = maps_get_owner(&b->maps, i, &owner);
+
+		if (!err && owner.live)
+			err = recover_target(b, i, &owner);
+		if (!err && owner.live) {
+			n++;
+			continue;
+		}
+		if (err)
+			log_err("cannot take over the profile of process %u: %s", owner.tgid,
+				strerror(-err));
+		if (k->period_ns) {
+			maps_set_owner(&b->maps, i, NULL);
+			processes_clear(&b->maps.processes, owner.tgid, i);
+			memset(k, 0, sizeof(*k));
+		}
+	}
+	b->maps.journal->phase = PROFIL_JOURNAL_IDLE;
+	if (n)
+		log_notice("%u profiles of an earlier daemon go on", n);
+}
+
+static bool bpf_keeps(struct sampler *s)
+{
+	return store_kind(self(s)->store) == STORE_MANAGER;
+}
+
+/* --- open and close --------------------------------------------------------------------------- */
 
 static struct sampler *bpf_close(struct sampler *s)
 {
@@ -415,9 +521,10 @@ static struct sampler *bpf_close(struct sampler *s)
 	chunks_close(b->chunks);
 	range_free(b->indices);
 	range_free(b->regions);
-	unmap(b->processes.bucket, PROFIL_BUCKETS * sizeof(struct profil_bucket));
-	unmap(b->processes.target, PROFIL_MAX_TARGETS * sizeof(struct profil_target));
-	profil_bpf__destroy(b->skel);
+	maps_close(&b->maps);
+	if (b->store && store_kind(b->store) == STORE_BPFFS)
+		store_clear(b->store);
+	store_close(b->store);
 	free(b);
 	return NULL;
 }
@@ -431,82 +538,36 @@ static const struct sampler_ops bpf_ops = {
 	.region_off = bpf_region_off,
 	.ticks = bpf_ticks,
 	.ended = bpf_ended,
+	.recover = bpf_recover,
+	.keeps = bpf_keeps,
 	.find = bpf_find,
 	.leave = bpf_leave,
 	.chunks = bpf_chunks,
 	.chunk_count = bpf_chunk_count,
 };
 
-/* libbpf's own words are kept for when something failed; they are many and in its own terms. */
-static char libbpf_words[2048];
-
-static int on_libbpf(enum libbpf_print_level level, const char *format, va_list ap)
-{
-	size_t used = strlen(libbpf_words);
-
-	if (level == LIBBPF_WARN && used < sizeof(libbpf_words) - 1)
-		vsnprintf(libbpf_words + used, sizeof(libbpf_words) - used, format, ap);
-	return 0;
-}
-
-static int load(struct sampler_bpf *b)
-{
-	b->skel = profil_bpf__open();
-	if (!b->skel)
-		return -errno;
-	if (getrandom(&b->processes.seed, sizeof(b->processes.seed), 0) < 0)
-		return -errno;
-	b->skel->rodata->bucket_seed = b->processes.seed;
-	return profil_bpf__load(b->skel);
-}
-
-static int map(void **out, const struct bpf_map *m, size_t bytes)
-{
-	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(m), 0);
-
-	if (base == MAP_FAILED)
-		return -errno;
-	*out = base;
-	return 0;
-}
-
 static int open_rest(struct sampler_bpf *b, sd_event *event)
 {
-	int err = map((void **)&b->processes.bucket, b->skel->maps.processes,
-		      PROFIL_BUCKETS * sizeof(struct profil_bucket));
+	int err = range_new(&b->indices, PROFIL_MAX_TARGETS);
 
-	if (!err)
-		err = map((void **)&b->processes.target, b->skel->maps.targets,
-			  PROFIL_MAX_TARGETS * sizeof(struct profil_target));
-	if (!err)
-		err = range_new(&b->indices, PROFIL_MAX_TARGETS);
 	if (!err)
 		err = range_new(&b->regions, PROFIL_MAX_REGIONS);
 	if (!err)
-		err = chunks_open(&b->chunks, bpf_map__fd(b->skel->maps.chunks));
+		err = chunks_open(&b->chunks, bpf_map__fd(b->maps.skel->maps.chunks), b->store);
 	if (!err)
-		err = clocks_open(&b->clocks, b->skel->progs.tick);
+		err = clocks_open(&b->clocks, b->maps.skel->progs.tick);
 	if (!err)
-		err = lifetimes_open(&b->lifetimes, b->skel, event);
+		err = lifetimes_open(&b->lifetimes, b->maps.skel, b->store, event);
 	if (!err)
 		err = grace_open(&b->grace, event, on_grace, b);
 	if (err)
 		return err;
-	b->ring = ring_buffer__new(bpf_map__fd(b->skel->maps.events), on_ring_event, b, NULL);
+	b->ring = ring_buffer__new(bpf_map__fd(b->maps.skel->maps.events), on_ring_event, b, NULL);
 	if (!b->ring)
 		return -errno;
 	err = sd_event_add_io(event, &b->ring_source, ring_buffer__epoll_fd(b->ring), EPOLLIN,
 			      on_ring, b);
 	return err < 0 ? err : 0;
-}
-
-static const char *cure(int err)
-{
-	if (access("/sys/kernel/btf/vmlinux", R_OK) < 0)
-		return "; this kernel has no BTF: use one built with CONFIG_DEBUG_INFO_BTF=y";
-	if (err == -EPERM || err == -EACCES)
-		return "; start profild as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE";
-	return "";
 }
 
 int sampler_bpf_open(struct sampler **out, const struct config *config, sd_event *event,
@@ -515,19 +576,19 @@ int sampler_bpf_open(struct sampler **out, const struct config *config, sd_event
 	struct sampler_bpf *b = calloc(1, sizeof(*b));
 	int err;
 
-	(void)config;
 	if (!b)
 		return -ENOMEM;
 	b->s.ops = &bpf_ops;
 	b->s.sink = sink;
-	libbpf_set_print(on_libbpf);
-	err = load(b);
+	err = store_open(&b->store, config);
 	if (!err)
+		err = maps_open(&b->maps, b->store);
+	if (!err) {
 		err = open_rest(b, event);
+		if (err)
+			log_err("cannot set up the kernel's side: %s", strerror(-err));
+	}
 	if (err) {
-		if (*libbpf_words)
-			log_info("libbpf: %s", libbpf_words);
-		log_err("cannot load the BPF programs: %s%s", strerror(-err), cure(err));
 		bpf_close(&b->s);
 		return err;
 	}

@@ -113,8 +113,8 @@ static void play_line(struct sampler_replay *r, struct target *t, const struct l
 
 	t->replayed.total += line->count;
 	if (bin != PROFIL_NO_BIN) {
-		t->drained += line->count;
-		r->s.sink->counts(t, owner, bin, &line->count, 1);
+		t->ledger->drained += line->count;
+		r->s.sink->counts(t, owner, bin, &line->count, 1, NULL);
 	} else if (t->flags & PROFIL_TARGET_RAW) {
 		play_raw(r, t, line);
 	} else {
@@ -193,6 +193,17 @@ static bool replay_leave(struct sampler *s, struct target *t, pid_t tgid)
 	return false;
 }
 
+static void replay_recover(struct sampler *s)
+{
+	(void)s;
+}
+
+static bool replay_keeps(struct sampler *s)
+{
+	(void)s;
+	return false;
+}
+
 static unsigned int replay_chunk_count(struct sampler *s)
 {
 	(void)s;
@@ -208,6 +219,8 @@ static const struct sampler_ops replay_ops = {
 	.region_off = replay_region_off,
 	.ticks = replay_ticks,
 	.ended = replay_ended,
+	.recover = replay_recover,
+	.keeps = replay_keeps,
 	.find = replay_find,
 	.leave = replay_leave,
 	.chunks = replay_chunks,

@@ -31,10 +31,12 @@ static void ticks_add(struct ticks *sum, const struct target *t, const struct ti
 {
 	uint64_t raw = t->session->reader ? kernel->raw : 0; /* the others' are somebody's events */
 
-	sum->total += kernel->total - kernel->raw + raw + t->events;
-	sum->binned += t->drained + t->events - t->unmatched - t->spilt;
-	sum->unmatched += kernel->unmatched + t->unmatched;
-	sum->lost += kernel->lost + t->spilt;
+	const struct profil_ledger *l = t->ledger;
+
+	sum->total += kernel->total - kernel->raw + raw + l->events;
+	sum->binned += l->drained + l->events - l->unmatched - l->spilt;
+	sum->unmatched += kernel->unmatched + l->unmatched;
+	sum->lost += kernel->lost + l->spilt;
 	sum->raw += raw;
 }
 
@@ -80,26 +82,35 @@ void session_stop(struct session *s)
 {
 	struct sampler *sampler = s->daemon->sampler;
 
-	if (s->memory)
-		memory_forget(s->memory);
+	memory_forget(s->memory);
 	for (struct target *t = s->targets; t; t = t->next)
 		sampler->ops->stop(sampler, t);
 }
 
-void session_end(struct session *s)
+void session_forget(struct session *s)
 {
 	struct session **place = &s->daemon->sessions;
 
-	if (s->memory)
-		memory_forget(s->memory);
-	while (s->targets)
-		drop_target(s);
 	while (*place && *place != s)
 		place = &(*place)->next;
 	if (*place)
 		*place = s->next;
+	while (s->targets) {
+		struct target *t = s->targets;
+
+		s->targets = t->next;
+		target_free(t);
+	}
 	memory_close(s->memory);
 	free(s);
+}
+
+void session_end(struct session *s)
+{
+	memory_forget(s->memory);
+	while (s->targets)
+		drop_target(s);
+	session_forget(s);
 }
 
 /* Says whether @m holds the cookie where @r says it put it. */
@@ -210,18 +221,6 @@ static int prepare(struct session *s, const struct session_request *r)
 	return err;
 }
 
-static void session_discard(struct session *s)
-{
-	while (s->targets) {
-		struct target *t = s->targets;
-
-		s->targets = t->next;
-		target_free(t);
-	}
-	memory_close(s->memory);
-	free(s);
-}
-
 int session_start(struct session **out, struct profild *d, const struct session_request *r)
 {
 	struct sampler *sampler = d->sampler;
@@ -246,7 +245,7 @@ int session_start(struct session **out, struct profild *d, const struct session_
 		r->flags & PROFIL_START_FAST ? d->config.fast_period_ns : d->config.period_ns;
 	err = prepare(s, r);
 	if (err) {
-		session_discard(s);
+		session_forget(s);
 		return err;
 	}
 
@@ -292,7 +291,7 @@ static int adopt(struct session **out, struct session *parent, pid_t tgid)
 	if (!err)
 		err = target_copy(&s->targets, s, tgid, t);
 	if (err) {
-		session_discard(s);
+		session_forget(s);
 		return err;
 	}
 	session_link(s);
@@ -319,9 +318,51 @@ void session_pc(struct session *s, pid_t tgid, uint64_t pc)
 		return;
 	}
 	/* It has gone meanwhile, or there is no room for it: the tick is nobody's. */
-	s->targets->events++;
-	s->targets->spilt++;
+	s->targets->ledger->events++;
+	s->targets->ledger->spilt++;
 	s->daemon->sampler->ops->leave(s->daemon->sampler, s->targets, tgid);
+}
+
+int session_recover(struct profild *d, struct target *t, const struct profil_owner *owner)
+{
+	struct session_request r = { .tgid = (pid_t)owner->tgid,
+				     .cookie = owner->cookie,
+				     .cookie_addr = owner->cookie_addr };
+	struct session *s = NULL;
+	int err = session_new(&s, d, r.tgid, owner->uid);
+
+	if (err)
+		return err;
+	s->flags = owner->flags;
+	s->width = owner->width;
+	s->cap = owner->cap;
+	s->period_ns = t->period_ns;
+	s->cookie_addr = owner->cookie_addr;
+	memcpy(s->cookie, owner->cookie, sizeof(s->cookie));
+	if (memory_open(&s->memory, r.tgid) < 0 || check_cookie(s->memory, &r) < 0) {
+		/* It has gone, or is another by now. Its fork children may be there still. */
+		s->memory = memory_close(s->memory);
+		s->tgid = 0;
+	}
+	t->session = s;
+	s->targets = t;
+	session_link(s);
+	mirror_arm(d);
+	return 0;
+}
+
+void session_owner(const struct session *s, struct profil_owner *out)
+{
+	*out = (struct profil_owner){
+		.live = 1,
+		.cookie_addr = s->cookie_addr,
+		.tgid = (__u32)s->tgid,
+		.uid = s->uid,
+		.flags = s->flags,
+		.width = s->width,
+		.cap = s->cap,
+	};
+	memcpy(out->cookie, s->cookie, sizeof(out->cookie));
 }
 
 static uint32_t target_flags(uint32_t attach_flags)

@@ -29,8 +29,7 @@ struct session {
 	uint64_t cookie_addr; /* where fork children have it too ... */
 	uint8_t cookie[PROFIL_COOKIE_BYTES];
 	bool over;	   /* a fault or a full counter has ended it: session_end() it */
-	uint64_t pcs;	   /* stored in all (PROFIL_START_PCS) */
-	uint64_t pcs_told; /* of these, as of the last reply */
+	uint64_t pcs_told; /* of the pcs stored, as of the last reply (PROFIL_START_PCS) */
 };
 
 /* What START asks for, and who asks. */
@@ -76,11 +75,20 @@ int session_attach(struct session **out, struct profild *d, struct client *reade
 int session_image(struct target **out, struct session *s, pid_t tgid, uint32_t execs,
 		  const struct profil_msg_region *region, uint32_t n);
 
+/* A session for the target of an earlier daemon, which has counted on meanwhile. */
+int session_recover(struct profild *d, struct target *t, const struct profil_owner *owner);
+
+/* What such a daemon needs to know of @s: all but the sampler's numbers. */
+void session_owner(const struct session *s, struct profil_owner *out);
+
 /* Counts no more, and the buffers hold all; the session itself stays. */
 void session_stop(struct session *s);
 
 /* Stops it and forgets it. */
 void session_end(struct session *s);
+
+/* Only forgets it: the kernel counts on, for the next daemon. */
+void session_forget(struct session *s);
 
 /* All its ticks so far. */
 void session_ticks(const struct session *s, struct ticks *out);

@@ -31,6 +31,7 @@ int target_new(struct target **out, struct session *session, pid_t tgid,
 	if (!t)
 		return -ENOMEM;
 	t->session = session;
+	t->ledger = &t->own;
 	t->tgid = tgid;
 	t->nregions = n;
 	t->region = calloc(n ? n : 1, sizeof(*t->region));
@@ -77,6 +78,7 @@ int target_copy(struct target **out, struct session *session, pid_t tgid, const 
 		return -ENOMEM;
 	}
 	copy->session = session;
+	copy->ledger = &copy->own;
 	copy->tgid = tgid;
 	copy->period_ns = t->period_ns;
 	copy->flags = t->flags;

@@ -31,11 +31,9 @@ struct target {
 	uint64_t ncounters; /* of all regions */
 	uint64_t nbins;
 
-	/* The daemon's half of the ticks. */
-	uint64_t drained;   /* taken from the counters */
-	uint64_t events;    /* that came as pcs: binned here, or ... */
-	uint64_t unmatched; /* ... in no region */
-	uint64_t spilt;	    /* of all these, what found no room in the buffer */
+	/* The daemon's half of the ticks: its own, or in a map for the next daemon. */
+	struct profil_ledger *ledger;
+	struct profil_ledger own;
 
 	/* The sampler's: where it put them. */
 	bool held;

@@ -1,0 +1,170 @@
+/* store.c - descriptors that outlive the daemon: in bpffs, or with the service manager */
+#include <bpf/bpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "core/log.h"
+#include "core/scope.h"
+#include "store.h"
+
+#define BPFFS "/sys/fs/bpf"
+
+struct store {
+	enum store_kind kind;
+	char dir[64];
+	/* What the service manager handed over. */
+	int nfds;
+	char **names;
+};
+
+/* FNV-1a of the absolute path: two daemons never share a directory, a restarted one finds its own.
+ */
+static uint64_t key_of(const char *path)
+{
+	char full[PATH_MAX], cwd[PATH_MAX / 2] = "";
+	uint64_t hash = 14695981039346656037u;
+
+	if (*path != '/' && !getcwd(cwd, sizeof(cwd)))
+		*cwd = 0;
+	snprintf(full, sizeof(full), "%s%s%s", cwd, *cwd ? "/" : "", path);
+	for (const char *c = full; *c; c++)
+		hash = (hash ^ (uint8_t)*c) * 1099511628211u;
+	return hash;
+}
+
+static bool have_bpffs(void)
+{
+	struct statfs fs;
+
+	return statfs(BPFFS, &fs) == 0 && (unsigned long)fs.f_type == BPF_FS_MAGIC;
+}
+
+int store_open(struct store **out, const struct config *config)
+{
+	struct store *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	if (config->fd_store) {
+		s->kind = STORE_MANAGER;
+		s->nfds = sd_listen_fds_with_names(0, &s->names);
+	} else if (!config->ephemeral && have_bpffs()) {
+		snprintf(s->dir, sizeof(s->dir), BPFFS "/profil-%016llx",
+			 (unsigned long long)key_of(config->socket_path));
+		if (mkdir(s->dir, 0700) == 0 || errno == EEXIST)
+			s->kind = STORE_BPFFS;
+	}
+	if (s->kind == STORE_NONE && !config->ephemeral)
+		log_notice("no bpffs at " BPFFS
+			   " and no service manager's store: profiles end with "
+			   "this daemon");
+	*out = s;
+	return 0;
+}
+
+struct store *store_close(struct store *s)
+{
+	if (!s)
+		return NULL;
+	if (s->names) {
+		for (char **name = s->names; *name; name++)
+			free(*name);
+	}
+	free(s->names);
+	free(s);
+	return NULL;
+}
+
+enum store_kind store_kind(const struct store *s)
+{
+	return s->kind;
+}
+
+static void path_of(const struct store *s, const char *name, char *path, size_t bytes)
+{
+	snprintf(path, bytes, "%s/%s", s->dir, name);
+}
+
+int store_put(struct store *s, const char *name, int fd)
+{
+	char text[128];
+
+	if (s->kind == STORE_BPFFS) {
+		path_of(s, name, text, sizeof(text));
+		return bpf_obj_pin(fd, text) < 0 ? -errno : 0;
+	}
+	if (s->kind == STORE_MANAGER) {
+		int err;
+
+		snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%s", name);
+		err = sd_pid_notify_with_fds(0, 0, text, &fd, 1);
+		return err < 0 ? err : 0;
+	}
+	return 0;
+}
+
+void store_drop(struct store *s, const char *name)
+{
+	char text[128];
+
+	if (s->kind == STORE_BPFFS) {
+		path_of(s, name, text, sizeof(text));
+		unlink(text);
+	} else if (s->kind == STORE_MANAGER) {
+		snprintf(text, sizeof(text), "FDSTOREREMOVE=1\nFDNAME=%s", name);
+		sd_notify(0, text);
+	}
+}
+
+int store_take(struct store *s, const char *name)
+{
+	char path[128];
+	int fd;
+
+	if (s->kind == STORE_BPFFS) {
+		path_of(s, name, path, sizeof(path));
+		fd = bpf_obj_get(path);
+		return fd < 0 ? -errno : fd;
+	}
+	for (int i = 0; i < s->nfds; i++) {
+		if (strcmp(s->names[i], name) == 0)
+			return SD_LISTEN_FDS_START + i;
+	}
+	return -ENOENT;
+}
+
+static void clear_bpffs(struct store *s)
+{
+	DIR *dir = opendir(s->dir);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		if (*entry->d_name != '.')
+			store_drop(s, entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	rmdir(s->dir);
+}
+
+void store_clear(struct store *s)
+{
+	if (s->kind == STORE_BPFFS)
+		clear_bpffs(s);
+	for (int i = 0; i < s->nfds; i++) {
+		/* Sockets are the manager's own. */
+		if (sd_is_socket(SD_LISTEN_FDS_START + i, AF_UNSPEC, 0, -1) <= 0)
+			store_drop(s, s->names[i]);
+	}
+}

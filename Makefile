@@ -267,7 +267,7 @@ bench: all tests
 
 INSTALL = install
 PAGES = $(wildcard src/*/*.[1-8])
-PC = $(wildcard src/libprofil/*.pc.in)
+DIALECTS = $(patsubst include/profil/%/,%,$(wildcard include/profil/*/))
 D = $(DESTDIR)
 fill = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@SBINDIR@|$(SBINDIR)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
 	-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' -e 's|@VERSION@|$(VERSION)|g'
@@ -280,7 +280,9 @@ install: all
 	$(Q)ln -sf libprofil.so.1 $(D)$(LIBDIR)/libprofil.so
 	$(Q)cd include && find . -name '*.h' -exec $(INSTALL) -D -m 644 {} $(abspath $(D)$(INCLUDEDIR))/{} \;
 	$(Q)for p in $(PAGES); do $(INSTALL) -D -m 644 $$p $(D)$(MANDIR)/man$${p##*.}/$${p##*/} || exit 1; done
-	$(Q)for f in $(PC); do n=$${f##*/}; $(fill) $$f > $(D)$(LIBDIR)/pkgconfig/$${n%.in} || exit 1; done
+	$(Q)$(fill) src/libprofil/libprofil.pc.in > $(D)$(LIBDIR)/pkgconfig/libprofil.pc
+	$(Q)for d in $(DIALECTS); do $(fill) -e "s|@DIALECT@|$$d|g" src/libprofil/dialect.pc.in \
+		> $(D)$(LIBDIR)/pkgconfig/libprofil-$$d.pc || exit 1; done
 	$(Q)$(fill) systemd/profild.service > $(D)$(UNITDIR)/profild.service
 	$(Q)$(INSTALL) -m 644 systemd/profild.socket $(D)$(UNITDIR)
 	$(Q)$(INSTALL) -m 644 systemd/profil.sysusers $(D)$(SYSUSERSDIR)/profil.conf

@@ -30,18 +30,53 @@ while read -r header; do
 	check "${header#include/} is installed" cmp "$header" "$root/opt/profil/$header"
 done < <(find include -name '*.h' | sort)
 
-cat >"$dir/user.c" <<'C'
+export PKG_CONFIG_PATH=$root/opt/profil/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
+export LD_LIBRARY_PATH=$root/opt/profil/lib
+
+# Builds the program on stdin by pkg-config and nothing else; it must end with status 0.
+builds_and_runs() { # PACKAGE
+	# shellcheck disable=SC2046 # flags, to be split
+	cc ${SAN:+-fsanitize="$SAN"} -x c -o "$dir/user" - $(pkg-config --cflags --libs "$1") &&
+		"$dir/user"
+}
+
+daemon_start
+check "a program is built by pkg-config, and runs" builds_and_runs libprofil <<'C'
 #include <profil.h>
 int main(void)
 {
 	return profil_sync();
 }
 C
-export PKG_CONFIG_PATH=$root/opt/profil/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
-# shellcheck disable=SC2046 # flags, to be split
-check "a program builds by pkg-config" cc ${SAN:+-fsanitize="$SAN"} -o "$dir/user" "$dir/user.c" \
-	$(pkg-config --cflags --libs libprofil)
-daemon_start
-check "and runs on what was installed" env LD_LIBRARY_PATH="$root/opt/profil/lib" "$dir/user"
+check "one for AIX" builds_and_runs libprofil-aix <<'C'
+#include <mon.h>
+int main(void)
+{
+	static short buf[8];
+	return profil(buf, sizeof(buf), 0, 0);
+}
+C
+check "one for IRIX" builds_and_runs libprofil-irix <<'C'
+#include <sys/time.h>
+#include <sys/profil.h>
+int main(void)
+{
+	static unsigned short buf[8];
+	struct prof p = { buf, sizeof(buf), 0, 0x10000 };
+	struct timeval tv;
+	return sprofil(&p, 1, &tv, PROF_USHORT);
+}
+C
+for system in darwin solaris v7; do
+	check "one for $system" builds_and_runs libprofil-$system <<'C'
+#include <unistd.h>
+int main(void)
+{
+	static char buf[16];
+	profil((void *)buf, sizeof(buf), 0, 0);
+	return 0;
+}
+C
+done
 daemon_stop
 finish

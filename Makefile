@@ -29,6 +29,8 @@ DEPS_BUILD = gcc make pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g
 	libsystemd-dev libjansson-dev
 DEPS_TEST = libcriterion-dev linux-perf xz-utils python3 openssl jq binutils mandoc \
 	shellcheck clang-format clang-tidy cppcheck g++ procps util-linux
+DEPS_VM = qemu-system-$(ARCH:arm64=arm) busybox-static udev kmod zstd cpio debootstrap e2fsprogs bsdutils \
+	python3-argcomplete python3-requests python3-pkg-resources
 
 CFLAGS ?= -O2 -g
 WARN = -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wundef \
@@ -97,7 +99,7 @@ all: $(B)/profild $(B)/profilctl $(B)/libprofil.so.1 $(B)/libprofil.so $(B)/libp
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps tests check test test-run demo demo-run bench install format analyze style clean FORCE
+.PHONY: all help deps tests check test test-run test-vm test-vm-run demo demo-run bench install format analyze style clean FORCE
 
 help:
 	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
@@ -106,6 +108,7 @@ help:
 ## make deps       installs the Debian packages that are missing, and nothing else
 ## make check      unit and replay tests: quick, no root
 ## make test       packages, build, every test that this machine can run (root)
+## make test-vm    the same on Debian's other kernels, in guests (root; half an hour without KVM)
 ## make demo       packages, build, profile a real program (root)
 ## make bench      measures against the other profilers
 ## make install    installs below DESTDIR and PREFIX
@@ -253,6 +256,13 @@ test: deps
 
 test-run: all tests
 	$(Q)$(RUN) all
+
+test-vm: DEPS_TEST += $(DEPS_VM)
+test-vm: deps
+	$(Q)$(SUBMAKE) test-vm-run
+
+test-vm-run: all tests
+	$(Q)BUILD=$(B) tests/vm/run.sh
 
 demo: deps
 	$(Q)$(SUBMAKE) demo-run

@@ -207,13 +207,20 @@ void daemon_end(struct private_daemon *d)
 
 static int make_dir(struct private_daemon *d)
 {
-	char dir[] = "/tmp/profilctl.XXXXXX";
+	const char *below = getenv("TMPDIR");
 
-	if (!mkdtemp(dir))
-		return -errno;
-	snprintf(d->dir, sizeof(d->dir), "%s", dir);
-	snprintf(d->socket, sizeof(d->socket), "%s/profil.sock", dir);
-	snprintf(d->notify, sizeof(d->notify), "%s/notify", dir);
+	/* A socket's path may not be long. */
+	if (!below || *below != '/' || strlen(below) > sizeof(d->dir) - sizeof("/profilctl.XXXXXX"))
+		below = "/tmp";
+	snprintf(d->dir, sizeof(d->dir), "%s/profilctl.XXXXXX", below);
+	if (!mkdtemp(d->dir)) {
+		int err = -errno;
+
+		*d->dir = '\0';
+		return err;
+	}
+	snprintf(d->socket, sizeof(d->socket), "%s/profil.sock", d->dir);
+	snprintf(d->notify, sizeof(d->notify), "%s/notify", d->dir);
 	return 0;
 }
 

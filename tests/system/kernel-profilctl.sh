@@ -1,0 +1,245 @@
+#!/bin/bash
+# kernel-profilctl.sh - profiles of programs that are known beforehand, counted by the kernel
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+ctl=$BUILD/profilctl
+spin=$dir/spin
+late=$dir/late.so
+${CC:-gcc} -O2 -g -o "$spin" tests/system/programs/spin.c -ldl -pthread || exit 1
+${CC:-gcc} -O2 -g -shared -fPIC -o "$late" tests/system/programs/late.c || exit 1
+strip "$late" # its dynamic symbols remain
+
+# Who gets the CPU in slices of a few ticks, as on a busy machine, does not get his share of the ticks:
+# what is compared with CPU time runs before all others.
+alone=(chrt --fifo 1)
+"${alone[@]}" true || alone=()
+
+# Profiles at 1000 Hz as JSON, into $dir/json.
+profile() { # ARGS...
+	"${alone[@]}" "$ctl" record -F 1000 -f json -o "$dir/json" "$@"
+}
+
+# The same of what would keep all CPUs from all others.
+profile_many() { # ARGS...
+	"$ctl" record -F 1000 -f json -o "$dir/json" "$@"
+}
+
+json() { # FILTER
+	jq -e "$1" "$dir/json" >/dev/null || { jq -c "del(.objects, .functions[20:])" "$dir/json"; false; }
+}
+
+# What must be true of every profile.
+# shellcheck disable=SC2016 # jq's variables
+conserved() {
+	json '.schema == "profil/1" and .tick_ns > 0 and .duration_ns > 0
+		and .samples.total == .samples.binned + .samples.unmatched + .samples.lost
+		and ([.functions[].samples] | add // 0) == .samples.binned
+		and ([.functions[].samples] | . == (sort | reverse))
+		and ([.functions[] | .percent * 100 | round] == [(.samples.total as $t | .functions[]
+			| .samples * 10000 / $t | round)])'
+}
+
+# The share of function $1 is $2 per cent, give or take $3.
+share() { # FUNCTION PERCENT POINTS
+	json "([.functions[] | select(.name == \"$1\").percent] | add // 0) - $2 | fabs <= $3"
+}
+
+# All ticks are there that the command's CPU time makes, give or take $1 per cent and two ticks.
+complete() { # PERCENT
+	json "(.samples.total - .cpu_ns / .tick_ns | fabs) <= .cpu_ns / .tick_ns * $1 / 100 + 2"
+}
+
+nothing_unknown() {
+	json '.samples.unmatched + .samples.lost <= 2 + .samples.total / 200'
+}
+
+check_profile() { # NAME
+	check "$1: adds up" conserved
+	check "$1: nothing is unknown" nothing_unknown
+}
+
+check_alone() { # NAME
+	check_profile "$1"
+	check "$1: is complete" complete 2
+}
+
+whole() {
+	check "it is profiled" profile -- "$spin" split 2
+	check_alone "two functions"
+	check "two functions: hot has 70 %" share hot 70 3
+	check "two functions: cold has 30 %" share cold 30 3
+	check "two functions: the object is the file" json ".functions[0].object == \"$spin\""
+	check "two functions: the status is told" json '.command_status == 0'
+
+	check "threads are profiled" profile_many -- "$spin" threads 0.4
+	check_profile "threads"
+	check "threads: hot has 70 %" share hot 70 5
+
+	check "children are profiled" profile_many -- "$spin" children 0.4
+	check_profile "children"
+	check "children: hot has 70 %" share hot 70 5
+
+	check "a script is profiled" profile -- sh -c "\"\$0\" split 0.5; exec \"\$0\" split 1" "$spin"
+	check_alone "a script"
+	check "a script: hot has 70 %" share hot 70 5
+
+	check "a late library is profiled" profile -- "$spin" late 1.2 "$late"
+	check_alone "a late library"
+	check "a late library: in_library has 80 %" share in_library 80 3
+	check "a late library: the object is the file" json ".functions[0].object == \"$late\""
+
+	check "generated code is profiled" profile -- "$spin" generated 1
+	check_alone "generated code"
+	check "generated code: it has no name, but a place" json '.functions[0]
+		| (.name | test("^\\[anon\\]\\+0x[0-9a-f]+$")) and .object == "[anon]" and .percent > 90'
+
+	strip -o "$dir/bare" "$spin"
+	check "a stripped program is profiled" profile -- "$dir/bare" split 1
+	check_alone "a stripped program"
+	check "a stripped program: functions have a place" json ".functions[0]
+		| (.name | startswith(\"$dir/bare+0x\")) and .percent > 60 and .percent < 80"
+}
+
+options() {
+	check "kernel mode is profiled" profile -- "$spin" calls 1
+	check_alone "kernel mode"
+	check "--user-only leaves it out" sh -c "test \$($ctl record --user-only -F 1000 -f json -- \
+		'$spin' calls 1 | jq .samples.total) -lt 300"
+	check "--no-inherit" profile_many --no-inherit -- "$spin" children 0.3
+	check "--no-inherit: adds up" conserved
+	check "--no-inherit: leaves children out" json '.samples.total < 100'
+	check "-F 250" "${alone[@]}" "$ctl" record -F 250 -f json -o "$dir/json" -- "$spin" split 1
+	check "-F 250: the tick is 4 ms" json '.tick_ns == 4000000'
+	check "-F 250: is complete" complete 3
+
+	check "-o without -f" "$ctl" record -F 1000 -o "$dir/kept" -- "$spin" split 0.5
+	check "a report can be made of it" sh -c "$ctl report '$dir/kept' | grep -Eq '% +[0-9]+  hot +spin'"
+	"$ctl" report -f json "$dir/kept" >"$dir/json"
+	check "... and adds up" conserved
+	check "... and holds all that was kept" sh -c "test \"\$(jq -c .functions '$dir/kept')\" = \
+		\"\$(jq -c .functions '$dir/json')\""
+	check "places add up as well" sh -c "test \$(jq '[.places[][3]] | add' '$dir/kept') -eq \
+		\$(jq .samples.binned '$dir/kept')"
+	check "the text is in columns of 80" sh -c "$ctl report '$dir/kept' | awk 'length > 80 { exit 1 }'"
+
+	# shellcheck disable=SC2016 # another shell's
+	"$ctl" record -F 1000 -- sh -c 'echo out; echo err >&2; read -r x; echo "$x"; exit 7' \
+		>"$dir/out" 2>"$dir/err" <<<"input"
+	check "the command's own status is no error" test $? -eq 0
+	check "its output comes first" test "$(head -n 2 "$dir/out" | tr '\n' ' ')" = "out input "
+	check "its status is told" grep -qx 'the command exited with status 7' "$dir/out"
+	check "stderr is its own alone" test "$(cat "$dir/err")" = err
+	check "a killed command" profile -- sh -c 'kill -KILL $$'
+	check "a killed command: has a shell's status" json '.command_status == 137'
+	check "a command that is over at once" profile -- true
+	check "a command that is over at once: adds up" conserved
+	check "the command has our descriptors and no others" sh -c "test \"\$($ctl record -o '$dir/json' \
+		-- ls /proc/self/fd | wc -l)\" -eq \"\$(ls /proc/self/fd | wc -l)\""
+	check "... and our limits" sh -c "ulimit -Sn 100; $ctl record -o '$dir/json' -- \
+		sh -c 'test \$(ulimit -n) -eq 100'"
+
+	check "-d" "$ctl" record -d 0.3 -f json -o "$dir/json" -- sh -c 'exec sleep 100 >/dev/null 2>&1'
+	check "-d: the command runs on" json '.command_status == null and .duration_ns > 290000000'
+	check "-d: ... until it is ended" kill "$(jq .pid "$dir/json")"
+}
+
+attaching() {
+	local pid status ctl_pid
+
+	"$spin" split 100 &
+	pid=$!
+	check "attach" "$ctl" attach -F 1000 -d 1 -f json -o "$dir/json" "$pid"
+	check "attach: adds up" conserved
+	check "attach: hot has 70 %" share hot 70 5
+	check "attach: nothing is unknown" nothing_unknown
+	check "attach: the target runs on" kill -0 "$pid"
+
+	"$ctl" attach -F 1000 -f json -o "$dir/json" "$pid" &
+	ctl_pid=$!
+	attached "$pid"
+	kill -INT "$ctl_pid"
+	wait "$ctl_pid"
+	check "SIGINT ends it with a report" test $? -eq 0
+	check "... which adds up" conserved
+
+	"$ctl" attach -F 1000 -f json -o "$dir/json" "$pid" &
+	ctl_pid=$!
+	attached "$pid"
+	kill "$pid"
+	wait "$ctl_pid"
+	status=$?
+	wait "$pid"
+	check "the target's end ends it with a report" test "$status" -eq 0
+	check "... which adds up" conserved
+
+	mkfifo "$dir/go"
+	bash -c "read -r < '$dir/go'; exec sleep 100" &
+	pid=$!
+	"$ctl" attach -f json -o "$dir/json" "$pid" &
+	ctl_pid=$!
+	attached "$pid"
+	echo >"$dir/go"
+	wait "$ctl_pid"
+	check "the target's exec ends it with a report" test $? -eq 0
+	check "... and the target runs on" kill "$pid"
+	wait "$pid"
+}
+
+# Waits until the daemon counts process $1.
+attached() { # PID
+	until "$ctl" list | awk -v pid="$1" '$1 == pid { found = 1 } END { exit !found }'; do
+		kill -0 "$1" || return
+	done
+}
+
+others() {
+	local pid
+
+	"$spin" split 100 &
+	pid=$!
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" attach "$pid" 2>"$dir/stderr"
+	check "another user's process: status 4" test $? -eq 4
+	check "... in one line" test "$(wc -l <"$dir/stderr")" -eq 1
+	kill "$pid"
+	wait "$pid"
+	setpriv --reuid=65534 --regid=65534 --clear-groups \
+		"$ctl" record -F 1000 -f json -- "$spin" split 0.5 >"$dir/json"
+	check "anybody may profile what he runs" test $? -eq 0
+	check "... and it adds up" conserved
+	check "... and is complete" complete 3
+
+	"$ctl" record -F 1000 -f json -o "$dir/json" -- "$spin" split 100 2>"$dir/stderr" &
+	ctl_pid=$!
+	until pid=$("$ctl" list | awk '$2 == "spin" && $6 > 300 { print $1 }'); test "$pid"; do
+		kill -0 "$ctl_pid" || return
+	done
+	kill -KILL "$daemon"
+	{ wait "$daemon"; } 2>/dev/null
+	daemon=
+	wait "$ctl_pid"
+	check "a daemon that is killed: status 3" test $? -eq 3
+	check "... and a report of what there was" share hot 70 8
+	kill "$pid"
+}
+
+daemon_start
+ctl=$(realpath "$ctl")
+whole
+options
+attaching
+others
+
+none_below() { # DIRECTORY
+	! pgrep -f "profild --socket $1"
+}
+
+# And all of it once more where no daemon is.
+mkdir "$dir/tmp"
+export PROFIL_SOCKET=$dir/nobody TMPDIR=$dir/tmp
+check "without a daemon" profile -- "$spin" split 1
+check_alone "without a daemon"
+check "without a daemon: hot has 70 %" share hot 70 5
+check "without a daemon: no file is left" test -z "$(ls -A "$dir/tmp")"
+check "without a daemon: no process is left" none_below "$dir/tmp"
+finish

@@ -149,6 +149,7 @@ attaching() {
 
 	"$spin" split 100 &
 	pid=$!
+	execed "$pid"
 	check "attach" "$ctl" attach -F 1000 -d 1 -f json -o "$dir/json" "$pid"
 	check "attach: adds up" conserved
 	check "attach: hot has 70 %" share hot 70 5
@@ -186,6 +187,13 @@ attaching() {
 	wait "$pid"
 }
 
+# Waits until process $1 is no shell any more.
+execed() { # PID
+	until test "/proc/$1/exe" -ef "$spin"; do
+		kill -0 "$1" || return
+	done
+}
+
 # Waits until the daemon counts process $1.
 attached() { # PID
 	until "$ctl" list | awk -v pid="$1" '$1 == pid { found = 1 } END { exit !found }'; do
@@ -198,6 +206,7 @@ others() {
 
 	"$spin" split 100 &
 	pid=$!
+	execed "$pid"
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" attach "$pid" 2>"$dir/stderr"
 	check "another user's process: status 4" test $? -eq 4
 	check "... in one line" test "$(wc -l <"$dir/stderr")" -eq 1

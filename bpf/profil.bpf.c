@@ -17,6 +17,9 @@
 /* See profil_bucket_of(). */
 const volatile __u32 bucket_seed;
 
+/* See PROFIL_ENTRY_LIFE. */
+__u32 lives;
+
 /* What we need of the kernel's structures, wherever this kernel keeps it. */
 struct atomic_t {
 	int counter;
@@ -25,6 +28,14 @@ struct atomic_t {
 struct signal_struct {
 	struct atomic_t live;
 } __attribute__((preserve_access_index));
+
+struct linux_binprm {
+	unsigned int secureexec : 1;
+	unsigned int interp_flags;
+} __attribute__((preserve_access_index));
+
+/* linux/binfmts.h: the caller may not read what it executes. */
+#define BINPRM_FLAGS_ENFORCE_NONDUMP 1
 
 struct task_struct {
 	int tgid;
@@ -84,7 +95,7 @@ static __always_inline bool tell(__u32 kind, __u64 entry, __u64 pc)
 	event->tgid = profil_entry_tgid(entry);
 	event->target = profil_entry_target(entry);
 	event->kind = kind;
-	event->execs = profil_entry_execs(entry);
+	event->life = profil_entry_life(entry);
 	bpf_ringbuf_submit(event, 0);
 	return true;
 }
@@ -278,8 +289,7 @@ int task_newtask(__u64 *args)
 		return 0;
 	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
 		__u64 entry = read_entry(bucket, i);
-		__u32 bits = (__u32)entry &
-			     (PROFIL_ENTRY_TARGET | PROFIL_ENTRY_EXECS | PROFIL_ENTRY_NEWBORN);
+		__u32 bits = (__u32)entry & (PROFIL_ENTRY_TARGET | PROFIL_ENTRY_NEWBORN);
 		struct profil_target *target;
 
 		if (!entry_is(entry, tgid))
@@ -287,6 +297,7 @@ int task_newtask(__u64 *args)
 		target = target_of(entry);
 		if (!target || !(target->flags & PROFIL_TARGET_INHERIT))
 			continue;
+		bits |= __sync_fetch_and_add(&lives, PROFIL_ENTRY_LIFE) & PROFIL_ENTRY_LIVES;
 		if (!(clone_flags & CLONE_VM))
 			bits |= PROFIL_ENTRY_NEWBORN;
 		__sync_fetch_and_add(&target->members, 1);
@@ -296,10 +307,19 @@ int task_newtask(__u64 *args)
 	return 0;
 }
 
+/* Is this an image that whoever called execve() may not look into? */
+static __always_inline bool is_secret(const struct linux_binprm *bprm)
+{
+	return BPF_CORE_READ_BITFIELD(bprm, secureexec) ||
+	       (bprm->interp_flags & BINPRM_FLAGS_ENFORCE_NONDUMP);
+}
+
+/* The new image is none of the target's business, unless its owner follows it and may. */
 SEC("tp_btf/sched_process_exec")
 int sched_process_exec(__u64 *args)
 {
 	const struct task_struct *task = (void *)args[0];
+	bool secret = is_secret((void *)args[2]);
 	__u32 tgid = task->tgid;
 	struct profil_bucket *bucket = bucket_of(tgid);
 
@@ -314,7 +334,8 @@ int sched_process_exec(__u64 *args)
 		target = target_of(entry);
 		if (!target)
 			continue;
-		if (target->flags & PROFIL_TARGET_FOLLOW) {
+		if ((target->flags & PROFIL_TARGET_FOLLOW) &&
+		    !(secret && (target->flags & PROFIL_TARGET_UNPRIVILEGED))) {
 			__u64 next = profil_entry_exec(entry);
 
 			__sync_val_compare_and_swap(&bucket->entry[i], entry, next);

@@ -67,6 +67,8 @@ enum profil_target_flags {
 	PROFIL_TARGET_FOLLOW = 1 << 1,	  /* an exec starts over instead of ending it */
 	PROFIL_TARGET_RAW = 1 << 2,	  /* a pc in no region goes out as it is */
 	PROFIL_TARGET_USER_ONLY = 1 << 3, /* ticks in kernel mode are dropped */
+	PROFIL_TARGET_UNPRIVILEGED = 1
+				     << 4, /* an exec that raises privileges ends it all the same */
 };
 
 /*
@@ -103,8 +105,12 @@ _Static_assert(sizeof(struct profil_bucket) == 64, "one cache line in a map");
 
 #define PROFIL_ENTRY_LIVE (1u << 31)	/* tells target 0 from an empty entry */
 #define PROFIL_ENTRY_NEWBORN (1u << 30) /* forked or exec'd: has no counters of its own yet */
-#define PROFIL_ENTRY_EXEC (1u << 16)	/* one more with every exec that is followed ... */
-#define PROFIL_ENTRY_EXECS (255u << 16) /* ... so that nobody takes one image for the next */
+/*
+ * Tells one life of a process from the next: it starts at any value with a fork, and is one more
+ * after every exec that is followed. Nobody takes one image, or one owner of a pid, for another.
+ */
+#define PROFIL_ENTRY_LIFE (1u << 16)
+#define PROFIL_ENTRY_LIVES (0x1fffu << 16)
 #define PROFIL_ENTRY_TARGET 0xffffu
 
 static inline __u64 profil_entry(__u32 tgid, __u32 bits)
@@ -122,17 +128,17 @@ static inline __u32 profil_entry_target(__u64 entry)
 	return (__u32)entry & PROFIL_ENTRY_TARGET;
 }
 
-static inline __u32 profil_entry_execs(__u64 entry)
+static inline __u32 profil_entry_life(__u64 entry)
 {
-	return ((__u32)entry & PROFIL_ENTRY_EXECS) / PROFIL_ENTRY_EXEC;
+	return ((__u32)entry & PROFIL_ENTRY_LIVES) / PROFIL_ENTRY_LIFE;
 }
 
 /* The entry of the same process once it has exec'd. */
 static inline __u64 profil_entry_exec(__u64 entry)
 {
-	__u32 execs = ((__u32)entry + PROFIL_ENTRY_EXEC) & PROFIL_ENTRY_EXECS;
+	__u32 life = ((__u32)entry + PROFIL_ENTRY_LIFE) & PROFIL_ENTRY_LIVES;
 
-	return (entry & ~(__u64)PROFIL_ENTRY_EXECS) | execs | PROFIL_ENTRY_NEWBORN;
+	return (entry & ~(__u64)PROFIL_ENTRY_LIVES) | life | PROFIL_ENTRY_NEWBORN;
 }
 
 /* @seed is drawn at load, so that nobody can choose pids that share a bucket. */
@@ -154,7 +160,7 @@ struct profil_event {
 	__u32 tgid;
 	__u32 target;
 	__u32 kind;
-	__u32 execs; /* of the process so far: see PROFIL_ENTRY_EXECS */
+	__u32 life; /* of the process: see PROFIL_ENTRY_LIFE */
 };
 _Static_assert(sizeof(struct profil_event) == 24, "lies in a ring");
 

@@ -131,7 +131,7 @@ struct profil_msg_image {
 	struct profil_header h;
 	__u32 tgid;
 	__u32 nregions;
-	__u32 execs; /* as its last event said, 0 before the first: -ESTALE after one more exec */
+	__u32 execs; /* as its last event said, 0 before the first: -ESTALE where that is over */
 	__u32 zero;
 	struct profil_msg_region region[];
 };
@@ -162,7 +162,7 @@ struct profil_msg_event {
 	__u64 pc;
 	__u32 tgid;
 	__u16 kind;  /* enum profil_event_kind */
-	__u16 execs; /* EXEC: of this process so far. RAW: up to this tick */
+	__u16 execs; /* one more with each exec, from whatever its fork began with */
 };
 _Static_assert(sizeof(struct profil_msg_event) == 16, "on the wire");
 

@@ -51,7 +51,7 @@ int wire_send(int sock, const struct profil_header *h, const int *fds, unsigned 
 }
 
 /* Moves what @msg brought to @fds; what has no room there is closed and reported. */
-static int take_fds(struct msghdr *msg, int *fds, unsigned int *nfds)
+static int take_control(struct msghdr *msg, int *fds, unsigned int *nfds, pid_t *sender)
 {
 	unsigned int room = *nfds;
 	int err = msg->msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EPROTO : 0;
@@ -60,6 +60,12 @@ static int take_fds(struct msghdr *msg, int *fds, unsigned int *nfds)
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		size_t n;
 
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS) {
+			struct ucred cred;
+
+			memcpy(&cred, CMSG_DATA(c), sizeof(cred));
+			*sender = cred.pid;
+		}
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
 		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -80,8 +86,16 @@ static int take_fds(struct msghdr *msg, int *fds, unsigned int *nfds)
 
 int wire_recv(int sock, void *buf, size_t bytes, int *fds, unsigned int *nfds)
 {
+	pid_t sender;
+
+	return wire_recv_from(sock, buf, bytes, fds, nfds, &sender);
+}
+
+int wire_recv_from(int sock, void *buf, size_t bytes, int *fds, unsigned int *nfds, pid_t *sender)
+{
 	union {
-		char space[CMSG_SPACE(PROFIL_MSG_FDS * sizeof(int))];
+		char space[CMSG_SPACE(PROFIL_MSG_FDS * sizeof(int)) +
+			   CMSG_SPACE(sizeof(struct ucred))];
 		struct cmsghdr align;
 	} control;
 	struct iovec iov = { buf, bytes };
@@ -102,7 +116,8 @@ int wire_recv(int sock, void *buf, size_t bytes, int *fds, unsigned int *nfds)
 
 	if (!nfds)
 		nfds = &none;
-	err = take_fds(&msg, fds, nfds);
+	*sender = 0;
+	err = take_control(&msg, fds, nfds, sender);
 	if (!err && n == 0)
 		err = -ENODATA;
 	else if (!err && ((size_t)n < sizeof(*h) || h->magic != PROFIL_PROTO_MAGIC ||

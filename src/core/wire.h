@@ -3,6 +3,7 @@
 #define PROFIL_WIRE_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "proto.h"
 
@@ -24,6 +25,12 @@ int wire_send(int sock, const struct profil_header *h, const int *fds, unsigned 
  * after a 0.
  */
 int wire_recv(int sock, void *buf, size_t bytes, int *fds, unsigned int *nfds);
+
+/*
+ * The same, from a socket with SO_PASSCRED: *@sender is the process that sent it, as the kernel
+ * saw it then, or 0 where it was sent before that option was set.
+ */
+int wire_recv_from(int sock, void *buf, size_t bytes, int *fds, unsigned int *nfds, pid_t *sender);
 
 /*
  * Says whether @h is a message with @fixed bytes and then exactly h->count elements of @size, at

@@ -1,15 +1,19 @@
 /* client.c - one connection: its messages, and its end */
 #include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "client.h"
 #include "core/log.h"
 #include "core/scope.h"
 #include "core/wire.h"
+#include "memory.h"
 #include "policy.h"
 #include "request.h"
 #include "session.h"
@@ -30,6 +34,8 @@ void client_close(struct client *c)
 		*place = c->next;
 	if (c->session)
 		session_end(c->session);
+	memory_close(c->memory);
+	closep(&c->pidfd);
 	sd_event_source_unref(c->source);
 	sd_event_source_unref(c->deadline);
 	closep(&c->sock);
@@ -44,6 +50,17 @@ int client_send(struct client *c, const struct profil_header *h, const int *fds,
 	return wire_send(c->sock, h, fds, nfds);
 }
 
+/*
+ * Says whether @sender is the process that connected. That one lives on, so no other has had its
+ * number since we took hold of it, which was before it could say anything.
+ */
+static bool is_peer(const struct client *c, pid_t sender)
+{
+	struct pollfd gone = { .fd = c->pidfd, .events = POLLIN };
+
+	return sender == c->peer.pid && poll(&gone, 1, 0) == 0;
+}
+
 /* One message; 0 where there was one. */
 static int receive(struct client *c)
 {
@@ -53,11 +70,12 @@ static int receive(struct client *c)
 	} msg;
 	int fds[2];
 	unsigned int nfds = 2;
-	int err = wire_recv(c->sock, &msg, sizeof(msg), fds, &nfds);
+	pid_t sender;
+	int err = wire_recv_from(c->sock, &msg, sizeof(msg), fds, &nfds, &sender);
 
 	if (err)
 		return err;
-	err = request_handle(c, &msg.h, fds, nfds);
+	err = is_peer(c, sender) ? request_handle(c, &msg.h, fds, nfds) : -EPERM;
 	while (nfds)
 		close(fds[--nfds]);
 	return err;
@@ -97,6 +115,28 @@ static int client_greet(struct client *c)
 	return wire_send(c->sock, &hello.h, NULL, 0);
 }
 
+/*
+ * Takes hold of the process that connects, and of the memory that it has now, before it learns the
+ * cookie: so what is found with the cookie in it can be no other process, and no image that it
+ * execs afterwards.
+ */
+static int client_identify(struct client *c)
+{
+	socklen_t len = sizeof(c->peer);
+	const int on = 1;
+
+	if (getsockopt(c->sock, SOL_SOCKET, SO_PEERCRED, &c->peer, &len) < 0)
+		return -errno;
+	if (setsockopt(c->sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
+		return -errno;
+	c->pidfd = (int)syscall(SYS_pidfd_open, c->peer.pid, 0);
+	if (c->pidfd < 0)
+		return -errno;
+	if (memory_open(&c->memory, c->peer.pid) < 0)
+		c->memory = NULL; /* a reader has no need of it */
+	return 0;
+}
+
 static int check_connections(const struct profild *d, uid_t uid)
 {
 	uint32_t own = 0, all = 0;
@@ -112,8 +152,7 @@ static int check_connections(const struct profild *d, uid_t uid)
 static int client_open(struct profild *d, int sock)
 {
 	struct client *c = calloc(1, sizeof(*c));
-	socklen_t len = sizeof(c->peer);
-	int err = 0;
+	int err;
 
 	if (!c) {
 		close(sock);
@@ -121,8 +160,8 @@ static int client_open(struct profild *d, int sock)
 	}
 	c->daemon = d;
 	c->sock = sock;
-	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &c->peer, &len) < 0)
-		err = -errno;
+	c->pidfd = -1;
+	err = client_identify(c);
 	if (!err)
 		err = check_connections(d, c->peer.uid);
 	if (!err)
@@ -180,7 +219,7 @@ void client_event(struct client *c, const struct profil_event *event)
 	out->pc = event->pc;
 	out->tgid = event->tgid;
 	out->kind = (__u16)event->kind;
-	out->execs = (__u16)event->execs;
+	out->execs = (__u16)event->life;
 	if (c->events->h.count == PROFIL_MSG_EVENT_MAX)
 		client_flush(c);
 }

@@ -17,6 +17,8 @@ struct client {
 	sd_event_source *source;
 	sd_event_source *deadline; /* until it has said something worth waiting for */
 	struct ucred peer;
+	int pidfd;	       /* of the peer, from before it knew the cookie */
+	struct memory *memory; /* likewise; NULL where it could not be opened, or was used */
 	uint8_t cookie[PROFIL_COOKIE_BYTES];
 
 	/* The request whose regions are still coming: a struct profil_msg_start or _image. */

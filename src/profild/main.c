@@ -20,7 +20,7 @@ static void on_event(struct target *t, const struct profil_event *event)
 	if (s->reader)
 		client_event(s->reader, event);
 	else if (event->kind == PROFIL_EVENT_RAW)
-		session_pc(s, (pid_t)event->tgid, event->pc);
+		session_pc(s, (pid_t)event->tgid, event->life, event->pc);
 }
 
 static int on_recover(void *arg, struct target *t, const struct profil_owner *owner)

@@ -40,7 +40,7 @@ static bool entry_of(__u64 entry, uint32_t tgid)
 	return entry & PROFIL_ENTRY_LIVE && profil_entry_tgid(entry) == tgid;
 }
 
-int processes_move(struct processes *p, uint32_t tgid, uint32_t execs, uint32_t index,
+int processes_move(struct processes *p, uint32_t tgid, uint32_t life, uint32_t index,
 		   bool (*ours)(const void *arg, uint32_t index), const void *arg)
 {
 	struct profil_bucket *b = bucket_of(p, tgid);
@@ -51,11 +51,11 @@ int processes_move(struct processes *p, uint32_t tgid, uint32_t execs, uint32_t 
 
 		if (!entry_of(old, tgid) || !ours(arg, from))
 			continue;
-		if (profil_entry_execs(old) != execs)
+		if (profil_entry_life(old) != life)
 			return -ESTALE;
 		__atomic_add_fetch(&p->target[index].members, 1, __ATOMIC_SEQ_CST);
 		if (replace(&b->entry[i], old,
-			    profil_entry(tgid, index | ((uint32_t)old & PROFIL_ENTRY_EXECS)))) {
+			    profil_entry(tgid, index | ((uint32_t)old & PROFIL_ENTRY_LIVES)))) {
 			leave(p, from);
 			return 0;
 		}

@@ -22,9 +22,9 @@ int processes_insert(struct processes *p, uint32_t tgid, uint32_t index);
 
 /*
  * Moves @tgid from the target of which @ours(arg, index) says that it may be, to @index. -ESRCH
- * where there is no such entry, -ESTALE where the process has not exec'd just @execs times.
+ * where there is no such entry, -ESTALE where its life @life is over (PROFIL_ENTRY_LIFE).
  */
-int processes_move(struct processes *p, uint32_t tgid, uint32_t execs, uint32_t index,
+int processes_move(struct processes *p, uint32_t tgid, uint32_t life, uint32_t index,
 		   bool (*ours)(const void *arg, uint32_t index), const void *arg);
 
 /*

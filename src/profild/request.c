@@ -37,12 +37,13 @@ static int answer(struct client *c, int error)
 	return reply(c, error, NULL, 0, NULL, 0);
 }
 
-static struct session_request request_of(const struct client *c, uint64_t cookie_addr)
+static struct session_request request_of(struct client *c, uint64_t cookie_addr)
 {
 	return (struct session_request){
 		.tgid = c->peer.pid,
 		.uid = c->peer.uid,
 		.cookie = c->cookie,
+		.memory = &c->memory,
 		.cookie_addr = cookie_addr,
 	};
 }

@@ -34,10 +34,10 @@ struct sampler_ops {
 
 	/*
 	 * @t counts from now on in its process. With @old, the process is in a target of @old's
-	 * session already and is moved, if it has exec'd @execs times: -ESTALE.
+	 * session already, in its life number @life, and is moved; -ESTALE where that is over.
 	 * stop() and release() are due after a failure too.
 	 */
-	int (*start)(struct sampler *s, struct target *t, const struct target *old, uint32_t execs);
+	int (*start)(struct sampler *s, struct target *t, const struct target *old, uint32_t life);
 	/* No process counts in @t any more, and no tick of it is under way. */
 	void (*stop)(struct sampler *s, struct target *t);
 	/*

@@ -79,6 +79,8 @@ static int hold(struct sampler_bpf *b, struct target *t)
 
 static void give_back(struct sampler_bpf *b, const struct holding *h)
 {
+	/* A fork that was under way when the target stopped may have brought one more in. */
+	processes_clear(&b->maps.processes, 0, h->index);
 	memset(&b->maps.processes.target[h->index], 0, sizeof(struct profil_target));
 	chunks_give(b->chunks, h->counter_first, h->ncounters, h->reader);
 	range_give(b->regions, h->region_first, h->nregions);
@@ -138,7 +140,7 @@ static int set_owner(struct sampler_bpf *b, const struct target *t)
 }
 
 /* Lets the kernel see @t, all of which is in the maps by now. */
-static int enter(struct sampler_bpf *b, struct target *t, const struct target *old, uint32_t execs)
+static int enter(struct sampler_bpf *b, struct target *t, const struct target *old, uint32_t life)
 {
 	struct profil_target *k = &b->maps.processes.target[t->index];
 	int err;
@@ -153,7 +155,7 @@ static int enter(struct sampler_bpf *b, struct target *t, const struct target *o
 	};
 	b->target[t->index] = t;
 	if (old)
-		err = processes_move(&b->maps.processes, (__u32)t->tgid, execs, t->index,
+		err = processes_move(&b->maps.processes, (__u32)t->tgid, life, t->index,
 				     same_session, old);
 	else
 		err = processes_insert(&b->maps.processes, (__u32)t->tgid, t->index);
@@ -180,7 +182,7 @@ static void let_go(struct sampler_bpf *b, struct target *t)
 	begin_grace(b);
 }
 
-static int bpf_start(struct sampler *s, struct target *t, const struct target *old, uint32_t execs)
+static int bpf_start(struct sampler *s, struct target *t, const struct target *old, uint32_t life)
 {
 	struct sampler_bpf *b = self(s);
 	int err = lifetimes_use(b->lifetimes);
@@ -202,7 +204,7 @@ static int bpf_start(struct sampler *s, struct target *t, const struct target *o
 		t->region[i].first += t->counter_first;
 	t->held = true;
 	err = maps_write_regions(&b->maps, t, 0, t->nregions);
-	return err ? err : enter(b, t, old, execs);
+	return err ? err : enter(b, t, old, life);
 }
 
 static void bpf_ticks(struct sampler *s, const struct target *t, struct ticks *out)

@@ -124,12 +124,12 @@ static void play_line(struct sampler_replay *r, struct target *t, const struct l
 
 /* A profile gets all ticks when it starts; who attaches to a process gets none. */
 static int replay_start(struct sampler *s, struct target *t, const struct target *old,
-			uint32_t execs)
+			uint32_t life)
 {
 	struct sampler_replay *r = self(s);
 
 	(void)old;
-	(void)execs;
+	(void)life;
 	if (t->session->reader)
 		return 0;
 	for (size_t i = 0; i < r->nlines && !t->session->over; i++)

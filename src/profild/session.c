@@ -151,9 +151,7 @@ struct session *session_of(struct profild *d, const struct session_request *r)
 	t = d->sampler->ops->find(d->sampler, r->tgid, &newborn);
 	if (!t)
 		return NULL;
-	if (newborn)
-		return check_still_there(r) ? NULL : t->session;
-	return check_cookie(t->session->memory, r) ? NULL : t->session;
+	return check_cookie(newborn ? *r->memory : t->session->memory, r) ? NULL : t->session;
 }
 
 bool session_depart(struct session *s, pid_t tgid)
@@ -200,10 +198,9 @@ static int check_buffers(struct session *s, const struct target *t)
 static int prepare(struct session *s, const struct session_request *r)
 {
 	struct target *t;
-	int err = memory_open(&s->memory, r->tgid);
+	int err = check_cookie(*r->memory, r);
 
-	if (!err)
-		err = check_cookie(s->memory, r);
+	s->memory = steal(*r->memory);
 	if (!err)
 		err = target_new(&t, s, r->tgid, r->region, r->nregions);
 	if (err)
@@ -265,7 +262,7 @@ int session_start(struct session **out, struct profild *d, const struct session_
 }
 
 /* What a fork child gets when its first tick comes: the parent's profile, its own counters. */
-static int adopt(struct session **out, struct session *parent, pid_t tgid)
+static int adopt(struct session **out, struct session *parent, pid_t tgid, uint32_t life)
 {
 	struct profild *d = parent->daemon;
 	struct target *t = parent->targets;
@@ -295,7 +292,7 @@ static int adopt(struct session **out, struct session *parent, pid_t tgid)
 		return err;
 	}
 	session_link(s);
-	err = d->sampler->ops->start(d->sampler, s->targets, t, 0);
+	err = d->sampler->ops->start(d->sampler, s->targets, t, life);
 	if (err)
 		session_end(s);
 	else
@@ -303,7 +300,7 @@ static int adopt(struct session **out, struct session *parent, pid_t tgid)
 	return err;
 }
 
-void session_pc(struct session *s, pid_t tgid, uint64_t pc)
+void session_pc(struct session *s, pid_t tgid, uint32_t life, uint64_t pc)
 {
 	struct session *child = s->daemon->sessions;
 
@@ -313,7 +310,7 @@ void session_pc(struct session *s, pid_t tgid, uint64_t pc)
 	}
 	while (child && (child->reader || child->tgid != tgid))
 		child = child->next;
-	if (child || adopt(&child, s, tgid) == 0) {
+	if (child || adopt(&child, s, tgid, life) == 0) {
 		mirror_pc(child->targets, pc);
 		return;
 	}
@@ -365,9 +362,12 @@ void session_owner(const struct session *s, struct profil_owner *out)
 	memcpy(out->cookie, s->cookie, sizeof(out->cookie));
 }
 
-static uint32_t target_flags(uint32_t attach_flags)
+static uint32_t target_flags(uint32_t attach_flags, uid_t uid)
 {
 	uint32_t flags = PROFIL_TARGET_RAW;
+
+	if (uid)
+		flags |= PROFIL_TARGET_UNPRIVILEGED;
 
 	if (attach_flags & PROFIL_ATTACH_INHERIT)
 		flags |= PROFIL_TARGET_INHERIT;
@@ -393,7 +393,7 @@ int session_attach(struct session **out, struct profild *d, struct client *reade
 	s->reader = reader;
 	s->period_ns = period_ns;
 	s->targets->period_ns = period_ns;
-	s->targets->flags = target_flags(attach_flags);
+	s->targets->flags = target_flags(attach_flags, uid);
 	session_link(s);
 	err = d->sampler->ops->start(d->sampler, s->targets, NULL, 0);
 	if (err) {
@@ -404,7 +404,7 @@ int session_attach(struct session **out, struct profild *d, struct client *reade
 	return 0;
 }
 
-int session_image(struct target **out, struct session *s, pid_t tgid, uint32_t execs,
+int session_image(struct target **out, struct session *s, pid_t tgid, uint32_t life,
 		  const struct profil_msg_region *region, uint32_t n)
 {
 	struct sampler *sampler = s->daemon->sampler;
@@ -420,7 +420,7 @@ int session_image(struct target **out, struct session *s, pid_t tgid, uint32_t e
 	t->flags = s->targets->flags;
 	t->next = s->targets;
 	s->targets = t;
-	err = sampler->ops->start(sampler, t, t->next, execs);
+	err = sampler->ops->start(sampler, t, t->next, life);
 	if (err) {
 		drop_target(s);
 		return err;

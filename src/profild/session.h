@@ -37,6 +37,7 @@ struct session_request {
 	pid_t tgid;
 	uid_t uid;
 	const uint8_t *cookie;
+	struct memory **memory; /* of that process; session_start() takes it over */
 	uint64_t cookie_addr;
 	uint32_t flags;
 	uint32_t width;
@@ -64,15 +65,18 @@ struct session *session_of(struct profild *d, const struct session_request *r);
 bool session_depart(struct session *s, pid_t tgid);
 void session_leave(struct session *s, pid_t tgid);
 
-/* A tick of @tgid that came as a pc: of a fork child, which thereby gets a profile of its own. */
-void session_pc(struct session *s, pid_t tgid, uint64_t pc);
+/*
+ * A tick of @tgid, in its life @life, that came as a pc: of a fork child, which thereby gets a
+ * profile of its own.
+ */
+void session_pc(struct session *s, pid_t tgid, uint32_t life, uint64_t pc);
 
 /* Starts a reader's session on @tgid; every tick goes out as a raw pc at first. */
 int session_attach(struct session **out, struct profild *d, struct client *reader, uid_t uid,
 		   pid_t tgid, uint64_t period_ns, uint32_t attach_flags);
 
-/* Counts @tgid, a process of this session that has exec'd @execs times, by these regions. */
-int session_image(struct target **out, struct session *s, pid_t tgid, uint32_t execs,
+/* Counts @tgid, a process of this session, by these regions, if it is in its life @life still. */
+int session_image(struct target **out, struct session *s, pid_t tgid, uint32_t life,
 		  const struct profil_msg_region *region, uint32_t n);
 
 /* A session for the target of an earlier daemon, which has counted on meanwhile. */

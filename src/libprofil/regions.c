@@ -90,6 +90,15 @@ static void add_piece(struct regions *r, __u16 winner, __u64 lo)
 	};
 }
 
+/* Regions that never win get a piece where no pc is, so that their buffers are checked as well. */
+static void show_hidden(struct regions *r)
+{
+	for (unsigned int i = 0; i < r->n; i++) {
+		if (r->region[i].x.span && r->owner[i] == NO_OWNER)
+			add_piece(r, (__u16)i, UINT64_MAX);
+	}
+}
+
 void regions_cut(struct regions *r, const struct dialect *d)
 {
 	struct heap waiting = { r->waiting, 0, r->region, starts_before };
@@ -115,6 +124,8 @@ void regions_cut(struct regions *r, const struct dialect *d)
 			add_piece(r, winner, pc);
 		pc = next_change(&waiting, winner);
 	} while (pc);
+	if (d->flags & PROFIL_START_CHECK)
+		show_hidden(r);
 }
 
 struct regions *regions_new(void)

@@ -47,8 +47,8 @@ void regions_add(struct regions *r, const struct profil_xform *x, const void *bu
 
 /*
  * Cuts the regions into the pieces of @r->m.start, sorted, such that the last one with lo <= pc
- * decides about a pc. Regions that count nothing leave no piece. The message asks for what @d does
- * with its counters.
+ * decides about a pc. Regions that count nothing leave no piece, unless @d has all buffers checked.
+ * The message asks for what @d does with its counters.
  */
 void regions_cut(struct regions *r, const struct dialect *d);
 

@@ -161,6 +161,22 @@ Test(regions, that_count_nothing_leave_no_piece)
 	cr_expect_eq(0, r->m.start.nregions);
 }
 
+/* ... but one that another hides, where all buffers must be seen to be writable. */
+Test(regions, that_are_hidden_are_still_checked)
+{
+	__cleanup(regions_freep) struct regions *r = regions_new();
+	struct profil_xform x = { .base = 100, .span = 50, .nbins = 1 };
+
+	regions_add(r, &x, "first", 0);
+	regions_add(r, &x, "hidden", 1);
+	regions_cut(r, &dialects[DIALECT_BSD]);
+	cr_assert_eq(2, r->m.start.nregions);
+	cr_expect_eq(1, r->m.start.region[1].owner);
+	for (__u64 pc = 90; pc < 160; pc++)
+		check_pc(r, pc);
+	check_pc(r, UINT64_MAX - 1);
+}
+
 /* AIX: a range may begin below the end of the one before, which keeps what it has. */
 Test(regions, may_begin_past_their_base)
 {

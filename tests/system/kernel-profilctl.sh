@@ -36,8 +36,8 @@ conserved() {
 		and .samples.total == .samples.binned + .samples.unmatched + .samples.lost
 		and ([.functions[].samples] | add // 0) == .samples.binned
 		and ([.functions[].samples] | . == (sort | reverse))
-		and ([.functions[] | .percent * 100 | round] == [(.samples.total as $t | .functions[]
-			| .samples * 10000 / $t | round)])'
+		and (.samples.total as $t | all(.functions[];
+			.percent - .samples * 100 / $t | fabs < 0.001))'
 }
 
 # The share of function $1 is $2 per cent, give or take $3.

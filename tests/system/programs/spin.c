@@ -38,9 +38,11 @@ static void split(double seconds)
 {
 	double end = cpu_s(CLOCK_THREAD_CPUTIME_ID) + seconds;
 
-	while (cpu_s(CLOCK_THREAD_CPUTIME_ID) < end) {
-		hot(10000);
-		cold(10000);
+	/* Rounds of one length could keep step with the ticks. */
+	for (unsigned long n = 1; cpu_s(CLOCK_THREAD_CPUTIME_ID) < end;
+	     n = n * 2862933555777941757ul + 1) {
+		hot(5000 + (n >> 50));
+		cold(5000 + (n >> 50));
 	}
 }
 

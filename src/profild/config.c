@@ -1,6 +1,7 @@
 /* config.c - what profild was told at its start */
 #include <errno.h>
 #include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,9 @@
 #include "core/layout.h"
 #include "core/log.h"
 #include "core/proto.h"
+
+#define ALL_BINS ((uint64_t)PROFIL_MAX_CHUNKS * PROFIL_CHUNK_COUNTERS)
+#define ALL_CONNECTIONS 512
 
 static const char usage[] =
 	"usage: profild [options]\n"
@@ -27,42 +31,59 @@ static const char usage[] =
 	"  --user-bins N           bins of one user at a time [16777216]\n"
 	"  --user-rate HZ          the fastest rate for a user [10000]\n"
 	"  --user-connections N    connections of one user at a time [64]\n"
+	"  --user-requests N       requests of one user a second [2000]\n"
 	"  --help, --version\n";
 
 enum {
 	OPT_SOCKET = 256,
-	OPT_RATE,
-	OPT_FAST_RATE,
 	OPT_RESTRICT_FAST,
-	OPT_MIRROR_INTERVAL,
 	OPT_REPLAY,
 	OPT_FD_STORE,
 	OPT_EPHEMERAL,
-	OPT_USER_PROFILES,
-	OPT_USER_REGIONS,
-	OPT_USER_BINS,
-	OPT_USER_RATE,
-	OPT_USER_CONNECTIONS,
 	OPT_HELP,
 	OPT_VERSION,
+	OPT_NUMBER, /* and those after it: places in numbers[] */
 };
+
+/* How a number is kept. */
+enum kind { COUNT, BINS, RATE, MILLISECONDS };
+
+static const struct number {
+	const char *name;
+	enum kind kind;
+	uint64_t max;
+	size_t where; /* in struct config */
+} numbers[] = {
+	{ "rate", RATE, RATE_MAX_HZ, offsetof(struct config, period_ns) },
+	{ "fast-rate", RATE, RATE_MAX_HZ, offsetof(struct config, fast_period_ns) },
+	{ "mirror-interval", MILLISECONDS, 60000, offsetof(struct config, mirror_interval_ns) },
+	{ "user-profiles", COUNT, PROFIL_MAX_TARGETS, offsetof(struct config, user.profiles) },
+	{ "user-regions", COUNT, PROFIL_MAX_REGIONS, offsetof(struct config, user.regions) },
+	{ "user-bins", BINS, ALL_BINS, offsetof(struct config, user.bins) },
+	{ "user-rate", COUNT, RATE_MAX_HZ, offsetof(struct config, user.rate_hz) },
+	{ "user-connections", COUNT, ALL_CONNECTIONS, offsetof(struct config, user.connections) },
+	{ "user-requests", COUNT, 1000000, offsetof(struct config, user.requests) },
+};
+
+#define NUMBER(i) required_argument, NULL, OPT_NUMBER + (i)
 
 static const struct option options[] = {
 	{ "socket", required_argument, NULL, OPT_SOCKET },
-	{ "rate", required_argument, NULL, OPT_RATE },
-	{ "fast-rate", required_argument, NULL, OPT_FAST_RATE },
 	{ "restrict-fast", no_argument, NULL, OPT_RESTRICT_FAST },
-	{ "mirror-interval", required_argument, NULL, OPT_MIRROR_INTERVAL },
 	{ "replay", required_argument, NULL, OPT_REPLAY },
 	{ "fd-store", no_argument, NULL, OPT_FD_STORE },
 	{ "ephemeral", no_argument, NULL, OPT_EPHEMERAL },
-	{ "user-profiles", required_argument, NULL, OPT_USER_PROFILES },
-	{ "user-regions", required_argument, NULL, OPT_USER_REGIONS },
-	{ "user-bins", required_argument, NULL, OPT_USER_BINS },
-	{ "user-rate", required_argument, NULL, OPT_USER_RATE },
-	{ "user-connections", required_argument, NULL, OPT_USER_CONNECTIONS },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "version", no_argument, NULL, OPT_VERSION },
+	{ "rate", NUMBER(0) },
+	{ "fast-rate", NUMBER(1) },
+	{ "mirror-interval", NUMBER(2) },
+	{ "user-profiles", NUMBER(3) },
+	{ "user-regions", NUMBER(4) },
+	{ "user-bins", NUMBER(5) },
+	{ "user-rate", NUMBER(6) },
+	{ "user-connections", NUMBER(7) },
+	{ "user-requests", NUMBER(8) },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -75,66 +96,40 @@ static const struct config defaults = {
 		  .regions = 16384,
 		  .bins = 16777216,
 		  .rate_hz = 10000,
-		  .connections = 64 },
+		  .connections = 64,
+		  .requests = 2000 },
 	.all = { .profiles = PROFIL_MAX_TARGETS,
 		 .regions = PROFIL_MAX_REGIONS,
-		 .bins = (uint64_t)PROFIL_MAX_CHUNKS * PROFIL_CHUNK_COUNTERS,
+		 .bins = ALL_BINS,
 		 .rate_hz = RATE_MAX_HZ,
-		 .connections = 512 },
+		 .connections = ALL_CONNECTIONS },
 };
 
-/* A whole number of @min … @max for option @name. */
-static int number(uint64_t *out, const char *name, const char *text, uint64_t min, uint64_t max)
+static int set_number(struct config *c, const struct number *n, const char *text)
 {
+	void *where = (char *)c + n->where;
+	unsigned long long value;
 	char *end;
 
 	errno = 0;
-	*out = strtoull(text, &end, 10);
-	if (!errno && *text >= '0' && *text <= '9' && !*end && *out >= min && *out <= max)
-		return 0;
-	log_err("--%s %s: not a number from %llu to %llu", name, text, (unsigned long long)min,
-		(unsigned long long)max);
-	return -EINVAL;
-}
-
-static int set_number(struct config *c, int opt, const char *name, const char *text)
-{
-	uint64_t n;
-	bool rate = opt == OPT_RATE || opt == OPT_FAST_RATE || opt == OPT_USER_RATE;
-	int err = number(&n, name, text, RATE_MIN_HZ,
-			 rate			       ? RATE_MAX_HZ
-			 : opt == OPT_MIRROR_INTERVAL  ? 60000
-			 : opt == OPT_USER_BINS	       ? c->all.bins
-			 : opt == OPT_USER_REGIONS     ? c->all.regions
-			 : opt == OPT_USER_CONNECTIONS ? c->all.connections
-						       : c->all.profiles);
-
-	if (err)
-		return err;
-	switch (opt) {
-	case OPT_RATE:
-		c->period_ns = period_of(n);
+	value = strtoull(text, &end, 10);
+	if (errno || *text < '0' || *text > '9' || *end || value < 1 || value > n->max) {
+		log_err("--%s %s: not a number from 1 to %llu", n->name, text,
+			(unsigned long long)n->max);
+		return -EINVAL;
+	}
+	switch (n->kind) {
+	case COUNT:
+		*(uint32_t *)where = (uint32_t)value;
 		break;
-	case OPT_FAST_RATE:
-		c->fast_period_ns = period_of(n);
+	case BINS:
+		*(uint64_t *)where = value;
 		break;
-	case OPT_MIRROR_INTERVAL:
-		c->mirror_interval_ns = n * (NSEC_PER_SEC / 1000);
+	case RATE:
+		*(uint64_t *)where = period_of(value);
 		break;
-	case OPT_USER_PROFILES:
-		c->user.profiles = (uint32_t)n;
-		break;
-	case OPT_USER_REGIONS:
-		c->user.regions = (uint32_t)n;
-		break;
-	case OPT_USER_BINS:
-		c->user.bins = n;
-		break;
-	case OPT_USER_RATE:
-		c->user.rate_hz = (uint32_t)n;
-		break;
-	case OPT_USER_CONNECTIONS:
-		c->user.connections = (uint32_t)n;
+	case MILLISECONDS:
+		*(uint64_t *)where = value * (NSEC_PER_SEC / 1000);
 		break;
 	}
 	return 0;
@@ -142,10 +137,10 @@ static int set_number(struct config *c, int opt, const char *name, const char *t
 
 int config_parse(struct config *c, int argc, char **argv)
 {
-	int opt, at;
+	int opt;
 
 	*c = defaults;
-	while ((opt = getopt_long(argc, argv, "", options, &at)) != -1) {
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		int err = 0;
 
 		switch (opt) {
@@ -174,7 +169,7 @@ int config_parse(struct config *c, int argc, char **argv)
 			err = -EINVAL;
 			break;
 		default:
-			err = set_number(c, opt, options[at].name, optarg);
+			err = set_number(c, &numbers[opt - OPT_NUMBER], optarg);
 		}
 		if (err)
 			return err;

@@ -18,6 +18,7 @@ struct quota {
 	uint64_t bins;
 	uint32_t rate_hz;
 	uint32_t connections;
+	uint32_t requests; /* a second */
 };
 
 struct config {

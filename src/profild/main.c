@@ -1,5 +1,6 @@
 /* main.c - profild: options, open, loop, close */
 #include <errno.h>
+#include <grp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -55,12 +56,20 @@ static void raise_limits(void)
 	}
 }
 
+static gid_t operators(void)
+{
+	const struct group *group = getgrnam("profil");
+
+	return group ? group->gr_gid : (gid_t)-1;
+}
+
 static int profild_open(struct profild *d)
 {
 	sigset_t ends;
 	int err;
 
 	raise_limits();
+	d->operators = operators();
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGINT);

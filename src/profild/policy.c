@@ -1,5 +1,6 @@
 /* policy.c - who may profile whom, and how much */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,39 +105,159 @@ static int pid_of(pid_t *out, int pidfd)
 	return 0;
 }
 
-/* Says whether @fd is the /proc/PID/maps of @pid: as procfs itself names it. */
-static bool is_maps_of(int fd, pid_t pid)
+/* Opened by us, never by somebody else: a name there is what procfs says. */
+static int open_of(pid_t pid, const char *file)
 {
-	char path[64], name[64], want[64];
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Says whether @fd is a file of procfs called maps: nothing whose reading could block or tell. */
+static bool is_maps(int fd)
+{
+	char path[64], name[128];
 	struct statfs fs;
+	struct stat st;
+	const char *base;
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	snprintf(want, sizeof(want), "/proc/%d/maps", (int)pid);
 	n = readlink(path, name, sizeof(name) - 1);
-	if (n < 0 || fstatfs(fd, &fs) < 0)
+	if (n < 0 || fstatfs(fd, &fs) < 0 || fstat(fd, &st) < 0)
 		return false;
 	name[n] = 0;
-	return fs.f_type == PROC_SUPER_MAGIC && !strcmp(name, want);
+	base = strrchr(name, '/');
+	return fs.f_type == PROC_SUPER_MAGIC && S_ISREG(st.st_mode) && base &&
+	       !strcmp(base, "/maps");
 }
 
-int policy_attach(pid_t *tgid, const struct ucred *peer, int pidfd, int maps)
+/* A process that maps something just now reads differently twice. */
+#define PROOF_TRIES 3
+
+/*
+ * Says whether @fd shows the mappings of @pid: what procfs instance it is from, and what number the
+ * process has there, does not matter. Addresses are random, so nothing else reads the same.
+ */
+static bool is_maps_of(int fd, pid_t pid)
 {
-	struct stat owner;
-	char path[64];
+	__cleanup(closep) int own = open_of(pid, "maps");
+	char shown[4096], real[4096];
+
+	if (own < 0 || !is_maps(fd))
+		return false;
+	for (int i = 0; i < PROOF_TRIES; i++) {
+		ssize_t n = pread(fd, shown, sizeof(shown), 0);
+
+		if (n <= 0)
+			return false;
+		if (n == pread(own, real, sizeof(real), 0) && !memcmp(shown, real, (size_t)n))
+			return true;
+	}
+	return false;
+}
+
+/* The user whose the process is; -EACCES where it is more than that: set-id, or not dumpable. */
+static int user_of(uid_t *out, pid_t pid)
+{
+	__cleanup(closep) int dir = open_of(pid, "");
+	__cleanup(closep) int status = open_of(pid, "status");
+	unsigned int uid[4], gid[4];
+	char text[4096];
+	struct stat st;
+	const char *at;
+	ssize_t n;
+
+	if (dir < 0 || status < 0 || fstat(dir, &st) < 0)
+		return -ESRCH;
+	n = read(status, text, sizeof(text) - 1);
+	if (n <= 0)
+		return -ESRCH;
+	text[n] = 0;
+	at = strstr(text, "\nUid:");
+	if (!at || sscanf(at, "\nUid: %u %u %u %u", &uid[0], &uid[1], &uid[2], &uid[3]) != 4)
+		return -EACCES;
+	at = strstr(text, "\nGid:");
+	if (!at || sscanf(at, "\nGid: %u %u %u %u", &gid[0], &gid[1], &gid[2], &gid[3]) != 4)
+		return -EACCES;
+	if (uid[0] != uid[1] || uid[1] != uid[2] || gid[0] != gid[1] || gid[1] != gid[2])
+		return -EACCES;
+	/* procfs gives a process that may not be dumped to root. */
+	if (st.st_uid != uid[1])
+		return -EACCES;
+	*out = uid[1];
+	return 0;
+}
+
+/* Is whoever connected through @sock in group profil? */
+static bool is_operator(const struct profild *d, int sock, const struct ucred *peer)
+{
+	gid_t groups[256];
+	socklen_t len = sizeof(groups);
+
+	if (d->operators == (gid_t)-1)
+		return false;
+	if (peer->gid == d->operators)
+		return true;
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERGROUPS, groups, &len) < 0)
+		return false;
+	for (size_t i = 0; i < len / sizeof(groups[0]); i++) {
+		if (groups[i] == d->operators)
+			return true;
+	}
+	return false;
+}
+
+int policy_attach(pid_t *tgid, const struct profild *d, int sock, const struct ucred *peer,
+		  int pidfd, int maps)
+{
+	uid_t user;
 	int err = pid_of(tgid, pidfd);
 
+	if (err || peer->uid == 0)
+		return err;
+	err = user_of(&user, *tgid);
 	if (err)
 		return err;
-	if (peer->uid == 0)
+	if (is_operator(d, sock, peer))
 		return 0;
-	if (!is_maps_of(maps, *tgid))
-		return -EACCES;
-	snprintf(path, sizeof(path), "/proc/%d", (int)*tgid);
-	if (stat(path, &owner) < 0)
-		return -ESRCH;
-	/* A process that may not be dumped belongs to root here. */
-	return owner.st_uid == peer->uid ? 0 : -EACCES;
+	return user == peer->uid && is_maps_of(maps, *tgid) ? 0 : -EACCES;
+}
+
+/* A user's allowance: it grows with time, up to a second's worth, and each request takes from it.
+ */
+struct allowance {
+	struct allowance *next;
+	uid_t uid;
+	uint64_t since_ns; /* when it was 0, seen from how much it is now */
+};
+
+int policy_request(struct profild *d, uid_t uid, uint64_t now_ns)
+{
+	uint64_t each_ns = NSEC_PER_SEC / d->config.user.requests;
+	struct allowance *a = d->allowances;
+
+	if (!uid)
+		return 0;
+	while (a && a->uid != uid)
+		a = a->next;
+	if (!a) {
+		a = calloc(1, sizeof(*a));
+		if (!a)
+			return -ENOMEM;
+		a->uid = uid;
+		a->next = d->allowances;
+		d->allowances = a;
+	}
+	if (a->since_ns + NSEC_PER_SEC < now_ns)
+		a->since_ns = now_ns - NSEC_PER_SEC;
+	if (a->since_ns + each_ns > now_ns)
+		return -EAGAIN;
+	a->since_ns += each_ns;
+	return 0;
 }
 
 int policy_connect(const struct profild *d, uid_t uid, uint32_t own, uint32_t all)

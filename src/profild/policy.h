@@ -18,11 +18,16 @@ int policy_rate(const struct profild *d, uid_t uid, uint64_t period_ns);
 int policy_image(struct profild *d, uid_t uid, uint32_t nregions, uint64_t nbins);
 
 /*
- * May @peer profile the process behind @pidfd? @maps is its /proc/PID/maps as @peer opened it: that
- * it could is the kernel's own word that it may look. Returns the pid in *@tgid, or -EACCES, -ESRCH
- * where the process has gone, -EBADF where the descriptors are not what they should be.
+ * May @peer, connected through @sock, profile the process behind @pidfd? Root may; who is in group
+ * profil may, unless the process is set-id or not dumpable; its own user may with @maps, its
+ * /proc/PID/maps as he opened it: that he could is the kernel's own word that he may look. Returns
+ * the pid in *@tgid, or -EACCES, or -ESRCH where it has gone, or -EBADF where @pidfd is none.
  */
-int policy_attach(pid_t *tgid, const struct ucred *peer, int pidfd, int maps);
+int policy_attach(pid_t *tgid, const struct profild *d, int sock, const struct ucred *peer,
+		  int pidfd, int maps);
+
+/* May @uid make a request at @now_ns? -EAGAIN where there have been too many just now. */
+int policy_request(struct profild *d, uid_t uid, uint64_t now_ns);
 
 /* May one more connection come from @uid, who has @own of @all? */
 int policy_connect(const struct profild *d, uid_t uid, uint32_t own, uint32_t all);

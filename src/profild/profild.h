@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <systemd/sd-event.h>
 
 #include "config.h"
@@ -11,6 +12,7 @@
 
 struct session;
 struct client;
+struct allowance;
 
 struct profild {
 	struct config config;
@@ -22,6 +24,8 @@ struct profild {
 	int listener;
 	bool own_socket; /* ours to remove, not the service manager's */
 	uint64_t started_ns;
+	gid_t operators; /* group profil; -1: there is none */
+	struct allowance *allowances;
 };
 
 #endif

@@ -12,6 +12,14 @@
 #include "request.h"
 #include "session.h"
 
+static uint64_t now_ns(const struct profild *d)
+{
+	uint64_t usec = 0;
+
+	sd_event_now(d->event, CLOCK_MONOTONIC, &usec);
+	return usec * 1000;
+}
+
 /* Answers with @error (negative errno or 0) and what @s (or NULL) has counted. */
 static int reply(struct client *c, int error, const struct session *s, pid_t tgid, const int *fds,
 		 unsigned int nfds)
@@ -205,7 +213,7 @@ static int on_attach(struct client *c, const struct profil_header *h, const int 
 		return answer(c, -EBUSY);
 	err = policy_rate(c->daemon, c->peer.uid, period_ns);
 	if (!err)
-		err = policy_attach(&tgid, &c->peer, fds[0], fds[1]);
+		err = policy_attach(&tgid, c->daemon, c->sock, &c->peer, fds[0], fds[1]);
 	if (!err)
 		err = policy_start(c->daemon, c->peer.uid, 0, 0, 0, NULL);
 	if (!err)
@@ -213,7 +221,7 @@ static int on_attach(struct client *c, const struct profil_header *h, const int 
 				     m->flags);
 	if (!err) {
 		/* It may have gone before the kernel knew it as a target, and not after. */
-		err = policy_attach(&tgid, &c->peer, fds[0], fds[1]);
+		err = policy_attach(&tgid, c->daemon, c->sock, &c->peer, fds[0], fds[1]);
 		if (err)
 			session_end(steal(c->session));
 	}
@@ -290,7 +298,6 @@ static int on_status(struct client *c, const struct profil_header *h, const int 
 		.fast_period_ns = d->config.fast_period_ns,
 		.replay = d->config.replay_path != NULL,
 	};
-	uint64_t now;
 
 	(void)h;
 	(void)fds;
@@ -302,8 +309,7 @@ static int on_status(struct client *c, const struct profil_header *h, const int 
 		m.profiles++;
 		m.regions += nregions;
 	}
-	sd_event_now(d->event, CLOCK_MONOTONIC, &now);
-	m.uptime_ns = now * 1000 - d->started_ns;
+	m.uptime_ns = now_ns(d) - d->started_ns;
 	wire_header(&m.h, PROFIL_MSG_STATUS, sizeof(m), 0, 0);
 	return client_send(c, &m.h, NULL, 0);
 }
@@ -344,6 +350,11 @@ int request_handle(struct client *c, const struct profil_header *h, const int *f
 			continue;
 		if (!wire_fits(h, r->fixed, r->element, r->max) || nfds != r->nfds)
 			return -EPROTO;
+		/* A request that only stops something is never refused; regions belong to one
+		 * before. */
+		if (h->type != PROFIL_MSG_STOP && h->type != PROFIL_MSG_REGIONS &&
+		    policy_request(c->daemon, c->peer.uid, now_ns(c->daemon)))
+			return answer(c, -EAGAIN);
 		return r->handle(c, h, fds);
 	}
 	return -EPROTO;

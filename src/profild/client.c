@@ -47,7 +47,9 @@ void client_close(struct client *c)
 
 int client_send(struct client *c, const struct profil_header *h, const int *fds, unsigned int nfds)
 {
-	return wire_send(c->sock, h, fds, nfds);
+	int err = wire_send(c->sock, h, fds, nfds);
+
+	return err == -EAGAIN ? -ENOBUFS : err; /* it asks and does not read: nothing to wait for */
 }
 
 /*

@@ -39,7 +39,7 @@ int client_accept(struct profild *d, int listener);
 /* Hangs up. A reader's session ends with it. */
 void client_close(struct client *c);
 
-/* Sends a message with these descriptors; a client that takes no answers is hung up on later. */
+/* Sends a message with these descriptors; -ENOBUFS, which ends it, to a client that never reads. */
 int client_send(struct client *c, const struct profil_header *h, const int *fds, unsigned int nfds);
 
 /* What the kernel tells of a reader's processes: gathered, and sent when the ring is empty. */

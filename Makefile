@@ -64,9 +64,10 @@ PROFILD = src/profild/main.c src/profild/chunks.c src/profild/client.c src/profi
 PROFILCTL = src/profilctl/attach.c src/profilctl/daemon.c src/profilctl/debugfile.c \
 	src/profilctl/follow.c src/profilctl/frames.c src/profilctl/image.c src/profilctl/json.c \
 	src/profilctl/list.c src/profilctl/main.c src/profilctl/mapped.c src/profilctl/maps.c \
-	src/profilctl/options.c src/profilctl/output.c src/profilctl/profile.c src/profilctl/progress.c \
-	src/profilctl/reader.c src/profilctl/record.c src/profilctl/report.c src/profilctl/split.c \
-	src/profilctl/symbolize.c src/profilctl/symbols.c src/profilctl/text.c src/profilctl/watch.c
+	src/profilctl/options.c src/profilctl/output.c src/profilctl/plt.c src/profilctl/profile.c \
+	src/profilctl/progress.c src/profilctl/reader.c src/profilctl/record.c src/profilctl/report.c \
+	src/profilctl/split.c src/profilctl/symbolize.c src/profilctl/symbols.c src/profilctl/text.c \
+	src/profilctl/watch.c
 
 LIBPROFIL = src/libprofil/profil.c \
 	src/libprofil/aix.c \
@@ -155,15 +156,16 @@ $(B)/flags: FORCE
 
 # --- BPF: object by clang, skeleton by bpftool ------------------------------------------------
 
-$(B)/bpf/%.bpf.o: bpf/%.bpf.c $(B)/flags | $(B)/tools.ok
+$(B)/%.bpf.o: %.bpf.c $(B)/flags | $(B)/tools.ok
 	@mkdir -p $(@D)
 	$(say) BPF $@
 	$(Q)$(CLANG) $(BPF_CFLAGS) -MF $(@:.o=.d) -MT $@ -c $< -o $@
 
-$(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
+$(B)/%.skel.h: $(B)/%.bpf.o
 	$(say) SKEL $@
-	$(Q)$(BPFTOOL) gen skeleton $< name $(subst .,_,$*)_bpf > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $(subst .,_,$(notdir $*))_bpf > $@
 
+$(B)/tests/system/kernel_vectors.o: $(B)/tests/vectors/vectors.skel.h
 $(B)/src/profild/sampler_bpf.o $(B)/src/profild/lifetimes.o $(B)/src/profild/maps.o: $(B)/bpf/profil.skel.h
 
 # --- C ------------------------------------------------------------------------------------------
@@ -225,7 +227,7 @@ $(B)/tests/unit-tests: $(call objs,$(UNIT)) $(UNIT_PARTS)
 
 $(B)/tests/system-tests: $(call objs,$(SYSTEM) $(CORE)) $(B)/libprofil.a
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(call libs,criterion) -pthread
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(call libs,criterion libbpf) -pthread
 
 # Programs to be profiled: X calls libc's profil, or ours by LD_PRELOAD; X.linked is linked with ours.
 $(B)/tests/programs/%: tests/programs/%.c $(B)/flags | $(B)/tools.ok

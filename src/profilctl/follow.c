@@ -45,6 +45,7 @@ struct follow {
 	struct profile *profile;
 	struct process *processes[FOLLOW_SLOTS];
 	struct process *first;
+	unsigned int nimages; /* that are held */
 	bool stopped;
 	__u64 raw;
 	__u64 unmatched;
@@ -83,7 +84,7 @@ static struct process *process_of(struct follow *f, __u32 tgid, __u16 execs)
 	return *place;
 }
 
-static void release(struct process *p)
+static void release(struct follow *f, struct process *p)
 {
 	while (p->held) {
 		struct held *h = p->held;
@@ -91,23 +92,24 @@ static void release(struct process *p)
 		p->held = h->next;
 		image_close(h->image);
 		free(h);
+		f->nimages--;
 	}
 	p->current = NULL;
 }
 
-static int settle(struct process *p, struct profile *profile)
+static int settle(struct follow *f, struct process *p)
 {
 	int err = 0;
 
 	for (struct held *h = p->held; h && !err; h = h->next)
-		err = image_add(h->image, profile);
-	release(p);
+		err = image_add(h->image, f->profile);
+	release(f, p);
 	return err;
 }
 
-static void process_free(struct process *p)
+static void process_free(struct follow *f, struct process *p)
 {
-	release(p);
+	release(f, p);
 	maps_fini(&p->maps);
 	free(p);
 }
@@ -169,6 +171,14 @@ static int look_up(struct follow *f, struct process *p, __u64 pc, struct mapping
 	return *out ? 0 : look_up_first(f, p, pc, out);
 }
 
+/* What the next image may take: a session of a thousand processes has the memory of a few. */
+static __u64 budget(const struct follow *f)
+{
+	__u64 counters = IMAGE_COUNTERS_MAX / (f->nimages + 1);
+
+	return counters > IMAGE_COUNTERS_MIN ? counters : IMAGE_COUNTERS_MIN;
+}
+
 /* Has the kernel count @p from now on. A refusal is no error: its ticks go on coming one by one. */
 static int give_image(struct follow *f, struct process *p)
 {
@@ -185,13 +195,14 @@ static int give_image(struct follow *f, struct process *p)
 		return -ENOMEM;
 	p->waiting = 0;
 	p->patience = p->patience < FOLLOW_PATIENCE_MAX ? 2 * p->patience : p->patience;
-	err = image_open(&h->image, f->reader, p->tgid, p->execs, &p->maps);
+	err = image_open(&h->image, f->reader, p->tgid, p->execs, &p->maps, budget(f));
 	if (err < 0) {
 		free(h);
 		return err == -ENODATA || err == -ETIMEDOUT || err == -EPROTO ? err : 0;
 	}
 	h->next = p->held;
 	p->held = h;
+	f->nimages++;
 	p->current = h->image;
 	return 0;
 }
@@ -240,11 +251,11 @@ static int on_end(struct follow *f, __u32 tgid)
 
 	if (!p)
 		return 0;
-	err = settle(p, f->profile);
+	err = settle(f, p);
 	p->gone = true;
 	if (p != f->first) {
 		*place = p->next;
-		process_free(p);
+		process_free(f, p);
 	}
 	return err;
 }
@@ -282,7 +293,7 @@ void follow_close(struct follow *f)
 			struct process *p = f->processes[i];
 
 			f->processes[i] = p->next;
-			process_free(p);
+			process_free(f, p);
 		}
 	}
 	free(f);
@@ -356,7 +367,7 @@ int follow_settle(struct follow *f)
 
 	for (size_t i = 0; i < FOLLOW_SLOTS && !err; i++) {
 		for (struct process *p = f->processes[i]; p && !err; p = p->next)
-			err = settle(p, f->profile);
+			err = settle(f, p);
 	}
 	return err;
 }

@@ -10,10 +10,9 @@
 #include "image.h"
 #include "mapped.h"
 
-#define IMAGE_COUNTERS (4u << 20)
 #define IMAGE_REGIONS 4096 /* of more mappings the lowest; the others' ticks come one by one */
 #define IMAGE_RETRIES 4
-#define IMAGE_CHUNKS (IMAGE_COUNTERS / PROFIL_CHUNK_COUNTERS + 1)
+#define IMAGE_CHUNKS (IMAGE_COUNTERS_MAX / PROFIL_CHUNK_COUNTERS + 1)
 
 /* No instruction is narrower. */
 #if defined(__aarch64__)
@@ -156,10 +155,9 @@ static void closep_image(struct image **image)
 }
 
 int image_open(struct image **out, struct reader *r, __u32 tgid, __u16 execs,
-	       const struct maps *maps)
+	       const struct maps *maps, __u64 counters)
 {
 	__cleanup(closep_image) struct image *image = calloc(1, sizeof(*image));
-	__u64 counters = IMAGE_COUNTERS;
 	int err = -ENOMEM;
 
 	if (!image)

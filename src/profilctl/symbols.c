@@ -14,6 +14,7 @@
 #include "debugfile.h"
 #include "frames.h"
 #include "maps.h"
+#include "plt.h"
 #include "symbols.h"
 
 #define PAGE_BYTES 4096
@@ -43,6 +44,7 @@ struct symbols {
 	struct entry *entries; /* sorted by start, one for each */
 	size_t nentries;
 	struct frames frames;
+	struct plt plt;
 };
 
 static int read_segments(struct symbols *s)
@@ -148,6 +150,28 @@ static int take_symbols(struct symbols *s, Elf *elf, Elf_Scn *scn, __u64 bias)
 	return 0;
 }
 
+static int take_plt(struct symbols *s)
+{
+	struct entry *more;
+	int err = plt_read(&s->plt, s->elf);
+
+	if (err < 0 || !s->plt.n)
+		return err;
+	more = reallocarray(s->entries, s->nentries + s->plt.n, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	s->entries = more;
+	for (size_t i = 0; i < s->plt.n; i++) {
+		__u64 start = s->plt.start + i * s->plt.stub_bytes;
+
+		s->entries[s->nentries++] = (struct entry){ .start = start,
+							    .end = start + s->plt.stub_bytes,
+							    .name = s->plt.names[i],
+							    .len = (__u32)strlen(s->plt.names[i]) };
+	}
+	return 0;
+}
+
 static Elf_Scn *find_section(Elf *elf, GElf_Word type)
 {
 	Elf_Scn *scn = NULL;
@@ -232,11 +256,11 @@ static int read_entries(struct symbols *s, const char *path)
 		err = take_symbols(s, s->debug, scn, lowest_vaddr(s->elf) - lowest_vaddr(s->debug));
 	else if ((scn = find_section(s->elf, SHT_DYNSYM)))
 		err = take_symbols(s, s->elf, scn, 0);
-	if (err < 0)
-		return err;
-	if (s->nentries)
+	if (!err)
+		err = take_plt(s);
+	if (!err && s->nentries)
 		settle(s);
-	return 0;
+	return err;
 }
 
 void symbols_close(struct symbols *s)
@@ -247,6 +271,7 @@ void symbols_close(struct symbols *s)
 	elf_end(s->elf);
 	closep(&s->debug_fd);
 	frames_fini(&s->frames);
+	plt_fini(&s->plt);
 	free(s->segments);
 	free(s->entries);
 	free(s);

@@ -212,7 +212,7 @@ others() {
 	check "... in one line" test "$(wc -l <"$dir/stderr")" -eq 1
 	kill "$pid"
 	wait "$pid"
-	setpriv --reuid=65534 --regid=65534 --clear-groups \
+	"${alone[@]}" setpriv --reuid=65534 --regid=65534 --clear-groups \
 		"$ctl" record -F 1000 -f json -- "$spin" split 0.5 >"$dir/json"
 	check "anybody may profile what he runs" test $? -eq 0
 	check "... and it adds up" conserved

@@ -246,6 +246,30 @@ Test(symbols, names_lose_their_version)
 	file_close(&f);
 }
 
+/* What objdump calls the stub, we do. */
+Test(symbols, stubs_are_called_after_what_they_call)
+{
+	unsigned long long start;
+	struct symbols_range r;
+	struct file f;
+	char path[128];
+	FILE *said;
+
+	run("echo 'int one(void); int two(void); int f(void) { return one() + two(); }' > p.c && "
+	    "gcc -O2 -shared -fPIC -o p.so p.c && strip p.so && "
+	    "objdump -d p.so | sed -n 's/^\\([0-9a-f]*\\) <two@plt>:/0x\\1/p' > said");
+	snprintf(path, sizeof(path), "%s/said", dir);
+	said = fopen(path, "r");
+	cr_assert(said && fscanf(said, "%llx", &start) == 1);
+	fclose(said);
+	file_open(&f, "p.so");
+	symbols_find(f.symbols, start + 4, &r);
+	cr_expect_eq(r.kind, SYMBOLS_NAMED);
+	cr_expect(r.name_len == 7 && !memcmp(r.name, "two@plt", 7));
+	cr_expect_eq(r.start, start);
+	file_close(&f);
+}
+
 Test(symbols, of_the_vdso)
 {
 	struct symbols *s;

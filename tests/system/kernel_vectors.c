@@ -18,8 +18,7 @@ struct row {
 static __u32 bin_in_kernel(const struct vectors_bpf *skel, const struct profil_xform *x, __u64 pc)
 {
 	struct row row = { .x = *x, .pc = pc };
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &row, .ctx_size_in = sizeof(row),
-		    .ctx_out = &row, .ctx_size_out = sizeof(row));
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &row, .ctx_size_in = sizeof(row));
 	int err = bpf_prog_test_run_opts(bpf_program__fd(skel->progs.bin_of), &opts);
 
 	cr_assert(!err && !opts.retval, "the kernel would not run it: %d, returned %u", err,

@@ -19,7 +19,7 @@ done
 check "libprofil.so leads to libprofil.so.1" test "$(readlink "$root/opt/profil/lib/libprofil.so")" = libprofil.so.1
 check "its soname is libprofil.so.1" grep -q 'SONAME.*\[libprofil\.so\.1\]' \
 	<(readelf -d "$root/opt/profil/lib/libprofil.so.1")
-check "the unit runs the installed daemon" grep -qx 'ExecStart=/opt/profil/sbin/profild' \
+check "the unit runs the installed daemon" grep -q '^ExecStart=/opt/profil/sbin/profild' \
 	"$root/opt/profil/lib/systemd/system/profild.service"
 check "no placeholder is left" test -z "$(grep -rlI '@[A-Z]*@' "$root")"
 for page in src/*/*.[1-8]; do

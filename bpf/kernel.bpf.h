@@ -1,0 +1,41 @@
+/* kernel.bpf.h - what we need of the kernel's structures, wherever this kernel keeps it */
+#ifndef PROFIL_KERNEL_BPF_H
+#define PROFIL_KERNEL_BPF_H
+
+#include <linux/bpf_perf_event.h>
+#include <linux/types.h>
+
+struct atomic_t {
+	int counter;
+} __attribute__((preserve_access_index));
+
+struct signal_struct {
+	struct atomic_t live;
+} __attribute__((preserve_access_index));
+
+struct linux_binprm {
+	unsigned int secureexec : 1;
+	unsigned int interp_flags;
+} __attribute__((preserve_access_index));
+
+/* linux/binfmts.h: the caller may not read what it executes. */
+#define BINPRM_FLAGS_ENFORCE_NONDUMP 1
+
+struct task_struct {
+	int tgid;
+	struct signal_struct *signal;
+} __attribute__((preserve_access_index));
+
+#if defined(__TARGET_ARCH_x86)
+#define regs_pc(regs) ((regs)->rip)
+#define regs_user_mode(regs) ((regs)->cs & 3)
+typedef struct pt_regs saved_regs;
+#elif defined(__TARGET_ARCH_arm64)
+#define regs_pc(regs) ((regs)->pc)
+#define regs_user_mode(regs) (!((regs)->pstate & 0xf))
+typedef struct user_pt_regs saved_regs;
+#else
+#error "name this architecture's saved user registers here"
+#endif
+
+#endif

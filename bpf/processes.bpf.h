@@ -1,0 +1,62 @@
+/* processes.bpf.h - the process table from the kernel's side, and what it tells the daemon */
+#ifndef PROFIL_PROCESSES_BPF_H
+#define PROFIL_PROCESSES_BPF_H
+
+#include <stdbool.h>
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#include "core/layout.h"
+#include "maps.bpf.h"
+
+/* See profil_bucket_of(). */
+const volatile __u32 bucket_seed;
+
+static __always_inline __u32 current_tgid(void)
+{
+	return bpf_get_current_pid_tgid() >> 32;
+}
+
+static __always_inline struct profil_bucket *bucket_of(__u32 tgid)
+{
+	__u32 key = profil_bucket_of(tgid, bucket_seed);
+
+	return bpf_map_lookup_elem(&processes, &key);
+}
+
+static __always_inline struct profil_target *target_of(__u64 entry)
+{
+	__u32 key = profil_entry_target(entry);
+
+	return bpf_map_lookup_elem(&targets, &key);
+}
+
+/* Entries change under our feet: each is read exactly once. */
+static __always_inline __u64 read_entry(const struct profil_bucket *bucket, int i)
+{
+	return *(const volatile __u64 *)&bucket->entry[i];
+}
+
+static __always_inline bool entry_is(__u64 entry, __u32 tgid)
+{
+	return (entry & PROFIL_ENTRY_LIVE) && profil_entry_tgid(entry) == tgid;
+}
+
+/* Returns false where the ring is full. */
+static __always_inline bool tell(__u32 kind, __u64 entry, __u64 pc)
+{
+	struct profil_event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+
+	if (!event)
+		return false;
+	event->pc = pc;
+	event->tgid = profil_entry_tgid(entry);
+	event->target = profil_entry_target(entry);
+	event->kind = kind;
+	event->life = profil_entry_life(entry);
+	bpf_ringbuf_submit(event, 0);
+	return true;
+}
+
+#endif

@@ -112,12 +112,12 @@ static void exec_daemon(char *const argv[])
 /* Runs in the child, and does not return. */
 static void become_daemon(const struct private_daemon *d, const struct options *o, pid_t parent)
 {
-	const char *argv[] = { "profild", "--socket", d->socket, NULL, NULL, NULL };
+	const char *argv[] = { "profild", "--ephemeral", "--socket", d->socket, NULL, NULL, NULL };
 	sigset_t none;
 
 	if (o->clock) {
-		argv[3] = "--clock";
-		argv[4] = o->clock;
+		argv[4] = "--clock";
+		argv[5] = o->clock;
 	}
 	/* Ctrl-C is for us: the daemon must live until we have read it. */
 	setsid();

@@ -1,12 +1,17 @@
 /* clock.c - what makes the tick program run: perf events at each rate in use, on each CPU */
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "clock.h"
+#include "core/log.h"
 #include "core/scope.h"
+#include "store.h"
 
 /* A rate in use. */
 struct clock {
@@ -14,11 +19,12 @@ struct clock {
 	uint64_t period_ns;
 	unsigned int users;
 	int ncpus;
-	struct bpf_link *link[];
+	int link[]; /* -1: that CPU is not online */
 };
 
 struct clocks {
 	const struct bpf_program *tick;
+	struct store *store;
 	struct clock *first;
 };
 
@@ -37,15 +43,43 @@ static int event_open(int cpu, uint64_t period_ns)
 	return fd < 0 ? -errno : fd;
 }
 
+static const char *link_name(uint64_t period_ns, int cpu, char name[48])
+{
+	snprintf(name, 48, "tick-%llu-%d", (unsigned long long)period_ns, cpu);
+	return name;
+}
+
+/* A link as a plain descriptor: so it goes into the store, and comes out again. */
+static int link_open(struct clocks *c, uint64_t period_ns, int cpu)
+{
+	__cleanup(closep) int event = -1;
+	char name[48];
+	int link = store_take(c->store, link_name(period_ns, cpu, name)), err;
+
+	if (link >= 0)
+		return link;
+	event = event_open(cpu, period_ns);
+	if (event < 0)
+		return event;
+	link = bpf_link_create(bpf_program__fd(c->tick), event, BPF_PERF_EVENT, NULL);
+	if (link < 0)
+		return -errno;
+	err = store_put(c->store, name, link);
+	if (err)
+		log_warning("cannot store %s: %s; after a restart its ticks will be missing", name,
+			    strerror(-err));
+	return link;
+}
+
 static struct clock *clock_close(struct clock *c)
 {
 	for (int cpu = 0; c && cpu < c->ncpus; cpu++)
-		bpf_link__destroy(c->link[cpu]);
+		closep(&c->link[cpu]);
 	free(c);
 	return NULL;
 }
 
-static int clock_open(struct clock **out, const struct bpf_program *tick, uint64_t period_ns)
+static int clock_open(struct clock **out, struct clocks *clocks, uint64_t period_ns)
 {
 	int ncpus = libbpf_num_possible_cpus(), err = 0;
 	struct clock *c;
@@ -57,16 +91,10 @@ static int clock_open(struct clock **out, const struct bpf_program *tick, uint64
 		return -ENOMEM;
 	c->period_ns = period_ns;
 	c->ncpus = ncpus;
-	for (int cpu = 0; !err && cpu < ncpus; cpu++) {
-		__cleanup(closep) int fd = event_open(cpu, period_ns);
-
-		if (fd == -ENODEV)
-			continue; /* not online */
-		c->link[cpu] = fd < 0 ? NULL : bpf_program__attach_perf_event(tick, fd);
-		if (c->link[cpu])
-			fd = -1; /* the link's now */
-		else
-			err = fd < 0 ? fd : -errno;
+	for (int cpu = 0; cpu < ncpus; cpu++) {
+		c->link[cpu] = err ? -1 : link_open(clocks, period_ns, cpu);
+		if (c->link[cpu] < 0 && c->link[cpu] != -ENODEV)
+			err = err ? err : c->link[cpu];
 	}
 	if (err) {
 		clock_close(c);
@@ -76,13 +104,14 @@ static int clock_open(struct clock **out, const struct bpf_program *tick, uint64
 	return 0;
 }
 
-int clocks_open(struct clocks **out, const struct bpf_program *tick)
+int clocks_open(struct clocks **out, const struct bpf_program *tick, struct store *store)
 {
 	struct clocks *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
 	c->tick = tick;
+	c->store = store;
 	*out = c;
 	return 0;
 }
@@ -114,7 +143,7 @@ int clocks_use(struct clocks *c, uint64_t period_ns)
 	struct clock **place = place_of(c, period_ns);
 
 	if (!*place) {
-		int err = clock_open(place, c->tick, period_ns);
+		int err = clock_open(place, c, period_ns);
 
 		if (err)
 			return err;
@@ -130,5 +159,11 @@ void clocks_unuse(struct clocks *c, uint64_t period_ns)
 	if (!clock || --clock->users)
 		return;
 	*place = clock->next;
+	for (int cpu = 0; cpu < clock->ncpus; cpu++) {
+		char name[48];
+
+		if (clock->link[cpu] >= 0)
+			store_drop(c->store, link_name(period_ns, cpu, name));
+	}
 	clock_close(clock);
 }

@@ -6,9 +6,12 @@
 #include <stdint.h>
 
 struct clocks;
+struct store;
 
-/* Runs @tick; at no rate yet. */
-int clocks_open(struct clocks **out, const struct bpf_program *tick);
+/* Runs @tick; at no rate yet. What an earlier daemon has ticking is found in @store. */
+int clocks_open(struct clocks **out, const struct bpf_program *tick, struct store *store);
+
+/* Lets go of them here; what is in the store ticks on. */
 struct clocks *clocks_close(struct clocks *c);
 
 /*

@@ -496,6 +496,7 @@ static void bpf_recover(struct sampler *s)
 		}
 	}
 	b->maps.journal->phase = PROFIL_JOURNAL_IDLE;
+	store_sweep(b->store);
 	if (n)
 		log_notice("%u profiles of an earlier daemon go on", n);
 }
@@ -557,7 +558,7 @@ static int open_rest(struct sampler_bpf *b, sd_event *event)
 	if (!err)
 		err = chunks_open(&b->chunks, bpf_map__fd(b->maps.skel->maps.chunks), b->store);
 	if (!err)
-		err = clocks_open(&b->clocks, b->maps.skel->progs.tick);
+		err = clocks_open(&b->clocks, b->maps.skel->progs.tick, b->store);
 	if (!err)
 		err = lifetimes_open(&b->lifetimes, b->maps.skel, b->store, event);
 	if (!err)

@@ -20,13 +20,52 @@
 
 #define BPFFS "/sys/fs/bpf"
 
+struct name {
+	struct name *next;
+	char text[48];
+};
+
 struct store {
 	enum store_kind kind;
 	char dir[64];
+	struct name *known; /* put or taken by this daemon */
 	/* What the service manager handed over. */
 	int nfds;
 	char **names;
 };
+
+static bool is_known(const struct store *s, const char *name)
+{
+	const struct name *n = s->known;
+
+	while (n && strcmp(n->text, name) != 0)
+		n = n->next;
+	return n;
+}
+
+static void remember(struct store *s, const char *name)
+{
+	struct name *n = is_known(s, name) ? NULL : calloc(1, sizeof(*n));
+
+	if (!n)
+		return;
+	snprintf(n->text, sizeof(n->text), "%s", name);
+	n->next = s->known;
+	s->known = n;
+}
+
+static void forget(struct store *s, const char *name)
+{
+	struct name **place = &s->known, *n;
+
+	while (*place && strcmp((*place)->text, name) != 0)
+		place = &(*place)->next;
+	n = *place;
+	if (n) {
+		*place = n->next;
+		free(n);
+	}
+}
 
 /* FNV-1a of the absolute path: two daemons never share a directory, a restarted one finds its own.
  */
@@ -77,6 +116,8 @@ struct store *store_close(struct store *s)
 {
 	if (!s)
 		return NULL;
+	while (s->known)
+		forget(s, s->known->text);
 	if (s->names) {
 		for (char **name = s->names; *name; name++)
 			free(*name);
@@ -100,6 +141,7 @@ int store_put(struct store *s, const char *name, int fd)
 {
 	char text[128];
 
+	remember(s, name);
 	if (s->kind == STORE_BPFFS) {
 		path_of(s, name, text, sizeof(text));
 		return bpf_obj_pin(fd, text) < 0 ? -errno : 0;
@@ -118,6 +160,7 @@ void store_drop(struct store *s, const char *name)
 {
 	char text[128];
 
+	forget(s, name);
 	if (s->kind == STORE_BPFFS) {
 		path_of(s, name, text, sizeof(text));
 		unlink(text);
@@ -135,36 +178,53 @@ int store_take(struct store *s, const char *name)
 	if (s->kind == STORE_BPFFS) {
 		path_of(s, name, path, sizeof(path));
 		fd = bpf_obj_get(path);
-		return fd < 0 ? -errno : fd;
+		if (fd < 0)
+			return -errno;
+		remember(s, name);
+		return fd;
 	}
 	for (int i = 0; i < s->nfds; i++) {
-		if (strcmp(s->names[i], name) == 0)
-			return SD_LISTEN_FDS_START + i;
+		if (strcmp(s->names[i], name) != 0)
+			continue;
+		remember(s, name);
+		return SD_LISTEN_FDS_START + i;
 	}
 	return -ENOENT;
 }
 
-static void clear_bpffs(struct store *s)
+static void sweep_bpffs(struct store *s)
 {
 	DIR *dir = opendir(s->dir);
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
-		if (*entry->d_name != '.')
+		if (*entry->d_name != '.' && !is_known(s, entry->d_name))
 			store_drop(s, entry->d_name);
 	}
 	if (dir)
 		closedir(dir);
-	rmdir(s->dir);
+}
+
+void store_sweep(struct store *s)
+{
+	if (s->kind == STORE_BPFFS)
+		sweep_bpffs(s);
+	for (int i = 0; i < s->nfds; i++) {
+		int fd = SD_LISTEN_FDS_START + i;
+
+		/* Sockets are the manager's own. */
+		if (is_known(s, s->names[i]) || sd_is_socket(fd, AF_UNSPEC, 0, -1) > 0)
+			continue;
+		store_drop(s, s->names[i]);
+		close(fd);
+	}
 }
 
 void store_clear(struct store *s)
 {
+	while (s->known)
+		store_drop(s, s->known->text);
+	store_sweep(s);
 	if (s->kind == STORE_BPFFS)
-		clear_bpffs(s);
-	for (int i = 0; i < s->nfds; i++) {
-		/* Sockets are the manager's own. */
-		if (sd_is_socket(SD_LISTEN_FDS_START + i, AF_UNSPEC, 0, -1) <= 0)
-			store_drop(s, s->names[i]);
-	}
+		rmdir(s->dir);
 }

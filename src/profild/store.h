@@ -26,6 +26,9 @@ int store_put(struct store *s, const char *name, int fd);
 void store_drop(struct store *s, const char *name);
 int store_take(struct store *s, const char *name);
 
+/* Takes out what an earlier daemon left there and nobody has taken or put meanwhile. */
+void store_sweep(struct store *s);
+
 /* Takes everything out. */
 void store_clear(struct store *s);
 

@@ -152,7 +152,7 @@ int watch_attach(struct watch *w, pid_t pid, bool follow_exec)
 {
 	const struct options *o = w->options;
 	__u64 period_ns = o->rate_hz ? (1000000000u + o->rate_hz / 2) / o->rate_hz : 0;
-	struct profil_msg_reply reply;
+	struct profil_msg_reply reply = { 0 };
 	int err;
 
 	w->follow_exec = follow_exec;

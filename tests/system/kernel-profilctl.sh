@@ -147,7 +147,7 @@ options() {
 attaching() {
 	local pid status ctl_pid
 
-	"$spin" split 100 &
+	"${alone[@]}" "$spin" split 100 &
 	pid=$!
 	execed "$pid"
 	check "attach" "$ctl" attach -F 1000 -d 1 -f json -o "$dir/json" "$pid"

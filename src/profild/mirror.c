@@ -183,10 +183,7 @@ static bool mirror_pass(struct profild *d)
 		if (s->reader)
 			continue;
 		mirror_session(s);
-		if (d->sampler->ops->ended(d->sampler, s->targets))
-			session_end(s);
-		else if (s->over && s->tgid)
-			session_leave(s, s->tgid);
+		session_check(s);
 	}
 	for (s = d->sessions; s && s->reader; s = s->next)
 		;

@@ -75,8 +75,7 @@ static int start(struct client *c)
 	if (err)
 		return answer(c, err);
 	err = reply(c, 0, s, r.tgid, NULL, 0);
-	if (s->over)
-		session_end(s);
+	session_check(s);
 	return err;
 }
 
@@ -197,8 +196,7 @@ static int on_sync(struct client *c, const struct profil_header *h, const int *f
 	mirror_session(s);
 	err = reply(c, 0, s, r.tgid, NULL, 0);
 	s->pcs_told = s->targets->ledger->pcs;
-	if (s->over)
-		session_end(s);
+	session_check(s);
 	return err;
 }
 

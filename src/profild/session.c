@@ -261,6 +261,16 @@ int session_start(struct session **out, struct profild *d, const struct session_
 	return 0;
 }
 
+void session_check(struct session *s)
+{
+	struct sampler *sampler = s->daemon->sampler;
+
+	if (sampler->ops->ended(sampler, s->targets))
+		session_end(s);
+	else if (s->over && s->tgid)
+		session_leave(s, s->tgid);
+}
+
 /* What a fork child gets when its first tick comes: the parent's profile, its own counters. */
 static int adopt(struct session **out, struct session *parent, pid_t tgid, uint32_t life)
 {
@@ -302,22 +312,26 @@ static int adopt(struct session **out, struct session *parent, pid_t tgid, uint3
 
 void session_pc(struct session *s, pid_t tgid, uint32_t life, uint64_t pc)
 {
-	struct session *child = s->daemon->sessions;
+	struct sampler *sampler = s->daemon->sampler;
+	struct session *child = NULL;
+	struct target *t;
+	bool newborn;
 
-	if (tgid == s->tgid) {
+	if (s->flags & PROFIL_START_PCS && tgid == s->tgid) {
 		mirror_pc(s->targets, pc);
 		return;
 	}
-	while (child && (child->reader || child->tgid != tgid))
-		child = child->next;
-	if (child || adopt(&child, s, tgid, life) == 0) {
-		mirror_pc(child->targets, pc);
+	t = sampler->ops->find(sampler, tgid, &newborn);
+	if (t && newborn)
+		t = adopt(&child, s, tgid, life) ? NULL : child->targets;
+	if (t) {
+		mirror_pc(t, pc);
 		return;
 	}
 	/* It has gone meanwhile, or there is no room for it: the tick is nobody's. */
 	s->targets->ledger->events++;
 	s->targets->ledger->spilt++;
-	s->daemon->sampler->ops->leave(s->daemon->sampler, s->targets, tgid);
+	sampler->ops->leave(sampler, s->targets, tgid);
 }
 
 int session_recover(struct profild *d, struct target *t, const struct profil_owner *owner)

@@ -65,6 +65,9 @@ struct session *session_of(struct profild *d, const struct session_request *r);
 bool session_depart(struct session *s, pid_t tgid);
 void session_leave(struct session *s, pid_t tgid);
 
+/* Ends what is to be ended: after everything that may have written to a buffer. */
+void session_check(struct session *s);
+
 /*
  * A tick of @tgid, in its life @life, that came as a pc: of a fork child, which thereby gets a
  * profile of its own.

@@ -56,6 +56,7 @@ BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -D__TARGET_ARCH_$(ARCH) -Wal
 CORE = src/core/wire.c src/core/log.c
 
 PROFILD = src/profild/main.c src/profild/chunks.c src/profild/client.c src/profild/clock.c \
+	src/profild/clock_event.c src/profild/clock_tick.c src/profild/hotplug.c \
 	src/profild/config.c src/profild/grace.c src/profild/lifetimes.c src/profild/listen.c src/profild/maps.c src/profild/memory.c \
 	src/profild/mirror.c src/profild/policy.c src/profild/processes.c src/profild/range.c \
 	src/profild/request.c src/profild/sampler_bpf.c src/profild/sampler_replay.c \
@@ -66,8 +67,8 @@ PROFILCTL = src/profilctl/attach.c src/profilctl/daemon.c src/profilctl/debugfil
 	src/profilctl/list.c src/profilctl/main.c src/profilctl/mapped.c src/profilctl/maps.c \
 	src/profilctl/options.c src/profilctl/output.c src/profilctl/plt.c src/profilctl/profile.c \
 	src/profilctl/progress.c src/profilctl/reader.c src/profilctl/record.c src/profilctl/report.c \
-	src/profilctl/split.c src/profilctl/symbolize.c src/profilctl/symbols.c src/profilctl/text.c \
-	src/profilctl/watch.c
+	src/profilctl/self.c src/profilctl/split.c src/profilctl/symbolize.c src/profilctl/symbols.c \
+	src/profilctl/text.c src/profilctl/watch.c
 
 LIBPROFIL = src/libprofil/profil.c \
 	src/libprofil/aix.c \
@@ -166,7 +167,7 @@ $(B)/%.skel.h: $(B)/%.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name $(subst .,_,$(notdir $*))_bpf > $@
 
 $(B)/tests/system/kernel_vectors.o: $(B)/tests/vectors/vectors.skel.h
-$(B)/src/profild/sampler_bpf.o $(B)/src/profild/lifetimes.o $(B)/src/profild/maps.o: $(B)/bpf/profil.skel.h
+$(B)/src/profild/clock_event.o $(B)/src/profild/clock_tick.o $(B)/src/profild/sampler_bpf.o $(B)/src/profild/lifetimes.o $(B)/src/profild/maps.o: $(B)/bpf/profil.skel.h
 
 # --- C ------------------------------------------------------------------------------------------
 

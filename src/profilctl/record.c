@@ -29,7 +29,7 @@ static void become_command(const struct watch *w, char **argv, int gate, int ver
 	char go;
 	int err;
 
-	watch_restore(w);
+	self_restore(&w->self);
 	if (read(gate, &go, 1) != 1)
 		_exit(127);
 	execvp(argv[0], argv);

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,55 +30,18 @@ static __u64 now_ns(void)
 	return (__u64)t.tv_sec * 1000000000u + (__u64)t.tv_nsec;
 }
 
-/* A background job of a script has SIGINT ignored; whoever sends it to us means it. */
-static int take_signals(struct watch *w)
-{
-	struct sigaction end = { .sa_handler = SIG_DFL }, hup;
-	sigset_t set;
-
-	sigaction(SIGHUP, NULL, &hup);
-	sigaction(SIGINT, &end, &w->sigint);
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	if (hup.sa_handler != SIG_IGN)
-		sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, &w->mask);
-	w->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return w->signals < 0 ? -errno : 0;
-}
-
-/* Each object that is profiled keeps its file open; the soft limit is for programs that select().
- */
-static void raise_file_limit(struct watch *w)
-{
-	struct rlimit limit;
-
-	getrlimit(RLIMIT_NOFILE, &w->files);
-	limit = w->files;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-void watch_restore(const struct watch *w)
-{
-	setrlimit(RLIMIT_NOFILE, &w->files);
-	sigaction(SIGINT, &w->sigint, NULL);
-	sigprocmask(SIG_SETMASK, &w->mask, NULL);
-}
-
 int watch_init(struct watch *w, const struct options *o)
 {
 	int status;
 
 	*w = (struct watch){ .options = o, .pidfd = -1, .maps = -1, .signals = -1 };
-	raise_file_limit(w);
 	status = output_open(&w->out, o);
 	if (status)
 		return status;
 	w->profile = profile_new();
-	if (!w->profile || take_signals(w) < 0) {
-		log_err("cannot set out: %s", strerror(errno));
+	w->signals = self_prepare(&w->self);
+	if (!w->profile || w->signals < 0) {
+		log_err("cannot begin: %s", strerror(w->profile ? -w->signals : ENOMEM));
 		return CTL_ERROR;
 	}
 	return daemon_reach(&w->reader, &w->daemon, o);
@@ -302,6 +263,7 @@ static int detach(struct watch *w)
 		err = tally(w, &reply);
 	reader_close(steal(w->reader));
 	daemon_end(steal(w->daemon));
+	self_relax(&w->self);
 	return err;
 }
 

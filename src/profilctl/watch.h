@@ -2,10 +2,8 @@
 #ifndef PROFIL_WATCH_H
 #define PROFIL_WATCH_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "daemon.h"
@@ -13,6 +11,7 @@
 #include "options.h"
 #include "profile.h"
 #include "reader.h"
+#include "self.h"
 
 struct watch {
 	const struct options *options;
@@ -25,11 +24,9 @@ struct watch {
 	int maps;  /* its /proc/PID/maps, which is empty once it has exec'd */
 	int signals;
 	bool follow_exec;
-	bool expired;		 /* ended because the time was up */
-	bool broken;		 /* the daemon went away */
-	struct sigaction sigint; /* as we were started with */
-	sigset_t mask;
-	struct rlimit files;
+	bool expired; /* ended because the time was up */
+	bool broken;  /* the daemon went away */
+	struct self self;
 };
 
 /*
@@ -37,9 +34,6 @@ struct watch {
  * the others return an enum ctl_status, after saying what is wrong. watch_fini() after all of them.
  */
 int watch_init(struct watch *w, const struct options *o);
-
-/* What a child of ours must do to have signals and limits as we were started with them. */
-void watch_restore(const struct watch *w);
 
 /* Attaches to @pid with what the options ask for; its maps and pidfd are opened here. */
 int watch_attach(struct watch *w, pid_t pid, bool follow_exec);

@@ -138,6 +138,9 @@ options() {
 		-- ls /proc/self/fd | wc -l)\" -eq \"\$(ls /proc/self/fd | wc -l)\""
 	check "... and our limits" sh -c "ulimit -Sn 100; $ctl record -o '$dir/json' -- \
 		sh -c 'test \$(ulimit -n) -eq 100'"
+	# shellcheck disable=SC2016 # another shell's
+	check "... and our scheduling" test "$("$ctl" record -o "$dir/json" -- sh -c 'chrt -p $$' |
+		sed 's/.*current//')" = "$(chrt -p $$ | sed 's/.*current//')"
 
 	check "-d" "$ctl" record -d 0.3 -f json -o "$dir/json" -- sh -c 'exec sleep 100 >/dev/null 2>&1'
 	check "-d: the command runs on" json '.command_status == null and .duration_ns > 290000000'

@@ -1,0 +1,30 @@
+/* self.h - what we change of our own process while we watch, and what a command must not inherit */
+#ifndef PROFIL_SELF_H
+#define PROFIL_SELF_H
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+/* As we were started. */
+struct self {
+	struct sigaction sigint;
+	sigset_t mask;
+	struct rlimit files;
+	int policy;
+	struct sched_param param;
+};
+
+/*
+ * Makes us fit to watch: may hold many files, runs before the programs that it watches, and has
+ * SIGINT, SIGTERM and SIGHUP come through a descriptor, which is returned; or a negative errno.
+ */
+int self_prepare(struct self *self);
+
+/* The watching is over: what is left to do has no hurry. */
+void self_relax(const struct self *self);
+
+/* In a child: makes it as we were started. */
+void self_restore(const struct self *self);
+
+#endif

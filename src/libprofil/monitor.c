@@ -13,6 +13,7 @@
 #include "call.h"
 
 /* The casts are for callers. */
+#undef profil_aix
 #undef monitor_aix
 #undef monstartup_aix
 

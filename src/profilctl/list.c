@@ -48,26 +48,32 @@ static void row(const struct profil_msg_profile *p)
 {
 	char name[32];
 
-	printf("%7u  %-15s  %5u  %-6s  %8.6g  %9llu  %9llu  %6llu  %7u  %9llu\n", p->tgid,
+	printf("%7u %-12.12s %6u %-6s %6.5g %10llu %9llu %7llu %9llu\n", p->tgid,
 	       name_of(p->tgid, name, sizeof(name)), p->uid, p->reader ? "reader" : "own",
 	       p->tick_ns ? 1e9 / (double)p->tick_ns : 0, p->total, p->unmatched, p->lost,
-	       p->nregions, p->nbins);
+	       p->nbins);
+}
+
+static int misunderstood(const struct options *o)
+{
+	log_err("profild's answer to %s is none: are both of one version?", o->verb);
+	return CTL_ERROR;
 }
 
 int verb_list(const struct options *o)
 {
 	const struct profil_header *answer;
+	const struct profil_msg_list *m;
 	struct reader *r;
 	int status = ask(&r, o, PROFIL_MSG_LIST, &answer);
 
+	if (!status && !wire_fits(answer, sizeof(*m), sizeof(m->profile[0]), PROFIL_MSG_LIST_MAX))
+		status = misunderstood(o);
 	if (!status) {
-		const struct profil_msg_list *m = (const void *)answer;
-		bool fits =
-			wire_fits(answer, sizeof(*m), sizeof(m->profile[0]), PROFIL_MSG_LIST_MAX);
-
-		printf("    pid  command            uid  kind          Hz      total  unmatched    "
-		       "lost  regions       bins\n");
-		for (__u32 i = 0; fits && i < answer->count; i++)
+		m = (const void *)answer;
+		printf("%7s %-12s %6s %-6s %6s %10s %9s %7s %9s\n", "pid", "command", "uid", "kind",
+		       "Hz", "total", "unmatched", "lost", "bins");
+		for (__u32 i = 0; i < answer->count; i++)
 			row(&m->profile[i]);
 	}
 	reader_close(r);
@@ -77,12 +83,14 @@ int verb_list(const struct options *o)
 int verb_status(const struct options *o)
 {
 	const struct profil_header *answer;
+	const struct profil_msg_status *m;
 	struct reader *r;
 	int status = ask(&r, o, PROFIL_MSG_STATUS, &answer);
 
+	if (!status && answer->bytes != sizeof(*m))
+		status = misunderstood(o);
 	if (!status) {
-		const struct profil_msg_status *m = (const void *)answer;
-
+		m = (const void *)answer;
 		printf("profild    pid %u, up %.0f s%s\n", m->pid, (double)m->uptime_ns / 1e9,
 		       m->replay ? ", replaying a file" : "");
 		printf("rate       %.6g Hz, fast %.6g Hz\n", 1e9 / (double)m->rate_period_ns,

@@ -26,6 +26,10 @@ struct task_struct {
 	struct signal_struct *signal;
 } __attribute__((preserve_access_index));
 
+struct hrtimer {
+	void *function;
+} __attribute__((preserve_access_index));
+
 #if defined(__TARGET_ARCH_x86)
 #define regs_pc(regs) ((regs)->rip)
 #define regs_user_mode(regs) ((regs)->cs & 3)

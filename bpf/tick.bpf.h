@@ -10,6 +10,12 @@
 #include "kernel.bpf.h"
 #include "processes.bpf.h"
 
+/* The period of the timer that a busy CPU takes anyway. */
+const volatile __u64 tick_ns;
+
+/* The function of that timer; 0 until it has been seen. */
+__u64 tick_function;
+
 /* A tick without a counter goes out as it is, or is counted as what it is. */
 static __always_inline void miss(struct profil_target *target, __u64 entry, __u64 pc)
 {
@@ -130,33 +136,110 @@ static __always_inline __u64 user_pc(void)
 	return regs_pc(regs);
 }
 
-SEC("perf_event")
-int tick(struct bpf_perf_event_data *ctx)
+/* --- the clocks ------------------------------------------------------------------------------- */
+
+/* What brings a tick: a perf event of this period, or the CPU's own timer (0). */
+struct clock {
+	__u64 period_ns;
+	bool user_mode;
+};
+
+/*
+ * How many of its ticks a target has had @ns after its beginning. Of each period one moment
+ * counts: not always the same, or threads that take turns on the CPU would not each get their
+ * share, but one that moves on by the golden ratio, which no rhythm keeps step with.
+ */
+#define GOLDEN_RATIO 2654435769u /* of 2^32 */
+
+static __always_inline __u64 ticks_until(__u64 ns, __u32 period_ns)
+{
+	__u64 periods = ns / period_ns;
+	__u64 moment = (__u64)((__u32)periods * GOLDEN_RATIO) * period_ns >> 32;
+
+	return periods + (ns - periods * period_ns > moment);
+}
+
+/* How many ticks @target is due: one, where @clock is its own; the timer's are thinned. */
+static __always_inline __u64 due(struct profil_target *target, const struct clock *clock)
+{
+	__u64 ns;
+
+	if (clock->period_ns)
+		return target->period_ns == clock->period_ns &&
+		       !(target->flags & PROFIL_TARGET_TICK) &&
+		       (clock->user_mode || !(target->flags & PROFIL_TARGET_USER_ONLY));
+	if (!(target->flags & PROFIL_TARGET_TICK) || !target->period_ns)
+		return 0;
+	ns = __sync_fetch_and_add(&target->time_ns, tick_ns);
+	return ticks_until(ns + tick_ns, target->period_ns) - ticks_until(ns, target->period_ns);
+}
+
+/* Counts a tick of @clock for the thread that it hit. */
+static __always_inline int tick(const struct clock *clock)
 {
 	__u32 tgid = current_tgid();
 	struct profil_bucket *bucket = bucket_of(tgid);
-	bool user_mode = regs_user_mode(&ctx->regs);
-	__u64 pc = regs_pc(&ctx->regs);
 
 	if (!bucket)
 		return 0;
 	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
-		__u64 entry = read_entry(bucket, i);
+		__u64 entry = read_entry(bucket, i), n, pc;
 		struct profil_target *target;
 
 		if (!entry_is(entry, tgid))
 			continue;
 		target = target_of(entry);
-		if (!target || target->period_ns != ctx->sample_period)
+		pc = user_pc();
+		if (!target || !pc)
 			continue;
-		if (!user_mode && (target->flags & PROFIL_TARGET_USER_ONLY))
-			continue;
-		if (!user_mode)
-			pc = user_pc();
-		if (pc)
+		n = due(target, clock);
+		if (n)
+			hit(entry, pc);
+		if (n > 1) /* no rate is higher than the timer's, but periods may meet in one */
 			hit(entry, pc);
 	}
 	return 0;
+}
+
+SEC("perf_event")
+int tick_event(struct bpf_perf_event_data *ctx)
+{
+	struct clock clock = {
+		.period_ns = bpf_get_attach_cookie(ctx),
+		.user_mode = regs_user_mode(&ctx->regs),
+	};
+
+	return tick(&clock);
+}
+
+/*
+ * The timer of the tick is known by its function, and that by its name: 6.9 renamed it. Returns
+ * whether @function is it, and remembers.
+ */
+static __always_inline bool is_tick(__u64 function)
+{
+	char name[24];
+
+	if (bpf_snprintf(name, sizeof(name), "%ps", &function, sizeof(function)) < 0)
+		return false;
+	if (bpf_strncmp(name, sizeof(name), "tick_sched_timer") &&
+	    bpf_strncmp(name, sizeof(name), "tick_nohz_handler"))
+		return false;
+	tick_function = function;
+	return true;
+}
+
+/* Every timer that expires comes here; those of other profilers' clocks, too. */
+SEC("tp_btf/hrtimer_expire_entry")
+int tick_timer(__u64 *args)
+{
+	const struct hrtimer *timer = (void *)args[0];
+	struct clock clock = { 0 };
+	__u64 function = (__u64)timer->function;
+
+	if (function != tick_function && (tick_function || !is_tick(function)))
+		return 0;
+	return tick(&clock);
 }
 
 #endif

@@ -8,7 +8,7 @@
 #include "bin.h"
 
 /* Changes whenever a struct below does: a daemon takes over only maps of its own layout. */
-#define PROFIL_LAYOUT_VERSION 1
+#define PROFIL_LAYOUT_VERSION 2
 
 /*
  * Counters lie in chunks, one BPF array each. Element 0 of a chunk holds a dirty byte for every
@@ -69,6 +69,7 @@ enum profil_target_flags {
 	PROFIL_TARGET_USER_ONLY = 1 << 3, /* ticks in kernel mode are dropped */
 	PROFIL_TARGET_UNPRIVILEGED = 1
 				     << 4, /* an exec that raises privileges ends it all the same */
+	PROFIL_TARGET_TICK = 1 << 5,	   /* the CPU's own timer is its clock, thinned */
 };
 
 /*
@@ -77,13 +78,13 @@ enum profil_target_flags {
  * reader who sees total = binned + unmatched + lost + raw knows that no tick is under way.
  */
 struct profil_target {
-	__u64 period_ns;
+	__u32 period_ns;
 	__u32 region_first;
 	__u32 nregions;
 	__u32 flags;
 	__u32 members; /* entries of the process table that name this target */
 	__u32 ended;   /* set once by the kernel: the last of them has gone */
-	__u32 zero;
+	__u64 time_ns; /* that the timer has found it running (PROFIL_TARGET_TICK) */
 	__u64 total;
 	__u64 unmatched;
 	__u64 lost;

@@ -1,24 +1,35 @@
-/* clock.h - what makes the tick program run: perf events at each rate in use, on each CPU */
+/* clock.h - what makes the tick programs run, at each rate in use */
 #ifndef PROFIL_CLOCK_H
 #define PROFIL_CLOCK_H
 
-#include <bpf/libbpf.h>
 #include <stdint.h>
+#include <systemd/sd-event.h>
 
 struct clocks;
+struct config;
+struct profil_bpf;
 struct store;
 
-/* Runs @tick; at no rate yet. What an earlier daemon has ticking is found in @store. */
-int clocks_open(struct clocks **out, const struct bpf_program *tick, struct store *store);
+/*
+ * At no rate yet. What an earlier daemon has ticking is found in @store. Says itself why a clock
+ * that was asked for by name is not to be had.
+ */
+int clocks_open(struct clocks **out, const struct config *config, struct profil_bpf *skel,
+		struct store *store, sd_event *event);
 
 /* Lets go of them here; what is in the store ticks on. */
 struct clocks *clocks_close(struct clocks *c);
 
 /*
- * Somebody wants ticks each @period_ns of a CPU's being busy, or no longer does. The events of a
- * rate are there while somebody wants it. Returns 0 or a negative errno.
+ * A target with *@flags wants a tick each @period_ns of its running, or no longer does: the flags
+ * then say which clock it has. A clock is there while somebody wants it, and a moment longer.
+ * Returns 0 or a negative errno: -EACCES where no clock is so fast, -EOPNOTSUPP where none can do
+ * what the flags ask.
  */
-int clocks_use(struct clocks *c, uint64_t period_ns);
-void clocks_unuse(struct clocks *c, uint64_t period_ns);
+int clocks_use(struct clocks *c, uint64_t period_ns, uint32_t *flags);
+void clocks_unuse(struct clocks *c, uint64_t period_ns, uint32_t flags);
+
+/* Where a target's time_ns begins: not in step with anybody else's. */
+uint64_t clocks_beginning(const struct clocks *c);
 
 #endif

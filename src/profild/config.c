@@ -22,6 +22,7 @@ static const char usage[] =
 	"  --rate HZ               ticks a second of CPU time [100]\n"
 	"  --fast-rate HZ          the same with PROF_FAST [1000]\n"
 	"  --restrict-fast         PROF_FAST only for root\n"
+	"  --clock CLOCK           tick, cpu-clock, cycles or auto [auto]\n"
 	"  --mirror-interval MS    how often counts reach the buffers [100]\n"
 	"  --replay FILE           ticks from FILE instead of the kernel\n"
 	"  --fd-store              profiles outlive a restart in the service manager's store\n"
@@ -37,6 +38,7 @@ static const char usage[] =
 enum {
 	OPT_SOCKET = 256,
 	OPT_RESTRICT_FAST,
+	OPT_CLOCK,
 	OPT_REPLAY,
 	OPT_FD_STORE,
 	OPT_EPHEMERAL,
@@ -70,6 +72,7 @@ static const struct number {
 static const struct option options[] = {
 	{ "socket", required_argument, NULL, OPT_SOCKET },
 	{ "restrict-fast", no_argument, NULL, OPT_RESTRICT_FAST },
+	{ "clock", required_argument, NULL, OPT_CLOCK },
 	{ "replay", required_argument, NULL, OPT_REPLAY },
 	{ "fd-store", no_argument, NULL, OPT_FD_STORE },
 	{ "ephemeral", no_argument, NULL, OPT_EPHEMERAL },
@@ -135,6 +138,25 @@ static int set_number(struct config *c, const struct number *n, const char *text
 	return 0;
 }
 
+static int set_clock(struct config *c, const char *text)
+{
+	static const char *const names[] = {
+		[CLOCK_AUTO] = "auto",
+		[CLOCK_TICK] = "tick",
+		[CLOCK_CPU] = "cpu-clock",
+		[CLOCK_CYCLES] = "cycles",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(text, names[i]) == 0) {
+			c->clock = (enum clock_choice)i;
+			return 0;
+		}
+	}
+	log_err("--clock %s: must be tick, cpu-clock, cycles or auto", text);
+	return -EINVAL;
+}
+
 int config_parse(struct config *c, int argc, char **argv)
 {
 	int opt;
@@ -158,6 +180,9 @@ int config_parse(struct config *c, int argc, char **argv)
 			break;
 		case OPT_EPHEMERAL:
 			c->ephemeral = true;
+			break;
+		case OPT_CLOCK:
+			err = set_clock(c, optarg);
 			break;
 		case OPT_HELP:
 			fputs(usage, stdout);

@@ -21,12 +21,21 @@ struct quota {
 	uint32_t requests; /* a second */
 };
 
+/* What ticks: the timer that a busy CPU takes anyway, perf events, or whichever suits a rate. */
+enum clock_choice {
+	CLOCK_AUTO,
+	CLOCK_TICK,
+	CLOCK_CPU,
+	CLOCK_CYCLES,
+};
+
 struct config {
 	const char *socket_path;
 	const char *replay_path; /* NULL: the kernel */
 	uint64_t period_ns;
 	uint64_t fast_period_ns;
 	uint64_t mirror_interval_ns;
+	enum clock_choice clock;
 	bool restrict_fast;
 	bool fd_store;	/* the service manager keeps what outlives us */
 	bool ephemeral; /* nothing does */

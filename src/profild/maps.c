@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bpf/profil.skel.h"
+#include "clock_link.h"
 #include "core/log.h"
 #include "core/scope.h"
 #include "maps.h"
@@ -115,6 +116,7 @@ static int load(struct maps *m, struct store *store)
 	if (!m->found && getrandom(&m->processes.seed, sizeof(m->processes.seed), 0) < 0)
 		return -errno;
 	m->skel->rodata->bucket_seed = m->processes.seed;
+	m->skel->rodata->tick_ns = clock_tick_ns();
 	err = profil_bpf__load(m->skel);
 	if (!err && !m->found) {
 		err = keep(m, store);

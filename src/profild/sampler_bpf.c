@@ -148,7 +148,8 @@ static int enter(struct sampler_bpf *b, struct target *t, const struct target *o
 	t->ledger = &b->maps.ledger[t->index];
 	memset(t->ledger, 0, sizeof(*t->ledger));
 	*k = (struct profil_target){
-		.period_ns = t->period_ns,
+		.period_ns = (__u32)t->period_ns,
+		.time_ns = clocks_beginning(b->clocks),
 		.region_first = t->region_first,
 		.nregions = t->nregions,
 		.flags = t->flags,
@@ -189,14 +190,14 @@ static int bpf_start(struct sampler *s, struct target *t, const struct target *o
 
 	if (err)
 		return err;
-	err = clocks_use(b->clocks, t->period_ns);
+	err = clocks_use(b->clocks, t->period_ns, &t->flags);
 	if (err) {
 		lifetimes_unuse(b->lifetimes);
 		return err;
 	}
 	err = hold(b, t);
 	if (err) {
-		clocks_unuse(b->clocks, t->period_ns);
+		clocks_unuse(b->clocks, t->period_ns, t->flags);
 		lifetimes_unuse(b->lifetimes);
 		return err;
 	}
@@ -353,7 +354,7 @@ static void bpf_release(struct sampler *s, struct target *t)
 	if (!t->held)
 		return;
 	let_go(b, t);
-	clocks_unuse(b->clocks, t->period_ns);
+	clocks_unuse(b->clocks, t->period_ns, t->flags);
 	lifetimes_unuse(b->lifetimes);
 }
 
@@ -417,7 +418,7 @@ static int on_ring(sd_event_source *source, int fd, uint32_t revents, void *user
 /* Takes what the target at @index holds as it stands. */
 static int hold_again(struct sampler_bpf *b, struct target *t, const struct profil_owner *owner)
 {
-	const struct profil_target *k = &b->maps.processes.target[t->index];
+	struct profil_target *k = &b->maps.processes.target[t->index];
 	int err;
 
 	t->period_ns = k->period_ns;
@@ -442,7 +443,9 @@ static int hold_again(struct sampler_bpf *b, struct target *t, const struct prof
 	if (!err)
 		err = lifetimes_use(b->lifetimes);
 	if (!err)
-		err = clocks_use(b->clocks, t->period_ns);
+		err = clocks_use(b->clocks, t->period_ns, &t->flags);
+	if (!err)
+		k->flags = t->flags; /* this daemon may have been given another clock */
 	return err;
 }
 
@@ -549,7 +552,7 @@ static const struct sampler_ops bpf_ops = {
 	.chunk_count = bpf_chunk_count,
 };
 
-static int open_rest(struct sampler_bpf *b, sd_event *event)
+static int open_rest(struct sampler_bpf *b, const struct config *config, sd_event *event)
 {
 	int err = range_new(&b->indices, PROFIL_MAX_TARGETS);
 
@@ -558,7 +561,7 @@ static int open_rest(struct sampler_bpf *b, sd_event *event)
 	if (!err)
 		err = chunks_open(&b->chunks, bpf_map__fd(b->maps.skel->maps.chunks), b->store);
 	if (!err)
-		err = clocks_open(&b->clocks, b->maps.skel->progs.tick, b->store);
+		err = clocks_open(&b->clocks, config, b->maps.skel, b->store, event);
 	if (!err)
 		err = lifetimes_open(&b->lifetimes, b->maps.skel, b->store, event);
 	if (!err)
@@ -587,7 +590,7 @@ int sampler_bpf_open(struct sampler **out, const struct config *config, sd_event
 	if (!err)
 		err = maps_open(&b->maps, b->store);
 	if (!err) {
-		err = open_rest(b, event);
+		err = open_rest(b, config, event);
 		if (err)
 			log_err("cannot set up the kernel's side: %s", strerror(-err));
 	}

@@ -21,8 +21,13 @@ struct linux_binprm {
 /* linux/binfmts.h: the caller may not read what it executes. */
 #define BINPRM_FLAGS_ENFORCE_NONDUMP 1
 
+struct sched_entity {
+	unsigned long long sum_exec_runtime;
+} __attribute__((preserve_access_index));
+
 struct task_struct {
 	int tgid;
+	struct sched_entity se;
 	struct signal_struct *signal;
 } __attribute__((preserve_access_index));
 

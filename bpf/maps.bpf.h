@@ -50,6 +50,20 @@ struct {
 	__uint(max_entries, PROFIL_RING_BYTES);
 } events SEC(".maps");
 
+/* What the timer last saw of a thread that it counts. */
+struct profil_thread {
+	__u64 ran_ns;
+	__u32 moment;
+	__u32 zero;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct profil_thread);
+} threads SEC(".maps");
+
 /* The rest is the daemon's, kept here for the next one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

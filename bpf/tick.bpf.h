@@ -136,18 +136,71 @@ static __always_inline __u64 user_pc(void)
 	return regs_pc(regs);
 }
 
-/* --- the clocks ------------------------------------------------------------------------------- */
+/* --- perf events ------------------------------------------------------------------------------ */
 
-/* What brings a tick: a perf event of this period, or the CPU's own timer (0). */
-struct clock {
-	__u64 period_ns;
-	bool user_mode;
+/* The event's cookie is its period. */
+SEC("perf_event")
+int tick_event(struct bpf_perf_event_data *ctx)
+{
+	__u32 tgid = current_tgid();
+	struct profil_bucket *bucket = bucket_of(tgid);
+
+	if (!bucket)
+		return 0;
+	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
+		__u64 entry = read_entry(bucket, i), pc;
+		struct profil_target *target;
+
+		if (!entry_is(entry, tgid))
+			continue;
+		target = target_of(entry);
+		if (!target || (target->flags & PROFIL_TARGET_TICK) ||
+		    target->period_ns != bpf_get_attach_cookie(ctx))
+			continue;
+		if ((target->flags & PROFIL_TARGET_USER_ONLY) && !regs_user_mode(&ctx->regs))
+			continue;
+		pc = user_pc();
+		if (pc)
+			hit(entry, pc);
+	}
+	return 0;
+}
+
+/* --- the timer that a busy CPU takes anyway --------------------------------------------------- */
+
+/* What a thread has run since the timer last saw it. */
+struct stretch {
+	__u64 ns;
+	__u32 from; /* profil_moment() */
+	bool known;
 };
 
 /*
- * How many of its ticks a target has had @ns after its beginning. Of each period one moment
- * counts: not always the same, or threads that take turns on the CPU would not each get their
- * share, but one that moves on by the golden ratio, which no rhythm keeps step with.
+ * Where threads take turns, who is on the CPU when the timer comes is no fair choice: turns begin
+ * and end with it. So a thread is charged what the scheduler says that it ran, not a tick.
+ */
+static __always_inline struct stretch stretch_of(struct task_struct *task)
+{
+	__u64 ran_ns = task->se.sum_exec_runtime;
+	struct stretch s = { .ns = tick_ns };
+	struct profil_thread *thread =
+		bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!thread)
+		return s;
+	s.known = thread->moment;
+	s.from = thread->moment;
+	if (s.known)
+		s.ns = ran_ns - thread->ran_ns;
+	thread->ran_ns = ran_ns;
+	thread->moment = profil_moment(bpf_ktime_get_ns()) | 1;
+	return s;
+}
+
+/*
+ * How many of its ticks a target has had when it has run @ns. Of each period one moment counts:
+ * not always the same, or threads that take turns would not each get their share, but one that
+ * moves on by the golden ratio, which no rhythm keeps step with.
  */
 #define GOLDEN_RATIO 2654435769u /* of 2^32 */
 
@@ -159,57 +212,49 @@ static __always_inline __u64 ticks_until(__u64 ns, __u32 period_ns)
 	return periods + (ns - periods * period_ns > moment);
 }
 
-/* How many ticks @target is due: one, where @clock is its own; the timer's are thinned. */
-static __always_inline __u64 due(struct profil_target *target, const struct clock *clock)
+/* How many ticks @target is due for @s. Of a stretch that began before it, the timer's own. */
+static __always_inline __u64 due(struct profil_target *target, const struct stretch *s)
 {
-	__u64 ns;
+	__u64 ns = s->known && (__s32)(s->from - target->began) >= 0 ? s->ns : tick_ns, from;
 
-	if (clock->period_ns)
-		return target->period_ns == clock->period_ns &&
-		       !(target->flags & PROFIL_TARGET_TICK) &&
-		       (clock->user_mode || !(target->flags & PROFIL_TARGET_USER_ONLY));
-	if (!(target->flags & PROFIL_TARGET_TICK) || !target->period_ns)
+	if (!target->period_ns)
 		return 0;
-	ns = __sync_fetch_and_add(&target->time_ns, tick_ns);
-	return ticks_until(ns + tick_ns, target->period_ns) - ticks_until(ns, target->period_ns);
+	from = __sync_fetch_and_add(&target->time_ns, ns);
+	return ticks_until(from + ns, target->period_ns) - ticks_until(from, target->period_ns);
 }
 
-/* Counts a tick of @clock for the thread that it hit. */
-static __always_inline int tick(const struct clock *clock)
+/* More than that at once a thread cannot have without having kept out of the timer's sight. */
+#define DUE_MAX 16
+
+static __always_inline int tick_of(struct task_struct *task)
 {
-	__u32 tgid = current_tgid();
+	__u32 tgid = task->tgid;
 	struct profil_bucket *bucket = bucket_of(tgid);
+	struct stretch stretch = { 0 };
+	__u64 pc = 0;
 
 	if (!bucket)
 		return 0;
 	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
-		__u64 entry = read_entry(bucket, i), n, pc;
+		__u64 entry = read_entry(bucket, i), n;
 		struct profil_target *target;
 
 		if (!entry_is(entry, tgid))
 			continue;
 		target = target_of(entry);
-		pc = user_pc();
-		if (!target || !pc)
+		if (!target || !(target->flags & PROFIL_TARGET_TICK))
 			continue;
-		n = due(target, clock);
-		if (n)
-			hit(entry, pc);
-		if (n > 1) /* no rate is higher than the timer's, but periods may meet in one */
+		if (!pc) {
+			stretch = stretch_of(task);
+			pc = user_pc();
+		}
+		if (!pc)
+			break;
+		n = due(target, &stretch);
+		for (__u32 k = 0; k < DUE_MAX && k < n; k++)
 			hit(entry, pc);
 	}
 	return 0;
-}
-
-SEC("perf_event")
-int tick_event(struct bpf_perf_event_data *ctx)
-{
-	struct clock clock = {
-		.period_ns = bpf_get_attach_cookie(ctx),
-		.user_mode = regs_user_mode(&ctx->regs),
-	};
-
-	return tick(&clock);
 }
 
 /*
@@ -234,12 +279,11 @@ SEC("tp_btf/hrtimer_expire_entry")
 int tick_timer(__u64 *args)
 {
 	const struct hrtimer *timer = (void *)args[0];
-	struct clock clock = { 0 };
 	__u64 function = (__u64)timer->function;
 
 	if (function != tick_function && (tick_function || !is_tick(function)))
 		return 0;
-	return tick(&clock);
+	return tick_of((void *)bpf_get_current_task_btf());
 }
 
 #endif

@@ -80,17 +80,24 @@ enum profil_target_flags {
 struct profil_target {
 	__u32 period_ns;
 	__u32 region_first;
-	__u32 nregions;
-	__u32 flags;
+	__u16 nregions;
+	__u16 flags;   /* enum profil_target_flags */
+	__u32 began;   /* profil_moment() */
 	__u32 members; /* entries of the process table that name this target */
 	__u32 ended;   /* set once by the kernel: the last of them has gone */
-	__u64 time_ns; /* that the timer has found it running (PROFIL_TARGET_TICK) */
+	__u64 time_ns; /* that it has run, as far as the timer saw (PROFIL_TARGET_TICK) */
 	__u64 total;
 	__u64 unmatched;
 	__u64 lost;
 	__u64 raw;
 };
 _Static_assert(sizeof(struct profil_target) == 64, "one cache line in a map");
+
+/* A time of CLOCK_MONOTONIC, in milliseconds or so, to be compared by the sign of a difference. */
+static inline __u32 profil_moment(__u64 ns)
+{
+	return (__u32)(ns >> 20);
+}
 
 /*
  * The process table: a bucket is one cache line of eight entries, an entry is a process and one of

@@ -219,9 +219,11 @@ void clocks_unuse(struct clocks *c, uint64_t period_ns, uint32_t flags)
 	unuse(c, flags & PROFIL_TARGET_TICK ? 0 : period_ns);
 }
 
-uint64_t clocks_beginning(const struct clocks *c)
+/* Targets that begin at once do not have their ticks at once. */
+void clocks_begin(const struct clocks *c, struct profil_target *k)
 {
-	return (uint64_t)random() * c->tick_ns;
+	k->began = profil_moment(clock_now_ns());
+	k->time_ns = (uint64_t)random() * c->tick_ns;
 }
 
 /* Finds out whether the tick comes; its clock is there for a moment, as if somebody used it. */

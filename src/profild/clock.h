@@ -29,7 +29,8 @@ struct clocks *clocks_close(struct clocks *c);
 int clocks_use(struct clocks *c, uint64_t period_ns, uint32_t *flags);
 void clocks_unuse(struct clocks *c, uint64_t period_ns, uint32_t flags);
 
-/* Where a target's time_ns begins: not in step with anybody else's. */
-uint64_t clocks_beginning(const struct clocks *c);
+/* The clock's part of a target that begins now. */
+struct profil_target;
+void clocks_begin(const struct clocks *c, struct profil_target *k);
 
 #endif

@@ -20,8 +20,9 @@ int clock_cycles_check(void);
 
 /* --- clock_tick.c: the timer that a busy CPU takes anyway --- */
 
-/* Its period. */
+/* Its period; and what time it is. */
 uint64_t clock_tick_ns(void);
+uint64_t clock_now_ns(void);
 
 /* Runs tick_timer() on every CPU. Returns a link or a negative errno. */
 int clock_tick_link(const struct profil_bpf *skel);

@@ -15,7 +15,7 @@ static uint64_t ns_of(const struct timespec *ts)
 	return (uint64_t)ts->tv_sec * NSEC_PER_SEC + (uint64_t)ts->tv_nsec;
 }
 
-static uint64_t now_ns(void)
+uint64_t clock_now_ns(void)
 {
 	struct timespec ts;
 
@@ -45,9 +45,9 @@ int clock_tick_link(const struct profil_bpf *skel)
 bool clock_tick_await(const struct profil_bpf *skel)
 {
 	const volatile __u64 *seen = &skel->bss->tick_function;
-	uint64_t end = now_ns() + AWAITED_TICKS * clock_tick_ns();
+	uint64_t end = clock_now_ns() + AWAITED_TICKS * clock_tick_ns();
 
-	while (!*seen && now_ns() < end)
+	while (!*seen && clock_now_ns() < end)
 		;
 	return *seen;
 }

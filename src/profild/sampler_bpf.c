@@ -149,11 +149,11 @@ static int enter(struct sampler_bpf *b, struct target *t, const struct target *o
 	memset(t->ledger, 0, sizeof(*t->ledger));
 	*k = (struct profil_target){
 		.period_ns = (__u32)t->period_ns,
-		.time_ns = clocks_beginning(b->clocks),
 		.region_first = t->region_first,
-		.nregions = t->nregions,
-		.flags = t->flags,
+		.nregions = (__u16)t->nregions,
+		.flags = (__u16)t->flags,
 	};
+	clocks_begin(b->clocks, k);
 	b->target[t->index] = t;
 	if (old)
 		err = processes_move(&b->maps.processes, (__u32)t->tgid, life, t->index,
@@ -445,7 +445,7 @@ static int hold_again(struct sampler_bpf *b, struct target *t, const struct prof
 	if (!err)
 		err = clocks_use(b->clocks, t->period_ns, &t->flags);
 	if (!err)
-		k->flags = t->flags; /* this daemon may have been given another clock */
+		k->flags = (__u16)t->flags; /* this daemon may have been given another clock */
 	return err;
 }
 

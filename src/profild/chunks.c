@@ -299,21 +299,22 @@ static void take_group(const struct chunks *c, uint32_t g, uint32_t *count)
 
 uint32_t chunks_next(const struct chunks *c, uint64_t *counter, uint64_t end, uint32_t max)
 {
-	uint32_t last = (uint32_t)(end / PROFIL_GROUP_COUNTERS), n = 0;
-	uint32_t g = next_dirty(c, (uint32_t)(*counter / PROFIL_GROUP_COUNTERS), last);
+	uint32_t last = (uint32_t)(end / PROFIL_GROUP_COUNTERS), most = max / PROFIL_GROUP_COUNTERS;
+	uint32_t g = next_dirty(c, (uint32_t)(*counter / PROFIL_GROUP_COUNTERS), last), n = 0;
 
 	*counter = (uint64_t)g * PROFIL_GROUP_COUNTERS;
-	while (g < last && n + PROFIL_GROUP_COUNTERS <= max && *dirty_of(c, g)) {
-		n += PROFIL_GROUP_COUNTERS;
-		g++;
-	}
-	return n;
+	if (last - g > most)
+		last = g + most;
+	for (uint32_t at = g; at < last; at = next_dirty(c, at + 1, last))
+		n = at + 1 - g;
+	return n * PROFIL_GROUP_COUNTERS;
 }
 
 void chunks_drain(struct chunks *c, uint64_t counter, uint32_t n, uint32_t *count)
 {
 	uint32_t g = (uint32_t)(counter / PROFIL_GROUP_COUNTERS);
+	uint32_t end = g + n / PROFIL_GROUP_COUNTERS;
 
-	for (uint32_t i = 0; i < n; i += PROFIL_GROUP_COUNTERS)
-		take_group(c, g++, count + i);
+	for (uint32_t at = next_dirty(c, g, end); at < end; at = next_dirty(c, at + 1, end))
+		take_group(c, at, count + (size_t)(at - g) * PROFIL_GROUP_COUNTERS);
 }

@@ -31,12 +31,13 @@ int chunks_fd(const struct chunks *c, uint32_t chunk);
 unsigned int chunks_count(const struct chunks *c);
 
 /*
- * Finds the next marked counters of [*@counter, @end): whole groups, at most @max in a row. Returns
- * how many and the first in *@counter; 0 where none is left. Everything is a multiple of a group.
+ * Finds the next marked counters of [*@counter, @end): whole groups, from a marked one to a marked
+ * one, @max at most. Returns how many and the first in *@counter; 0 where none is left. Everything
+ * is a multiple of a group.
  */
 uint32_t chunks_next(const struct chunks *c, uint64_t *counter, uint64_t end, uint32_t max);
 
-/* Moves @n counts from @counter on to @count. */
+/* Moves what @n counters from @counter on hold to @count, which is all 0. */
 void chunks_drain(struct chunks *c, uint64_t counter, uint32_t n, uint32_t *count);
 
 #endif

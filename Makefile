@@ -57,7 +57,7 @@ CORE = src/core/wire.c src/core/log.c
 
 PROFILD = src/profild/main.c src/profild/chunks.c src/profild/client.c src/profild/clock.c \
 	src/profild/clock_event.c src/profild/clock_tick.c src/profild/hotplug.c \
-	src/profild/config.c src/profild/grace.c src/profild/lifetimes.c src/profild/listen.c src/profild/maps.c src/profild/memory.c \
+	src/profild/config.c src/profild/grace.c src/profild/holding.c src/profild/lifetimes.c src/profild/listen.c src/profild/maps.c src/profild/memory.c \
 	src/profild/mirror.c src/profild/policy.c src/profild/processes.c src/profild/range.c \
 	src/profild/request.c src/profild/sampler_bpf.c src/profild/sampler_replay.c \
 	src/profild/session.c src/profild/store.c src/profild/target.c
@@ -167,7 +167,7 @@ $(B)/%.skel.h: $(B)/%.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name $(subst .,_,$(notdir $*))_bpf > $@
 
 $(B)/tests/system/kernel_vectors.o: $(B)/tests/vectors/vectors.skel.h
-$(B)/src/profild/clock_event.o $(B)/src/profild/clock_tick.o $(B)/src/profild/sampler_bpf.o $(B)/src/profild/lifetimes.o $(B)/src/profild/maps.o: $(B)/bpf/profil.skel.h
+$(B)/src/profild/clock_event.o $(B)/src/profild/clock_tick.o $(B)/src/profild/sampler_bpf.o $(B)/src/profild/lifetimes.o $(B)/src/profild/maps.o $(B)/src/profild/holding.o: $(B)/bpf/profil.skel.h
 
 # --- C ------------------------------------------------------------------------------------------
 

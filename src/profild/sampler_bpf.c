@@ -7,112 +7,34 @@
 #include <time.h>
 
 #include "bpf/profil.skel.h"
-#include "chunks.h"
 #include "clock.h"
 #include "config.h"
 #include "core/log.h"
 #include "core/scope.h"
-#include "grace.h"
+#include "holding.h"
 #include "lifetimes.h"
 #include "maps.h"
 #include "processes.h"
-#include "range.h"
 #include "sampler.h"
 #include "session.h"
 #include "store.h"
-
-/* What a target has taken; it is given back after a grace period. */
-struct holding {
-	struct holding *next;
-	uint32_t index;
-	uint32_t region_first;
-	uint32_t nregions;
-	uint32_t counter_first;
-	uint64_t ncounters;
-	bool reader;
-};
 
 struct sampler_bpf {
 	struct sampler s;
 	struct store *store;
 	struct maps maps;
-	struct range *indices;
-	struct range *regions;
-	struct chunks *chunks;
+	struct holdings *holdings;
 	struct clocks *clocks;
 	struct lifetimes *lifetimes;
 	struct target *target[PROFIL_MAX_TARGETS];
 
 	struct ring_buffer *ring;
 	sd_event_source *ring_source;
-	struct grace *grace;
-	struct holding *leaving; /* whose grace period has yet to begin */
-	struct holding *waiting; /* whose grace period is under way */
 };
 
 static struct sampler_bpf *self(struct sampler *s)
 {
 	return (struct sampler_bpf *)s;
-}
-
-/* --- what targets hold ------------------------------------------------------------------------ */
-
-static int hold(struct sampler_bpf *b, struct target *t)
-{
-	int err = range_take(b->indices, 1, 1, &t->index);
-
-	if (err)
-		return -EAGAIN;
-	err = range_take(b->regions, t->nregions, 1, &t->region_first);
-	if (err) {
-		range_give(b->indices, t->index, 1);
-		return -EAGAIN;
-	}
-	err = chunks_take(b->chunks, t->ncounters, t->session->reader != NULL, &t->counter_first);
-	if (err) {
-		range_give(b->regions, t->region_first, t->nregions);
-		range_give(b->indices, t->index, 1);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-static void give_back(struct sampler_bpf *b, const struct holding *h)
-{
-	/* A fork that was under way when the target stopped may have brought one more in. */
-	processes_clear(&b->maps.processes, 0, h->index);
-	memset(&b->maps.processes.target[h->index], 0, sizeof(struct profil_target));
-	chunks_give(b->chunks, h->counter_first, h->ncounters, h->reader);
-	range_give(b->regions, h->region_first, h->nregions);
-	range_give(b->indices, h->index, 1);
-}
-
-static void drop_holdings(struct sampler_bpf *b, struct holding **list)
-{
-	while (*list) {
-		struct holding *h = *list;
-
-		*list = h->next;
-		give_back(b, h);
-		free(h);
-	}
-}
-
-static void begin_grace(struct sampler_bpf *b)
-{
-	if (!b->leaving || b->waiting)
-		return;
-	b->waiting = steal(b->leaving);
-	grace_ask(b->grace);
-}
-
-static void on_grace(void *arg)
-{
-	struct sampler_bpf *b = arg;
-
-	ring_buffer__consume(b->ring); /* before a number in there means somebody else */
-	drop_holdings(b, &b->waiting);
-	begin_grace(b);
 }
 
 /* --- targets ---------------------------------------------------------------------------------- */
@@ -163,26 +85,6 @@ static int enter(struct sampler_bpf *b, struct target *t, const struct target *o
 	return err ? err : set_owner(b, t);
 }
 
-static void let_go(struct sampler_bpf *b, struct target *t)
-{
-	struct holding *h = calloc(1, sizeof(*h));
-
-	b->target[t->index] = NULL;
-	t->own = *t->ledger; /* the caller still wants to know */
-	t->ledger = &t->own;
-	if (!h)
-		return; /* its numbers stay taken: the price of having no memory left */
-	h->index = t->index;
-	h->region_first = t->region_first;
-	h->nregions = t->nregions;
-	h->counter_first = t->counter_first;
-	h->ncounters = t->ncounters;
-	h->reader = t->session->reader != NULL;
-	h->next = b->leaving;
-	b->leaving = h;
-	begin_grace(b);
-}
-
 static int bpf_start(struct sampler *s, struct target *t, const struct target *old, uint32_t life)
 {
 	struct sampler_bpf *b = self(s);
@@ -195,7 +97,7 @@ static int bpf_start(struct sampler *s, struct target *t, const struct target *o
 		lifetimes_unuse(b->lifetimes);
 		return err;
 	}
-	err = hold(b, t);
+	err = holdings_take(b->holdings, t);
 	if (err) {
 		clocks_unuse(b->clocks, t->period_ns, t->flags);
 		lifetimes_unuse(b->lifetimes);
@@ -229,7 +131,7 @@ static void drain_region(struct sampler_bpf *b, struct target *t, uint32_t owner
 	uint64_t at = r->first, end = at + profil_counters_for(r->x.nbins);
 	uint32_t n;
 
-	while ((n = chunks_next(b->chunks, &at, end, PROFIL_SPAN))) {
+	while ((n = chunks_next(holdings_chunks(b->holdings), &at, end, PROFIL_SPAN))) {
 		uint32_t bin = (uint32_t)(at - r->first);
 		uint32_t bins = n < r->x.nbins - bin ? n : r->x.nbins - bin;
 
@@ -241,7 +143,7 @@ static void drain_region(struct sampler_bpf *b, struct target *t, uint32_t owner
 		j->drained = t->ledger->drained;
 		j->spilt = t->ledger->spilt;
 		__atomic_store_n(&j->phase, PROFIL_JOURNAL_TAKING, __ATOMIC_RELEASE);
-		chunks_drain(b->chunks, at, n, j->count);
+		chunks_drain(holdings_chunks(b->holdings), at, n, j->count);
 		for (uint32_t i = 0; i < bins; i++)
 			t->ledger->drained += j->count[i];
 		b->s.sink->counts(t, owner, bin, j->count, bins, j);
@@ -353,7 +255,10 @@ static void bpf_release(struct sampler *s, struct target *t)
 
 	if (!t->held)
 		return;
-	let_go(b, t);
+	b->target[t->index] = NULL;
+	t->own = *t->ledger; /* the caller still wants to know */
+	t->ledger = &t->own;
+	holdings_give(b->holdings, t);
 	clocks_unuse(b->clocks, t->period_ns, t->flags);
 	lifetimes_unuse(b->lifetimes);
 }
@@ -376,14 +281,15 @@ static int bpf_chunks(struct sampler *s, const struct target *t, int *fds, unsig
 	if (n > *nfds)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < n; i++)
-		fds[i] = chunks_fd(b->chunks, t->counter_first / PROFIL_CHUNK_COUNTERS + i);
+		fds[i] = chunks_fd(holdings_chunks(b->holdings),
+				   t->counter_first / PROFIL_CHUNK_COUNTERS + i);
 	*nfds = (unsigned int)n;
 	return 0;
 }
 
 static unsigned int bpf_chunk_count(struct sampler *s)
 {
-	return chunks_count(self(s)->chunks);
+	return chunks_count(holdings_chunks(self(s)->holdings));
 }
 
 /* --- the ring --------------------------------------------------------------------------------- */
@@ -435,11 +341,7 @@ static int hold_again(struct sampler_bpf *b, struct target *t, const struct prof
 		return -ENOMEM;
 	err = maps_read_regions(&b->maps, t);
 	if (!err)
-		err = range_take_at(b->indices, t->index, 1);
-	if (!err)
-		err = range_take_at(b->regions, t->region_first, t->nregions);
-	if (!err)
-		err = chunks_take_at(b->chunks, t->counter_first, t->ncounters);
+		err = holdings_take_at(b->holdings, t);
 	if (!err)
 		err = lifetimes_use(b->lifetimes);
 	if (!err)
@@ -509,24 +411,25 @@ static bool bpf_keeps(struct sampler *s)
 	return store_kind(self(s)->store) == STORE_MANAGER;
 }
 
+/* No event in the ring may name a target that is somebody else's by now. */
+static void on_settled(void *arg)
+{
+	struct sampler_bpf *b = arg;
+
+	ring_buffer__consume(b->ring);
+}
+
 /* --- open and close --------------------------------------------------------------------------- */
 
 static struct sampler *bpf_close(struct sampler *s)
 {
 	struct sampler_bpf *b = self(s);
 
-	b->grace = grace_close(b->grace);
-	if (b->chunks) {
-		drop_holdings(b, &b->waiting);
-		drop_holdings(b, &b->leaving);
-	}
+	holdings_close(b->holdings);
 	clocks_close(b->clocks);
 	lifetimes_close(b->lifetimes);
 	sd_event_source_unref(b->ring_source);
 	ring_buffer__free(b->ring);
-	chunks_close(b->chunks);
-	range_free(b->indices);
-	range_free(b->regions);
 	maps_close(&b->maps);
 	if (b->store && store_kind(b->store) == STORE_BPFFS)
 		store_clear(b->store);
@@ -554,18 +457,12 @@ static const struct sampler_ops bpf_ops = {
 
 static int open_rest(struct sampler_bpf *b, const struct config *config, sd_event *event)
 {
-	int err = range_new(&b->indices, PROFIL_MAX_TARGETS);
+	int err = holdings_open(&b->holdings, &b->maps, b->store, event, on_settled, b);
 
-	if (!err)
-		err = range_new(&b->regions, PROFIL_MAX_REGIONS);
-	if (!err)
-		err = chunks_open(&b->chunks, bpf_map__fd(b->maps.skel->maps.chunks), b->store);
 	if (!err)
 		err = clocks_open(&b->clocks, config, b->maps.skel, b->store, event);
 	if (!err)
 		err = lifetimes_open(&b->lifetimes, b->maps.skel, b->store, event);
-	if (!err)
-		err = grace_open(&b->grace, event, on_grace, b);
 	if (err)
 		return err;
 	b->ring = ring_buffer__new(bpf_map__fd(b->maps.skel->maps.events), on_ring_event, b, NULL);

@@ -19,19 +19,13 @@
 #define FOLLOW_REREAD_NS 20000000u
 #define FOLLOW_SLOTS 256
 
-/* An image that the kernel counts in, or has counted in. */
-struct held {
-	struct held *next;
-	struct image *image;
-};
-
 struct process {
 	struct process *next;
 	__u32 tgid; /* as the daemon calls it, and all but the first process's pid */
 	pid_t pid;
-	struct maps maps; /* as last read */
-	struct held *held;
-	struct image *current; /* the one that the kernel counts in, as far as we know */
+	struct maps maps;      /* as last read */
+	struct image *current; /* that the kernel counts in, as far as we know; NULL: none */
+	struct image *former; /* that it counted in before: a tick under way may still land there */
 	unsigned int patience;
 	unsigned int waiting; /* ticks since then that an image would have counted */
 	__u16 execs;	      /* as its last event said */
@@ -45,7 +39,7 @@ struct follow {
 	struct profile *profile;
 	struct process *processes[FOLLOW_SLOTS];
 	struct process *first;
-	unsigned int nimages; /* that are held */
+	size_t nimages; /* of all processes */
 	bool stopped;
 	__u64 raw;
 	__u64 unmatched;
@@ -68,48 +62,56 @@ static struct process **place_of(struct follow *f, __u32 tgid)
 	return p;
 }
 
-static struct process *process_of(struct follow *f, __u32 tgid, __u16 execs)
+static struct process *process_add(struct follow *f, __u32 tgid, __u16 execs)
 {
-	struct process **place = place_of(f, tgid);
+	struct process **slot = &f->processes[tgid % FOLLOW_SLOTS], *first = *slot;
 
-	if (!*place) {
-		*place = calloc(1, sizeof(**place));
-		if (!*place)
-			return NULL;
-		(*place)->tgid = tgid;
-		(*place)->pid = (pid_t)tgid;
-		(*place)->execs = execs;
-		(*place)->patience = FOLLOW_PATIENCE;
+	*slot = calloc(1, sizeof(**slot));
+	if (!*slot) {
+		*slot = first;
+		return NULL;
 	}
-	return *place;
+	**slot = (struct process){ .next = first,
+				   .tgid = tgid,
+				   .pid = (pid_t)tgid,
+				   .execs = execs,
+				   .patience = FOLLOW_PATIENCE };
+	return *slot;
 }
 
-static void release(struct follow *f, struct process *p)
+/* Adds what *@image holds to the profile, and lets go of it. */
+static int settle(struct follow *f, struct image **image)
 {
-	while (p->held) {
-		struct held *h = p->held;
+	int err;
 
-		p->held = h->next;
-		image_close(h->image);
-		free(h);
-		f->nimages--;
-	}
-	p->current = NULL;
-}
-
-static int settle(struct follow *f, struct process *p)
-{
-	int err = 0;
-
-	for (struct held *h = p->held; h && !err; h = h->next)
-		err = image_add(h->image, f->profile);
-	release(f, p);
+	if (!*image)
+		return 0;
+	err = image_add(*image, f->profile);
+	image_close(steal(*image));
+	f->nimages--;
 	return err;
 }
 
-static void process_free(struct follow *f, struct process *p)
+/* The kernel counts elsewhere from now on. No tick has been under way since the time before. */
+static int retire(struct follow *f, struct process *p)
 {
-	release(f, p);
+	int err = settle(f, &p->former);
+
+	p->former = steal(p->current);
+	return err;
+}
+
+static int settle_all(struct follow *f, struct process *p)
+{
+	int err = retire(f, p);
+
+	return err ? err : settle(f, &p->former);
+}
+
+static void process_free(struct process *p)
+{
+	image_close(p->current);
+	image_close(p->former);
 	maps_fini(&p->maps);
 	free(p);
 }
@@ -182,7 +184,7 @@ static __u64 budget(const struct follow *f)
 /* Has the kernel count @p from now on. A refusal is no error: its ticks go on coming one by one. */
 static int give_image(struct follow *f, struct process *p)
 {
-	struct held *h;
+	struct image *image;
 	int err;
 
 	if (f->stopped || p->gone)
@@ -190,21 +192,15 @@ static int give_image(struct follow *f, struct process *p)
 	err = reread(f, p);
 	if (err < 0)
 		return err;
-	h = calloc(1, sizeof(*h));
-	if (!h)
-		return -ENOMEM;
 	p->waiting = 0;
 	p->patience = p->patience < FOLLOW_PATIENCE_MAX ? 2 * p->patience : p->patience;
-	err = image_open(&h->image, f->reader, p->tgid, p->execs, &p->maps, budget(f));
-	if (err < 0) {
-		free(h);
+	err = image_open(&image, f->reader, p->tgid, p->execs, &p->maps, budget(f));
+	if (err < 0)
 		return err == -ENODATA || err == -ETIMEDOUT || err == -EPROTO ? err : 0;
-	}
-	h->next = p->held;
-	p->held = h;
+	err = retire(f, p);
+	p->current = image;
 	f->nimages++;
-	p->current = h->image;
-	return 0;
+	return err;
 }
 
 static int on_raw(struct follow *f, struct process *p, __u64 pc)
@@ -227,20 +223,20 @@ static int on_raw(struct follow *f, struct process *p, __u64 pc)
 }
 
 /*
- * The old memory has gone, and what we knew of it. Its image is kept until the process ends: a tick
- * that was under way may still land in it. The new mappings are read at once: many a process is
- * over before its first tick gets here.
+ * The old memory has gone, and what we knew of it. The new mappings are read at once: many a
+ * process is over before its first tick gets here.
  */
 static int on_exec(struct follow *f, struct process *p, __u16 execs)
 {
+	int err = retire(f, p);
+
 	p->execs = execs;
 	p->execed = true;
-	p->current = NULL;
 	p->waiting = 0;
 	p->patience = FOLLOW_PATIENCE;
 	p->reread_ns = 0;
 	maps_fini(&p->maps);
-	return reread(f, p);
+	return err ? err : reread(f, p);
 }
 
 /* No tick of it is to come. The first process's mappings may still speak for its children. */
@@ -251,11 +247,11 @@ static int on_end(struct follow *f, __u32 tgid)
 
 	if (!p)
 		return 0;
-	err = settle(f, p);
+	err = settle_all(f, p);
 	p->gone = true;
 	if (p != f->first) {
 		*place = p->next;
-		process_free(f, p);
+		process_free(p);
 	}
 	return err;
 }
@@ -269,7 +265,7 @@ int follow_open(struct follow **out, struct reader *r, struct profile *p, pid_t 
 		return -ENOMEM;
 	f->reader = r;
 	f->profile = p;
-	f->first = process_of(f, tgid, 0);
+	f->first = process_add(f, tgid, 0);
 	if (!f->first) {
 		free(f);
 		return -ENOMEM;
@@ -293,7 +289,7 @@ void follow_close(struct follow *f)
 			struct process *p = f->processes[i];
 
 			f->processes[i] = p->next;
-			process_free(f, p);
+			process_free(p);
 		}
 	}
 	free(f);
@@ -316,7 +312,9 @@ int follow_events(struct follow *f)
 			err = on_end(f, event.tgid);
 			continue;
 		}
-		p = process_of(f, event.tgid, event.execs);
+		p = *place_of(f, event.tgid);
+		if (!p)
+			p = process_add(f, event.tgid, event.execs);
 		if (!p)
 			return -ENOMEM;
 		/* Where the event of an exec was lost, the next tick tells of it. */
@@ -344,8 +342,8 @@ __u64 follow_counted(const struct follow *f)
 
 	for (size_t i = 0; i < FOLLOW_SLOTS; i++) {
 		for (const struct process *p = f->processes[i]; p; p = p->next) {
-			for (const struct held *h = p->held; h; h = h->next)
-				sum += image_sum(h->image);
+			sum += p->current ? image_sum(p->current) : 0;
+			sum += p->former ? image_sum(p->former) : 0;
 		}
 	}
 	return sum;
@@ -367,7 +365,7 @@ int follow_settle(struct follow *f)
 
 	for (size_t i = 0; i < FOLLOW_SLOTS && !err; i++) {
 		for (struct process *p = f->processes[i]; p && !err; p = p->next)
-			err = settle(f, p);
+			err = settle_all(f, p);
 	}
 	return err;
 }

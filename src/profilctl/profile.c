@@ -1,5 +1,6 @@
 /* profile.c - the one in-memory profile, which everything is read into and written from */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,34 +35,26 @@ void profile_freep(struct profile **p)
 	profile_free(*p);
 }
 
-/* Makes room for element @n of an array that grows in powers of two. */
-static int grow(void *array, size_t n, size_t size)
+/* Returns @array with room for element @n, growing in powers of two; NULL: it is as it was. */
+static void *grow(void *array, size_t n, size_t size)
 {
-	void *more;
-
-	if (n & (n - 1))
-		return 0;
-	more = reallocarray(*(void **)array, n ? 2 * n : 1, size);
-	if (!more)
-		return -ENOMEM;
-	*(void **)array = more;
-	return 0;
+	return n & (n - 1) ? array : reallocarray(array, n ? 2 * n : 1, size);
 }
 
 int profile_add_object(struct profile *p, const char *path, __u64 dev, __u64 ino, int fd,
 		       __u32 *index)
 {
 	__cleanup(closep) int own = fd;
-	struct object *o;
-	char *copy;
+	struct object *o = grow(p->objects, p->nobjects, sizeof(*o));
 
-	if (grow(&p->objects, p->nobjects, sizeof(*o)) < 0)
+	if (!o)
 		return -ENOMEM;
-	copy = strdup(path);
-	if (!copy)
+	p->objects = o;
+	o += p->nobjects;
+	*o = (struct object){ .dev = dev, .ino = ino };
+	if (asprintf(&o->path, "%s", path) < 0)
 		return -ENOMEM;
-	o = &p->objects[p->nobjects];
-	*o = (struct object){ .path = copy, .dev = dev, .ino = ino, .fd = steal_fd(own) };
+	o->fd = steal_fd(own);
 	*index = (__u32)p->nobjects++;
 	return 0;
 }
@@ -157,11 +150,14 @@ struct place *profile_sorted_places(const struct profile *p)
 
 int profile_add_function(struct profile *p, const struct function *f)
 {
-	if (grow(&p->functions, p->nfunctions, sizeof(*f)) < 0) {
+	struct function *functions = grow(p->functions, p->nfunctions, sizeof(*f));
+
+	if (!functions) {
 		free(f->name);
 		return -ENOMEM;
 	}
-	p->functions[p->nfunctions++] = *f;
+	functions[p->nfunctions++] = *f;
+	p->functions = functions;
 	return 0;
 }
 

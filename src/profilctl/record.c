@@ -98,19 +98,16 @@ static void command_close(struct command *c, struct profile *p, int timeout_ms, 
 		    1000u * (__u64)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
-static char *join(char **argv, int argc)
+static int join(char **out, char **argv, int argc)
 {
-	size_t bytes = 1;
-	char *line;
+	size_t bytes;
+	FILE *f = open_memstream(out, &bytes);
 
+	if (!f)
+		return -errno;
 	for (int i = 0; i < argc; i++)
-		bytes += strlen(argv[i]) + 1;
-	line = calloc(1, bytes);
-	for (int i = 0; line && i < argc; i++) {
-		strcat(line, i ? " " : "");
-		strcat(line, argv[i]);
-	}
-	return line;
+		fprintf(f, "%s%s", i ? " " : "", argv[i]);
+	return fclose(f) ? -errno : 0;
 }
 
 static int profile_command(struct watch *w, struct command *c)
@@ -118,8 +115,9 @@ static int profile_command(struct watch *w, struct command *c)
 	const struct options *o = w->options;
 	int status, err;
 
-	w->profile->command = join(o->argv, o->argc);
-	err = w->profile->command ? command_open(c, w, o->argv) : -ENOMEM;
+	err = join(&w->profile->command, o->argv, o->argc);
+	if (!err)
+		err = command_open(c, w, o->argv);
 	if (err < 0) {
 		log_err("cannot start %s: %s", o->argv[0], strerror(-err));
 		return CTL_ERROR;

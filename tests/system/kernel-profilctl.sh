@@ -67,8 +67,8 @@ check_alone() { # NAME
 whole() {
 	check "it is profiled" profile -- "$spin" split 2
 	check_alone "two functions"
-	check "two functions: hot has 70 %" share hot 70 3
-	check "two functions: cold has 30 %" share cold 30 3
+	check "two functions: hot has 70 %" share hot 70 4
+	check "two functions: cold has 30 %" share cold 30 4
 	check "two functions: the object is the file" json ".functions[0].object == \"$spin\""
 	check "two functions: the status is told" json '.command_status == 0'
 
@@ -86,7 +86,7 @@ whole() {
 
 	check "a late library is profiled" profile -- "$spin" late 1.2 "$late"
 	check_alone "a late library"
-	check "a late library: in_library has 80 %" share in_library 80 3
+	check "a late library: in_library has 80 %" share in_library 80 4
 	check "a late library: the object is the file" json ".functions[0].object == \"$late\""
 
 	check "generated code is profiled" profile -- "$spin" generated 1

@@ -56,12 +56,11 @@ PROFIL_PUBLIC int profil_sync(void)
 /* What was counted before a fork belongs into the buffer of which the child gets a copy. */
 static void sync_before_fork(void)
 {
-	struct profil_msg_reply reply;
 	struct call c;
 
 	if (request_mode() == REQUEST_OFF || call_enter(&c))
 		return;
-	request_sync(&reply);
+	request_sync_before_fork();
 	call_leave(&c);
 }
 

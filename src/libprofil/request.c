@@ -11,6 +11,7 @@
 #include "request.h"
 
 #define WAIT_S 10
+#define WAIT_BEFORE_FORK_S 1
 #define ATTEMPTS 4
 
 /*
@@ -35,10 +36,10 @@ static unsigned char *spare_cookie(void)
 }
 
 /* A set-id program takes no path from its caller. */
-static int dial(int *out)
+static int dial(int *out, int wait_s)
 {
 	const char *path = secure_getenv(PROFIL_SOCKET_ENV);
-	struct timeval most = { .tv_sec = WAIT_S };
+	struct timeval most = { .tv_sec = wait_s };
 	__cleanup(closep) int sock = -1;
 	struct sockaddr_un address;
 
@@ -94,12 +95,12 @@ static int send_rest(int sock, struct profil_msg_start *m)
 }
 
 /* Asks once. Returns 0 with a reply, be it a refusal, or why there is none. */
-static int attempt(struct profil_header *h, struct profil_msg_reply *reply)
+static int attempt(struct profil_header *h, struct profil_msg_reply *reply, int wait_s)
 {
 	__cleanup(closep) int sock = -1;
 	int err;
 
-	err = dial(&sock);
+	err = dial(&sock, wait_s);
 	if (!err)
 		err = hear_hello(sock);
 	if (!err)
@@ -116,13 +117,13 @@ static int attempt(struct profil_header *h, struct profil_msg_reply *reply)
 }
 
 /* A daemon that went away while it was asked may be back: a restart costs the caller nothing. */
-static int ask(struct profil_header *h, struct profil_msg_reply *reply)
+static int ask(struct profil_header *h, struct profil_msg_reply *reply, int wait_s)
 {
 	int err = -ECONNRESET;
 
 	for (int i = 0; i < ATTEMPTS && (err == -ECONNRESET || err == -ENODATA || err == -EPIPE);
 	     i++)
-		err = attempt(h, reply);
+		err = attempt(h, reply, wait_s);
 	if (err == -EAGAIN)
 		return -ETIMEDOUT;
 	if (err == -ENODATA || err == -EPIPE)
@@ -140,7 +141,7 @@ static int put_profile(unsigned int type, struct profil_msg_start *m,
 
 	wire_header(&m->h, type, sizeof(*m), sizeof(m->region[0]), first);
 	m->cookie_addr = (unsigned long)spare_cookie();
-	err = ask(&m->h, reply);
+	err = ask(&m->h, reply, WAIT_S);
 	if (!err)
 		profile.running = !profile.running;
 	return err;
@@ -184,17 +185,17 @@ int request_start_one(const struct dialect *d, const struct profil_xform *x, con
 }
 
 /* Puts what the calling process says of itself. */
-static int request_self(unsigned int type, struct profil_msg_reply *reply)
+static int request_self(unsigned int type, struct profil_msg_reply *reply, int wait_s)
 {
 	struct profil_msg_self m = { .cookie_addr = (unsigned long)spare_cookie() };
 
 	wire_header(&m.h, type, sizeof(m), 1, 0);
-	return ask(&m.h, reply);
+	return ask(&m.h, reply, wait_s);
 }
 
 int request_stop(struct profil_msg_reply *reply)
 {
-	int err = request_self(PROFIL_MSG_STOP, reply);
+	int err = request_self(PROFIL_MSG_STOP, reply, WAIT_S);
 
 	if (err && err != -ENOSYS)
 		return err;
@@ -208,5 +209,12 @@ int request_stop(struct profil_msg_reply *reply)
 
 int request_sync(struct profil_msg_reply *reply)
 {
-	return request_self(PROFIL_MSG_SYNC, reply);
+	return request_self(PROFIL_MSG_SYNC, reply, WAIT_S);
+}
+
+void request_sync_before_fork(void)
+{
+	struct profil_msg_reply reply;
+
+	request_self(PROFIL_MSG_SYNC, &reply, WAIT_BEFORE_FORK_S);
 }

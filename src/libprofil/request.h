@@ -39,4 +39,7 @@ int request_stop(struct profil_msg_reply *reply);
 /* Brings the buffers up to date; -ENOSYS without a daemon. */
 int request_sync(struct profil_msg_reply *reply);
 
+/* ... if the daemon is quick about it: a fork does not wait for long. */
+void request_sync_before_fork(void);
+
 #endif

@@ -107,6 +107,8 @@ int sched_process_exec(__u64 *args)
 			__sync_val_compare_and_swap(&bucket->entry[i], entry, next);
 			tell(PROFIL_EVENT_EXEC, next, 0);
 		} else {
+			if (target->flags & PROFIL_TARGET_RAW)
+				tell(PROFIL_EVENT_EXIT, entry, 0);
 			take_out(bucket, i, entry, target);
 		}
 	}

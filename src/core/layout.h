@@ -160,7 +160,7 @@ _Static_assert(PROFIL_BUCKETS == 1 << (32 - 19), "the bucket is the top bits of 
 enum profil_event_kind {
 	PROFIL_EVENT_RAW = 1, /* a tick whose pc is in no region of a target that wants to know */
 	PROFIL_EVENT_EXEC,
-	PROFIL_EVENT_EXIT,
+	PROFIL_EVENT_EXIT, /* or an exec that is not followed */
 };
 
 struct profil_event {

@@ -263,7 +263,7 @@ static __always_inline int tick_of(struct task_struct *task)
  */
 static __always_inline bool is_tick(__u64 function)
 {
-	char name[24];
+	char name[24] = { 0 }; /* 6.1 takes no buffer that has never been written to */
 
 	if (bpf_snprintf(name, sizeof(name), "%ps", &function, sizeof(function)) < 0)
 		return false;

@@ -11,6 +11,7 @@
 #include "core/log.h"
 #include "listen.h"
 #include "mirror.h"
+#include "policy.h"
 #include "profild.h"
 #include "session.h"
 
@@ -116,6 +117,7 @@ static void profild_close(struct profild *d)
 	}
 	if (d->sampler)
 		d->sampler->ops->close(d->sampler);
+	policy_close(d);
 	sd_event_source_unref(d->mirror_timer);
 	sd_event_unref(d->event);
 }

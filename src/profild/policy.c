@@ -260,6 +260,16 @@ int policy_request(struct profild *d, uid_t uid, uint64_t now_ns)
 	return 0;
 }
 
+void policy_close(struct profild *d)
+{
+	while (d->allowances) {
+		struct allowance *a = d->allowances;
+
+		d->allowances = a->next;
+		free(a);
+	}
+}
+
 int policy_connect(const struct profild *d, uid_t uid, uint32_t own, uint32_t all)
 {
 	if (all >= d->config.all.connections || (uid && own >= d->config.user.connections))

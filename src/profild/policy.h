@@ -29,6 +29,9 @@ int policy_attach(pid_t *tgid, const struct profild *d, int sock, const struct u
 /* May @uid make a request at @now_ns? -EAGAIN where there have been too many just now. */
 int policy_request(struct profild *d, uid_t uid, uint64_t now_ns);
 
+/* Forgets all allowances. */
+void policy_close(struct profild *d);
+
 /* May one more connection come from @uid, who has @own of @all? */
 int policy_connect(const struct profild *d, uid_t uid, uint32_t own, uint32_t all);
 

@@ -12,6 +12,7 @@ SYSUSERSDIR = $(PREFIX)/lib/sysusers.d
 
 B = build
 CC = gcc
+OBJCOPY ?= objcopy
 CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
 PKG_CONFIG ?= pkg-config
@@ -201,9 +202,11 @@ $(B)/libprofil.so.1: $(call pics,$(LIBPROFIL) src/core/wire.c) src/libprofil/lib
 $(B)/libprofil.so: $(B)/libprofil.so.1
 	$(Q)ln -sf libprofil.so.1 $@
 
+# One object, in which only the public names are left.
 $(B)/libprofil.a: $(call pics,$(LIBPROFIL) src/core/wire.c)
 	$(say) AR $@
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)$(CC) -nostdlib -r -o $(@:.a=.whole.o) $^ && $(OBJCOPY) --localize-hidden $(@:.a=.whole.o)
+	$(Q)rm -f $@ && ar rcs $@ $(@:.a=.whole.o)
 
 # --- tests --------------------------------------------------------------------------------------
 
@@ -217,7 +220,7 @@ $(B)/tests/%.a:
 $(B)/tests/profild.a: $(call objs,$(filter-out %/main.c,$(PROFILD)) $(CORE))
 $(B)/tests/profilctl.a: $(call objs,$(filter-out %/main.c,$(PROFILCTL)) $(CORE))
 
-UNIT_PARTS = $(B)/tests/profild.a $(B)/tests/profilctl.a $(B)/libprofil.a
+UNIT_PARTS = $(B)/tests/profild.a $(B)/tests/profilctl.a $(B)/tests/libprofil.a
 
 $(call objs,$(UNIT) $(SYSTEM)): | $(B)/tests.ok
 
@@ -226,7 +229,13 @@ $(B)/tests/unit-tests: $(call objs,$(UNIT)) $(UNIT_PARTS)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(UNIT_PARTS) -Wl,--end-group \
 		$(call libs,$(PROFILD_PKGS) $(PROFILCTL_PKGS) criterion) -pthread
 
-$(B)/tests/system-tests: $(call objs,$(SYSTEM) $(CORE)) $(B)/libprofil.a
+# With its inner names, for the tests.
+$(B)/tests/libprofil.a: $(call pics,$(LIBPROFIL) src/core/wire.c)
+	@mkdir -p $(@D)
+	$(say) AR $@
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(B)/tests/system-tests: $(call objs,$(SYSTEM) $(CORE)) $(B)/tests/libprofil.a
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(call libs,criterion libbpf) -pthread
 
@@ -273,7 +282,20 @@ demo: deps
 demo-run: all
 	$(Q)BUILD=$(B) tests/demo.sh
 
-bench: all tests
+BENCH = $(B)/tests/bench/work $(B)/tests/bench/work.gprof $(B)/tests/bench/floor
+
+$(B)/tests/bench/floor: LIBS = $(call libs,libbpf)
+$(B)/tests/bench/%: tests/bench/%.c $(B)/flags | $(B)/tools.ok
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(CC) $(ALL_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(ALL_LDFLAGS) $(LIBS) -pthread
+
+$(B)/tests/bench/%.gprof: tests/bench/%.c $(B)/flags | $(B)/tools.ok
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(CC) $(ALL_CFLAGS) -pg -MF $@.d -MT $@ -o $@ $< $(ALL_LDFLAGS) -pthread
+
+bench: all $(BENCH)
 	$(Q)BUILD=$(B) tests/bench/run.sh
 
 # --- install ------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 /* memory.c - the memory of one process, through descriptors that stay bound to it for good */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/ioctl.h>
@@ -41,14 +42,50 @@ struct procmap_query {
 #define QUERY_VMA_WRITABLE 0x02
 #define QUERY_PROCMAP _IOWR('f', 17, struct procmap_query)
 
-static int open_proc(pid_t pid, const char *file, int flags)
+static int open_proc(pid_t pid, pid_t tid, const char *file, int flags)
 {
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, file);
 	fd = open(path, flags | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
+}
+
+/* The memory that thread @tid of @pid has; -ESRCH where it has gone, or given its memory up. */
+static int open_thread(struct memory *m, pid_t pid, pid_t tid)
+{
+	char any;
+
+	closep(&m->mem);
+	closep(&m->maps);
+	m->maps = -1;
+	m->mem = open_proc(pid, tid, "mem", O_RDWR);
+	if (m->mem >= 0)
+		m->maps = open_proc(pid, tid, "maps", O_RDONLY);
+	if (m->mem < 0 || m->maps < 0)
+		return m->mem < 0 ? m->mem : m->maps;
+	/* Where there is no memory at all, the end of the file is at 0; else that is no address. */
+	return pread(m->mem, &any, 1, 0) ? 0 : -ESRCH;
+}
+
+/* Any thread's will do: they all have the same. */
+static int open_any(struct memory *m, pid_t pid)
+{
+	int err = -ESRCH;
+	struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	while (err && dir && (entry = readdir(dir))) {
+		if (*entry->d_name != '.')
+			err = open_thread(m, pid, (pid_t)atoi(entry->d_name));
+	}
+	if (dir)
+		closedir(dir);
+	return err;
 }
 
 int memory_open(struct memory **out, pid_t pid)
@@ -58,9 +95,10 @@ int memory_open(struct memory **out, pid_t pid)
 
 	if (!m)
 		return -ENOMEM;
-	m->mem = open_proc(pid, "mem", O_RDWR);
-	m->maps = open_proc(pid, "maps", O_RDONLY);
-	err = m->mem < 0 ? m->mem : m->maps < 0 ? m->maps : 0;
+	m->mem = m->maps = -1;
+	err = open_thread(m, pid, pid);
+	if (err == -ESRCH)
+		err = open_any(m, pid); /* a leader that exits first leaves its threads behind */
 	if (err) {
 		memory_close(m);
 		return err == -ENOENT ? -ESRCH : err;

@@ -2,8 +2,11 @@
 #ifndef PROFIL_TEST_LOOPS_H
 #define PROFIL_TEST_LOOPS_H
 
+#include <linux/perf_event.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 /*
  * LOOPS loops of the same few instructions, LOOP_BYTES apart, and behind them one system call, in
@@ -65,6 +68,56 @@ static inline uint64_t loop_for(unsigned int n, uint64_t ns)
 		spent = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 	} while (spent < ns);
 	return spent;
+}
+
+/*
+ * What the calling thread takes, by two clocks. Where the kernel goes from one process to the next
+ * with interrupts off, the scheduler's CPU time stops and begins at one instant, a perf event's
+ * task clock and the next tick that finds somebody at another: the machine being busy, they drift
+ * apart. As many ticks are due as the one says, or the other, or in between.
+ */
+struct loop_watch {
+	int task_clock; /* -1: there is none */
+	uint64_t cpu_ns;
+	uint64_t task_ns;
+};
+
+static inline void loop_watch_start(struct loop_watch *w)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+					.size = sizeof(attr),
+					.config = PERF_COUNT_SW_TASK_CLOCK };
+
+	w->task_clock = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	w->cpu_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static inline void loop_watch_stop(struct loop_watch *w)
+{
+	w->cpu_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - w->cpu_ns;
+	if (w->task_clock < 0 ||
+	    read(w->task_clock, &w->task_ns, sizeof(w->task_ns)) != sizeof(w->task_ns))
+		w->task_ns = w->cpu_ns;
+	if (w->task_clock >= 0)
+		close(w->task_clock);
+}
+
+/* What loops have taken. */
+struct loop_time {
+	uint64_t cpu_ns;
+	uint64_t task_ns;
+};
+
+/* Spends @ns of the calling thread's CPU time in loop @n, and adds what it took to @t. */
+static inline void loop_timed(struct loop_time *t, unsigned int n, uint64_t ns)
+{
+	struct loop_watch w;
+
+	loop_watch_start(&w);
+	loop_for(n, ns);
+	loop_watch_stop(&w);
+	t->cpu_ns += w.cpu_ns;
+	t->task_ns += w.task_ns;
 }
 
 /* The system call @nr, made from LOOP_SYSCALL's place. Returns what the kernel does. */

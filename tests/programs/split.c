@@ -77,33 +77,38 @@ static unsigned long sum(const unsigned short *counts, uintptr_t from, uintptr_t
 	return ticks;
 }
 
+static void show_ticks(const char *what, unsigned long ticks, uint64_t cpu, uint64_t task)
+{
+	printf("%s %lu ticks %llu %llu ns\n", what, ticks, (unsigned long long)cpu,
+	       (unsigned long long)task);
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t round_ns = (uint64_t)(1e9 * (argc > 1 ? atof(argv[1]) : 1) / ROUNDS);
 	uintptr_t start = (uintptr_t)&__executable_start, end = (uintptr_t)&etext;
 	size_t bytes = ((end - start) / 2 + 1) * sizeof(unsigned short);
 	unsigned short *counts = calloc(1, bytes), *volatile off = NULL;
-	uint64_t began, first_ns = 0, second_ns = 0, all_ns;
+	struct loop_time first = { 0 }, second = { 0 };
+	struct loop_watch all;
 
 	show_footprint();
 	if (!counts || profil(counts, bytes, start, 65536) < 0)
 		return perror("profil"), 1;
 	show_footprint();
 
-	began = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+	loop_watch_start(&all);
 	for (int i = 0; i < ROUNDS; i++) {
-		first_ns += loop_for(0, 7 * round_ns / 10);
-		second_ns += loop_for(1, 3 * round_ns / 10);
+		loop_timed(&first, 0, 7 * round_ns / 10);
+		loop_timed(&second, 1, 3 * round_ns / 10);
 	}
-	all_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - began;
+	loop_watch_stop(&all);
 
 	if (profil(off, 0, 0, 0) < 0)
 		return perror("profil off"), 1;
 	show_footprint();
-	printf("first %lu ticks %llu ns\n", sum(counts, loop_at(0), loop_at(1)),
-	       (unsigned long long)first_ns);
-	printf("second %lu ticks %llu ns\n", sum(counts, loop_at(1), loop_at(2)),
-	       (unsigned long long)second_ns);
-	printf("all %lu ticks %llu ns\n", sum(counts, start, end), (unsigned long long)all_ns);
+	show_ticks("first", sum(counts, loop_at(0), loop_at(1)), first.cpu_ns, first.task_ns);
+	show_ticks("second", sum(counts, loop_at(1), loop_at(2)), second.cpu_ns, second.task_ns);
+	show_ticks("all", sum(counts, start, end), all.cpu_ns, all.task_ns);
 	return 0;
 }

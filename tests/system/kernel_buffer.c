@@ -7,14 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "kernel_list.h"
+#include "kernel_ticks.h"
 #include "profil.h"
-#include "../programs/loops.h"
 
-#define PERIOD_NS 1000000
-#define SPELL_NS 250000000ull
-/* glibc's formula makes it one counter a loop. */
-#define LOOP_SCALE (2 * 65536 / LOOP_BYTES)
 #define BUFFER_BYTES (LOOPS * sizeof(unsigned short))
 
 static struct daemon d;
@@ -22,7 +17,7 @@ static struct daemon d;
 /* No pass of the mirror comes by itself: what moves, a call has moved. */
 static void start(void)
 {
-	static const char *args[] = { "--rate", "1000", "--mirror-interval", "60000", NULL };
+	static const char *args[] = { "--rate", TICKS_RATE, "--mirror-interval", "60000", NULL };
 
 	daemon_start(&d, NULL, args);
 }
@@ -36,7 +31,7 @@ TestSuite(kernel_buffer, .init = start, .fini = stop);
 
 static void profile_into(unsigned short *buf)
 {
-	cr_assert_eq(profil(buf, BUFFER_BYTES, loop_at(0), LOOP_SCALE), 0, "profil: %s",
+	cr_assert_eq(profil(buf, BUFFER_BYTES, loop_at(0), TICKS_SCALE_16), 0, "profil: %s",
 		     strerror(errno));
 }
 
@@ -50,16 +45,9 @@ static void sync_now(void)
 	cr_assert_eq(profil_sync(), 0, "profil_sync: %s", strerror(errno));
 }
 
-/*
- * 250 ticks, in 80 or so slices where the machine is busy, have a standard deviation of at most 5:
- * 10 % and 10 ticks are seven of those.
- */
-static void expect_ticks(unsigned long ticks, uint64_t spent_ns)
+static void expect_ticks(unsigned long ticks, const struct loop_time *t)
 {
-	double due = (double)spent_ns / PERIOD_NS;
-
-	cr_assert_float_eq((double)ticks, due, due * 0.1 + 10,
-			   "%lu ticks counted in %.0f ticks' worth of CPU time", ticks, due);
+	ticks_expect_spell(ticks, t, TICKS_PERIOD_NS);
 }
 
 static unsigned short *map_buffer(void)
@@ -76,37 +64,37 @@ static void profile_is_over(void)
 {
 	static unsigned short next[LOOPS];
 	struct profil_msg_profile p;
-	uint64_t ns;
+	struct loop_time t = { 0 };
 
-	cr_assert(!kernel_list(&d, getpid(), &p), "the profile is still there");
+	cr_assert(!ticks_list(&d, getpid(), &p), "the profile is still there");
 	profile_into(next);
-	ns = loop_for(9, SPELL_NS);
+	loop_timed(&t, 9, TICKS_SPELL_NS);
 	profile_off();
-	expect_ticks(next[9], ns);
+	expect_ticks(next[9], &t);
 }
 
 Test(kernel_buffer, sync_brings_the_counts_so_far)
 {
 	static unsigned short buf[LOOPS];
-	uint64_t ns;
+	struct loop_time t = { 0 };
 
 	profile_into(buf);
-	ns = loop_for(3, SPELL_NS);
+	loop_timed(&t, 3, TICKS_SPELL_NS);
 	cr_assert_eq(buf[3], 0, "%u counts before anybody asked for them", buf[3]);
 	sync_now();
-	expect_ticks(buf[3], ns);
+	expect_ticks(buf[3], &t);
 	profile_off();
 }
 
 Test(kernel_buffer, stop_brings_the_counts)
 {
 	static unsigned short buf[LOOPS];
-	uint64_t ns;
+	struct loop_time t = { 0 };
 
 	profile_into(buf);
-	ns = loop_for(3, SPELL_NS);
+	loop_timed(&t, 3, TICKS_SPELL_NS);
 	profile_off();
-	expect_ticks(buf[3], ns);
+	expect_ticks(buf[3], &t);
 }
 
 Test(kernel_buffer, nothing_is_counted_after_the_stop)
@@ -115,7 +103,7 @@ Test(kernel_buffer, nothing_is_counted_after_the_stop)
 
 	profile_into(buf);
 	profile_off();
-	loop_for(3, SPELL_NS);
+	loop_for(3, TICKS_SPELL_NS);
 	sync_now();
 	cr_assert_eq(buf[3], 0);
 }
@@ -127,10 +115,10 @@ Test(kernel_buffer, every_tick_is_binned_unmatched_or_lost)
 	unsigned long binned = 0;
 
 	profile_into(buf);
-	loop_for(3, SPELL_NS);
+	loop_for(3, TICKS_SPELL_NS);
 	loop_syscall(SYS_getpid, 0, 0, 0); /* which is behind the last counter */
 	sync_now();
-	cr_assert(kernel_list(&d, getpid(), &p));
+	cr_assert(ticks_list(&d, getpid(), &p));
 	for (unsigned int i = 0; i < LOOPS; i++)
 		binned += buf[i];
 	cr_assert_eq(p.total, binned + p.unmatched + p.lost, "%llu != %lu + %llu + %llu", p.total,
@@ -141,19 +129,20 @@ Test(kernel_buffer, every_tick_is_binned_unmatched_or_lost)
 Test(kernel_buffer, counts_are_added_to_what_the_caller_wrote)
 {
 	static unsigned short buf[LOOPS] = { [3] = 1000, [4] = 7 };
-	uint64_t ns;
+	struct loop_time t = { 0 };
 
 	profile_into(buf);
-	ns = loop_for(3, SPELL_NS);
+	loop_timed(&t, 3, TICKS_SPELL_NS);
 	sync_now();
 	cr_assert_geq(buf[3], 1000);
-	expect_ticks(buf[3] - 1000u, ns);
+	expect_ticks(buf[3] - 1000u, &t);
 	cr_assert_eq(buf[4], 7);
 
 	memset(buf, 0, sizeof(buf));
-	ns = loop_for(3, SPELL_NS);
+	t = (struct loop_time){ 0 };
+	loop_timed(&t, 3, TICKS_SPELL_NS);
 	profile_off();
-	expect_ticks(buf[3], ns);
+	expect_ticks(buf[3], &t);
 	cr_assert_eq(buf[4], 0);
 }
 
@@ -161,23 +150,24 @@ Test(kernel_buffer, a_counter_stays_at_65535)
 {
 	static unsigned short buf[LOOPS] = { [3] = 65530, [4] = 65535 };
 	struct profil_msg_profile p;
-	uint64_t ns;
+	struct loop_time t = { 0 };
 
 	profile_into(buf);
-	ns = loop_for(3, SPELL_NS);
-	loop_for(4, SPELL_NS);
+	loop_timed(&t, 3, TICKS_SPELL_NS);
+	loop_for(4, TICKS_SPELL_NS);
 	sync_now();
 	cr_assert_eq(buf[3], 65535);
 	cr_assert_eq(buf[4], 65535);
 	cr_assert_eq(buf[2], 0);
 	cr_assert_eq(buf[5], 0);
-	cr_assert(kernel_list(&d, getpid(), &p));
-	cr_assert_gt(p.lost, ns / PERIOD_NS, "what has no room is lost, and says so");
+	cr_assert(ticks_list(&d, getpid(), &p));
+	cr_assert_gt(p.lost, t.cpu_ns / TICKS_PERIOD_NS, "what has no room is lost, and says so");
 
 	buf[3] = 0; /* the caller makes room */
-	ns = loop_for(3, SPELL_NS);
+	t = (struct loop_time){ 0 };
+	loop_timed(&t, 3, TICKS_SPELL_NS);
 	profile_off();
-	expect_ticks(buf[3], ns);
+	expect_ticks(buf[3], &t);
 }
 
 Test(kernel_buffer, a_buffer_that_is_unmapped_ends_the_profile_only)
@@ -185,7 +175,7 @@ Test(kernel_buffer, a_buffer_that_is_unmapped_ends_the_profile_only)
 	unsigned short *buf = map_buffer();
 
 	profile_into(buf);
-	loop_for(3, SPELL_NS);
+	loop_for(3, TICKS_SPELL_NS);
 	cr_assert_eq(munmap(buf, 4096), 0);
 	sync_now();
 	profile_is_over();
@@ -196,13 +186,13 @@ Test(kernel_buffer, nothing_is_written_where_the_buffer_was)
 	unsigned short *buf = map_buffer(), *other;
 
 	profile_into(buf);
-	loop_for(3, SPELL_NS);
+	loop_for(3, TICKS_SPELL_NS);
 	cr_assert_eq(munmap(buf, 4096), 0);
 	sync_now();
 	other = mmap(buf, 4096, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	cr_assert_eq(other, buf, "mmap: %s", strerror(errno));
-	loop_for(3, SPELL_NS);
+	loop_for(3, TICKS_SPELL_NS);
 	sync_now();
 	cr_assert_eq(other[3], 0);
 	profile_is_over();
@@ -213,12 +203,12 @@ Test(kernel_buffer, a_buffer_that_is_read_only_ends_the_profile_and_keeps_its_co
 	unsigned short *buf = map_buffer(), kept;
 
 	profile_into(buf);
-	loop_for(3, SPELL_NS);
+	loop_for(3, TICKS_SPELL_NS);
 	sync_now();
 	kept = buf[3];
 	cr_assert_gt(kept, 0);
 	cr_assert_eq(mprotect(buf, 4096, PROT_READ), 0);
-	loop_for(3, SPELL_NS);
+	loop_for(3, TICKS_SPELL_NS);
 	sync_now();
 	cr_assert_eq(buf[3], kept);
 	profile_is_over();
@@ -229,24 +219,24 @@ static void only_the_faulty_region_goes_off(int (*lose)(void *buf, size_t bytes)
 {
 	unsigned short *buf[2] = { map_buffer(), map_buffer() };
 	struct prof region[2];
-	uint64_t ns;
+	struct loop_time t = { 0 };
 
 	for (unsigned int i = 0; i < 2; i++)
 		region[i] = (struct prof){ .pr_base = buf[i],
 					   .pr_size = BUFFER_BYTES / 2,
 					   .pr_off = loop_at(i * LOOPS / 2),
-					   .pr_scale = LOOP_SCALE };
+					   .pr_scale = TICKS_SCALE_16 };
 	cr_assert_eq(sprofil(region, 2, NULL, PROF_USHORT), 0, "sprofil: %s", strerror(errno));
-	ns = loop_for(0, SPELL_NS);
-	loop_for(LOOPS / 2, SPELL_NS);
+	loop_timed(&t, 0, TICKS_SPELL_NS);
+	loop_for(LOOPS / 2, TICKS_SPELL_NS);
 	cr_assert_eq(lose(buf[1], 4096), 0);
 	sync_now();
-	expect_ticks(buf[0][0], ns);
+	expect_ticks(buf[0][0], &t);
 
-	ns += loop_for(0, SPELL_NS);
-	loop_for(LOOPS / 2, SPELL_NS);
+	loop_timed(&t, 0, TICKS_SPELL_NS);
+	loop_for(LOOPS / 2, TICKS_SPELL_NS);
 	sync_now();
-	expect_ticks(buf[0][0], ns);
+	expect_ticks(buf[0][0], &t);
 	profile_off();
 	munmap(buf[0], 4096);
 }
@@ -272,7 +262,7 @@ Test(kernel_buffer, without_a_daemon_a_start_fails_and_a_stop_does_not)
 
 	setenv("PROFIL_SOCKET", "/nonexistent/profil.sock", 1);
 	errno = 0;
-	cr_assert_eq(profil(buf, BUFFER_BYTES, loop_at(0), LOOP_SCALE), -1);
+	cr_assert_eq(profil(buf, BUFFER_BYTES, loop_at(0), TICKS_SCALE_16), -1);
 	cr_assert_eq(errno, ENOSYS, "errno is %s", strerror(errno));
 	cr_assert_eq(profil_sync(), -1);
 	cr_assert_eq(errno, ENOSYS, "errno is %s", strerror(errno));

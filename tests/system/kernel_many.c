@@ -7,19 +7,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernel_list.h"
+#include "kernel_ticks.h"
 #include "profil.h"
-#include "../programs/loops.h"
 
-#define PERIOD_NS 1000000
-#define SPELL_NS 250000000ull
 #define PROCESSES LOOPS
-#define LOOP_SCALE (2 * 65536 / LOOP_BYTES)
 
 /* One for each process, in memory that we see too. */
 struct own {
 	unsigned short count[LOOPS];
-	uint64_t ns;
+	struct loop_time time;
 	pid_t pid;
 };
 
@@ -30,7 +26,7 @@ static int gate[2]; /* its end lets them go */
 
 static void start(void)
 {
-	static const char *args[] = { "--rate", "1000", NULL };
+	static const char *args[] = { "--rate", TICKS_RATE, NULL };
 
 	daemon_start(&d, NULL, args);
 }
@@ -48,9 +44,9 @@ static void child(unsigned int i)
 	char end;
 
 	close(gate[1]);
-	if (profil(own[i].count, sizeof(own[i].count), loop_at(0), LOOP_SCALE) < 0)
+	if (profil(own[i].count, sizeof(own[i].count), loop_at(0), TICKS_SCALE_16) < 0)
 		_exit(1);
-	own[i].ns = loop_for(i, SPELL_NS);
+	loop_timed(&own[i].time, i, TICKS_SPELL_NS);
 	if (profil_sync() < 0)
 		_exit(2);
 	if (write(done[1], "", 1) != 1)
@@ -101,24 +97,21 @@ static void reap_all(void)
  */
 Test(kernel_many, each_of_32_counts_its_own_loop_alone)
 {
-	double ticks = 0, due = 0;
+	struct loop_time time = { 0 };
+	unsigned long ticks = 0;
 
 	run_all();
 	for (unsigned int i = 0; i < PROCESSES; i++) {
-		double mine = (double)own[i].ns / PERIOD_NS;
-
 		for (unsigned int k = 0; k < LOOPS; k++)
 			cr_expect(k == i || own[i].count[k] == 0,
 				  "process %u has %u ticks of process %u's loop", i,
 				  own[i].count[k], k);
-		cr_expect_float_eq(own[i].count[i], mine, mine * 0.15,
-				   "process %u: %u ticks in %.0f ticks' worth of CPU time", i,
-				   own[i].count[i], mine);
+		ticks_expect(own[i].count[i], &own[i].time, TICKS_PERIOD_NS, 15, 0, "one");
 		ticks += own[i].count[i];
-		due += mine;
+		time.cpu_ns += own[i].time.cpu_ns;
+		time.task_ns += own[i].time.task_ns;
 	}
-	cr_expect_float_eq(ticks, due, due * 0.02,
-			   "all: %.0f ticks in %.0f ticks' worth of CPU time", ticks, due);
+	ticks_expect(ticks, &time, TICKS_PERIOD_NS, 2, 0, "all");
 	reap_all();
 }
 
@@ -133,7 +126,7 @@ Test(kernel_many, every_tick_of_32_is_binned_unmatched_or_lost)
 	for (unsigned int i = 0; i < PROCESSES; i++) {
 		struct profil_msg_profile p;
 
-		cr_assert(kernel_list(&d, own[i].pid, &p), "process %u has no profile", i);
+		cr_assert(ticks_list(&d, own[i].pid, &p), "process %u has no profile", i);
 		cr_expect_eq(p.total, own[i].count[i] + p.unmatched + p.lost,
 			     "process %u: %llu != %u + %llu + %llu", i, p.total, own[i].count[i],
 			     p.unmatched, p.lost);

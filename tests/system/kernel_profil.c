@@ -1,19 +1,18 @@
 /* kernel_profil.c - an unmodified program that calls profil(), counted by the kernel */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon.h"
-
-#define PERIOD_NS 1000000
+#include "kernel_ticks.h"
 
 static struct daemon d;
 
 static void start(void)
 {
-	static const char *args[] = { "--rate", "1000", NULL };
+	static const char *args[] = { "--rate", TICKS_RATE, NULL };
 
 	daemon_start(&d, NULL, args);
 }
@@ -27,16 +26,11 @@ TestSuite(kernel_profil, .init = start, .fini = stop);
 
 enum how { BY_LIBC, BY_PRELOAD, BY_LINK };
 
-/* Counted ticks and the CPU time that they should be. */
-struct spent {
-	unsigned long ticks;
-	unsigned long long ns;
-};
-
 /* What tests/programs/split.c says. */
 struct split {
-	char footprint[3][4096]; /* before, while and after it is profiled */
-	struct spent first, second, all;
+	char footprint[3][4096];	  /* before, while and after it is profiled */
+	unsigned long first, second, all; /* ticks */
+	struct loop_time time;		  /* of them all */
 };
 
 static FILE *split_open(enum how how, const char *seconds)
@@ -59,45 +53,35 @@ static void split_run(struct split *out, enum how how, const char *seconds)
 
 	memset(out, 0, sizeof(*out));
 	while (f && fgets(line, sizeof(line), f)) {
-		sscanf(line, "first %lu ticks %llu", &out->first.ticks, &out->first.ns);
-		sscanf(line, "second %lu ticks %llu", &out->second.ticks, &out->second.ns);
-		sscanf(line, "all %lu ticks %llu", &out->all.ticks, &out->all.ns);
+		sscanf(line, "first %lu ticks", &out->first);
+		sscanf(line, "second %lu ticks", &out->second);
+		sscanf(line, "all %lu ticks %" SCNu64 " %" SCNu64, &out->all, &out->time.cpu_ns,
+		       &out->time.task_ns);
 		if (!strncmp(line, "footprint", 9) && footprints < 3)
 			memcpy(out->footprint[footprints++], line, sizeof(line));
 	}
 	status = f ? pclose(f) : -1;
-	cr_assert(status == 0 && footprints == 3 && out->all.ns,
+	cr_assert(status == 0 && footprints == 3 && out->time.cpu_ns,
 		  "split ended with wait status 0x%x after %d footprints", status, footprints);
 }
 
-static double share(const struct spent *part, const struct spent *all)
-{
-	return 100.0 * (double)part->ticks / (double)all->ticks;
-}
-
 /*
- * A tick comes every PERIOD_NS of a CPU, and a loop runs for a second at a stretch where the
- * machine is idle: so both numbers are within a few ticks of what they should be. Where a busy
- * machine takes the CPU away n times in between, each time adds or hides half a tick at random:
- * 5500 ticks in slices of 3 ms have a standard deviation of at most 22 ticks, 0.4 %, and the first
- * loop's share one of 0.2 points. Two points are ten of those, 2 % of the sum are five: one run in
- * two million.
+ * 5500 ticks on a busy machine, in slices of 3 ms, have a standard deviation of at most 22 ticks,
+ * 0.4 %, and the first loop's share one of 0.2 points. Two points are ten of those, 2 % of the sum
+ * are five: one run in two million.
  */
 static void split_is_right(enum how how)
 {
 	struct split s;
-	double ticks;
+	double first, second;
 
 	split_run(&s, how, "5.5");
-	ticks = (double)s.all.ns / PERIOD_NS;
-	cr_assert_geq(s.all.ticks, 5000);
-	cr_expect_float_eq((double)s.all.ticks, ticks, ticks * 0.02,
-			   "%lu ticks counted in %.0f ticks' worth of CPU time", s.all.ticks,
-			   ticks);
-	cr_expect_float_eq(share(&s.first, &s.all), 70, 2, "the first loop, 70 %%, has %.2f %%",
-			   share(&s.first, &s.all));
-	cr_expect_float_eq(share(&s.second, &s.all), 30, 2, "the second loop, 30 %%, has %.2f %%",
-			   share(&s.second, &s.all));
+	cr_assert_geq(s.all, 5000, "only %lu ticks", s.all);
+	first = 100.0 * (double)s.first / (double)s.all;
+	second = 100.0 * (double)s.second / (double)s.all;
+	ticks_expect(s.all, &s.time, TICKS_PERIOD_NS, 2, 0, "the sum");
+	cr_expect_float_eq(first, 70, 2, "the first loop, 70 %%, has %.2f %%", first);
+	cr_expect_float_eq(second, 30, 2, "the second loop, 30 %%, has %.2f %%", second);
 }
 
 Test(kernel_profil, a_preloaded_programs_counts_are_its_time_where_it_was_spent)

@@ -1,0 +1,48 @@
+/* kernel_ticks.c - how many ticks are due, and what the daemon says of them */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+#include "core/scope.h"
+#include "core/wire.h"
+#include "kernel_ticks.h"
+
+void ticks_expect(unsigned long ticks, const struct loop_time *t, unsigned long period_ns,
+		  double percent, double few, const char *what)
+{
+	double least = (double)t->cpu_ns / (double)period_ns;
+	double most = (double)t->task_ns / (double)period_ns;
+
+	most = most > least ? most : least;
+	cr_expect((double)ticks >= least * (1 - percent / 100) - few &&
+			  (double)ticks <= most * (1 + percent / 100) + few,
+		  "%s: %lu ticks in %.0f ticks' worth of CPU time, %.0f by the task clock", what,
+		  ticks, least, most);
+}
+
+void ticks_expect_spell(unsigned long ticks, const struct loop_time *t, unsigned long period_ns)
+{
+	ticks_expect(ticks, t, period_ns, 10, 10, "a loop");
+}
+
+int ticks_list(const struct daemon *d, pid_t pid, struct profil_msg_profile *out)
+{
+	static union {
+		struct profil_msg_list m;
+		char space[PROFIL_MSG_MAX];
+	} answer;
+	__cleanup(closep) int sock = client_open(d, NULL);
+	struct profil_header ask;
+
+	wire_header(&ask, PROFIL_MSG_LIST, sizeof(ask), 0, 0);
+	cr_assert(client_send(sock, &ask, sizeof(ask)), "LIST: %s", strerror(errno));
+	cr_assert(client_recv(sock, &answer, sizeof(answer)) >= sizeof(answer.m) &&
+			  answer.m.h.type == PROFIL_MSG_LIST,
+		  "no answer to LIST");
+	for (__u32 i = 0; i < answer.m.h.count; i++) {
+		*out = answer.m.profile[i];
+		if (out->tgid == (__u32)pid && !out->reader)
+			return 1;
+	}
+	return 0;
+}

@@ -29,7 +29,8 @@ endif
 DEPS_BUILD = gcc make pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libdw-dev \
 	libsystemd-dev libjansson-dev
 DEPS_TEST = libcriterion-dev linux-perf xz-utils python3 openssl jq binutils mandoc \
-	shellcheck clang-format clang-tidy cppcheck g++ procps util-linux
+	shellcheck clang-format clang-tidy cppcheck g++ procps util-linux \
+	valgrind google-perftools golang-go
 DEPS_VM = qemu-system-$(ARCH:arm64=arm) busybox-static udev kmod zstd cpio debootstrap e2fsprogs bsdutils \
 	python3-argcomplete python3-requests python3-pkg-resources
 
@@ -63,13 +64,17 @@ PROFILD = src/profild/main.c src/profild/chunks.c src/profild/client.c src/profi
 	src/profild/request.c src/profild/sampler_bpf.c src/profild/sampler_replay.c \
 	src/profild/session.c src/profild/store.c src/profild/target.c
 
-PROFILCTL = src/profilctl/attach.c src/profilctl/daemon.c src/profilctl/debugfile.c \
-	src/profilctl/follow.c src/profilctl/frames.c src/profilctl/image.c src/profilctl/json.c \
-	src/profilctl/list.c src/profilctl/main.c src/profilctl/mapped.c src/profilctl/maps.c \
-	src/profilctl/options.c src/profilctl/output.c src/profilctl/plt.c src/profilctl/profile.c \
-	src/profilctl/progress.c src/profilctl/reader.c src/profilctl/record.c src/profilctl/report.c \
-	src/profilctl/self.c src/profilctl/split.c src/profilctl/symbolize.c src/profilctl/symbols.c \
-	src/profilctl/text.c src/profilctl/watch.c
+PROFILCTL = src/profilctl/attach.c src/profilctl/callgrind.c src/profilctl/daemon.c \
+	src/profilctl/debugfile.c src/profilctl/extents.c src/profilctl/folded.c \
+	src/profilctl/follow.c src/profilctl/format.c src/profilctl/frames.c src/profilctl/gmon.c \
+	src/profilctl/gperftools.c src/profilctl/image.c src/profilctl/json.c \
+	src/profilctl/jsonname.c src/profilctl/lines.c src/profilctl/list.c src/profilctl/main.c \
+	src/profilctl/mapped.c src/profilctl/maps.c src/profilctl/objectfile.c \
+	src/profilctl/options.c src/profilctl/output.c src/profilctl/plt.c src/profilctl/pprof.c \
+	src/profilctl/profile.c src/profilctl/progress.c src/profilctl/protobuf.c \
+	src/profilctl/reader.c src/profilctl/record.c src/profilctl/report.c src/profilctl/self.c \
+	src/profilctl/speedscope.c src/profilctl/split.c src/profilctl/spots.c \
+	src/profilctl/symbolize.c src/profilctl/symbols.c src/profilctl/text.c src/profilctl/watch.c
 
 LIBPROFIL = src/libprofil/profil.c \
 	src/libprofil/aix.c \

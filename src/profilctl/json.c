@@ -7,34 +7,8 @@
 
 #include "core/scope.h"
 
+#include "jsonname.h"
 #include "output.h"
-
-/* Names are what somebody wrote into a file: what is no UTF-8 gives way to '?'. */
-static json_t *string(const char *s)
-{
-	__cleanup(freep) char *copy = NULL;
-	json_t *j = json_string(s);
-
-	if (j)
-		return j;
-	copy = strdup(s);
-	for (char *c = copy; c && *c; c++)
-		*c = (unsigned char)*c < 0x80 ? *c : '?';
-	return copy ? json_string(copy) : NULL;
-}
-
-static json_t *name_of(const struct profile *p, const struct function *f)
-{
-	__cleanup(freep) char *name = NULL;
-
-	if (f->name)
-		return string(f->name);
-	if (asprintf(&name, "%s+0x%llx", p->objects[f->object].path, f->offset) < 0) {
-		name = NULL;
-		return NULL;
-	}
-	return string(name);
-}
 
 /* Four places behind the point: finer than any sample. */
 static double rounded(double percent)
@@ -44,11 +18,11 @@ static double rounded(double percent)
 
 static json_t *function_of(const struct profile *p, const struct function *f)
 {
-	return json_pack("{so so sI sf sI sI sb}", "name", name_of(p, f), "object",
-			 string(p->objects[f->object].path), "samples", (json_int_t)f->samples,
+	return json_pack("{so so sI sf sI sI sb sb}", "name", jsonname_of(p, f), "object",
+			 jsonname(p->objects[f->object].path), "samples", (json_int_t)f->samples,
 			 "percent", rounded(profile_percent(p, f->samples)), "offset",
 			 (json_int_t)f->offset, "size", (json_int_t)f->size, "named",
-			 f->name != NULL);
+			 f->name != NULL, "shared", f->shared);
 }
 
 static json_t *functions_of(const struct profile *p)
@@ -71,8 +45,10 @@ static json_t *objects_of(const struct profile *p)
 	for (size_t i = 0; i < p->nobjects; i++) {
 		const struct object *o = &p->objects[i];
 
-		if (json_array_append_new(all, json_pack("{so ss}", "path", string(o->path),
-							 "build_id", o->build_id)) < 0) {
+		if (json_array_append_new(all, json_pack("{so ss sI sb}", "path", jsonname(o->path),
+							 "build_id", o->build_id, "vaddr",
+							 (json_int_t)o->vaddr, "program",
+							 o->program)) < 0) {
 			json_decref(all);
 			return NULL;
 		}
@@ -108,7 +84,7 @@ static json_t *command_status(const struct profile *p)
 static json_t *head(const struct profile *p)
 {
 	return json_pack("{ss so si sI so sI sI sI s{sI sI sI sI} so so}", "schema", PROFILE_SCHEMA,
-			 "command", string(p->command), "pid", (int)p->pid, "started",
+			 "command", jsonname(p->command), "pid", (int)p->pid, "started",
 			 (json_int_t)p->started, "command_status", command_status(p), "tick_ns",
 			 (json_int_t)p->tick_ns, "duration_ns", (json_int_t)p->duration_ns,
 			 "cpu_ns", (json_int_t)p->cpu_ns, "samples", "total", (json_int_t)p->total,
@@ -140,13 +116,19 @@ static int load_objects(struct profile *p, const json_t *objects)
 	{
 		const char *path = json_string_value(json_object_get(o, "path"));
 		const char *build_id = json_string_value(json_object_get(o, "build_id"));
+		json_int_t vaddr = 0;
+		int program = 0;
 		__u32 index;
 
+		/* Those that an older version has kept lack these. */
+		json_unpack((json_t *)o, "{s?I s?b}", "vaddr", &vaddr, "program", &program);
 		if (!path || !build_id || strlen(build_id) >= PROFILE_BUILD_ID_MAX)
 			return -EINVAL;
 		if (profile_add_object(p, path, 0, 0, -1, &index) < 0)
 			return -ENOMEM;
 		strcpy(p->objects[index].build_id, build_id);
+		p->objects[index].vaddr = (__u64)vaddr;
+		p->objects[index].program = program;
 	}
 	return 0;
 }
@@ -178,11 +160,11 @@ static int load_function(struct profile *p, json_t *function)
 	const char *name, *object;
 	json_int_t samples, offset, size;
 	struct function f = { 0 };
-	int named;
+	int named, shared = 0;
 
-	if (json_unpack(function, "{ss ss sI sI sI sb}", "name", &name, "object", &object,
-			"samples", &samples, "offset", &offset, "size", &size, "named",
-			&named) < 0 ||
+	if (json_unpack(function, "{ss ss sI sI sI sb s?b}", "name", &name, "object", &object,
+			"samples", &samples, "offset", &offset, "size", &size, "named", &named,
+			"shared", &shared) < 0 ||
 	    samples < 1)
 		return -EINVAL;
 	while (f.object < p->nobjects && strcmp(p->objects[f.object].path, object) != 0)
@@ -192,6 +174,7 @@ static int load_function(struct profile *p, json_t *function)
 	f.samples = (__u64)samples;
 	f.offset = (__u64)offset;
 	f.size = (__u64)size;
+	f.shared = shared;
 	f.name = named ? strdup(name) : NULL;
 	return named && !f.name ? -ENOMEM : profile_add_function(p, &f);
 }

@@ -48,8 +48,12 @@ static int add(struct profile *p, pid_t pid, const struct mapping *m, const char
 	int err;
 
 	err = profile_add_object(p, path, m->dev, m->ino, fd, index);
-	if (!err && fd >= 0)
-		symbols_build_id(fd, p->objects[*index].build_id, PROFILE_BUILD_ID_MAX);
+	if (!err && fd >= 0) {
+		struct object *o = &p->objects[*index];
+
+		symbols_build_id(fd, o->build_id, PROFILE_BUILD_ID_MAX);
+		symbols_layout(fd, &o->vaddr, &o->program);
+	}
 	return err;
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/log.h"
 
+#include "format.h"
 #include "options.h"
 
 struct option_row {
@@ -21,7 +22,7 @@ static const struct option_row rows[] = {
 	{ OPTION_RATE, 'F', "rate", "HZ", "ticks a second (default: the daemon's rate)" },
 	{ OPTION_DURATION, 'd', "duration", "SECONDS", "stop profiling after so long" },
 	{ OPTION_OUTPUT, 'o', "output", "FILE", "write there; without -f, a profile to keep" },
-	{ OPTION_FORMAT, 'f', "format", "FORMAT", "text or json" },
+	{ OPTION_FORMAT, 'f', "format", "FORMAT", "see below" },
 	{ OPTION_CLOCK, 256, "clock", "CLOCK", "tick, cpu-clock, cycles or auto (private daemon)" },
 	{ OPTION_USER_ONLY, 257, "user-only", NULL, "leave out ticks in kernel mode" },
 	{ OPTION_NO_INHERIT, 258, "no-inherit", NULL, "leave out child processes" },
@@ -64,18 +65,12 @@ static int parse_duration(struct options *o, const char *arg)
 
 static int parse_format(struct options *o, const char *arg)
 {
-	static const struct {
-		const char *name;
-		enum format format;
-	} formats[] = { { "text", FORMAT_TEXT }, { "json", FORMAT_JSON } };
+	char names[256];
 
-	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
-		if (!strcmp(arg, formats[i].name)) {
-			o->format = formats[i].format;
-			return 0;
-		}
-	}
-	log_err("format %s: must be text or json", arg);
+	o->format = format_find(arg);
+	if (o->format)
+		return 0;
+	log_err("format %s: must be %s", arg, format_names(names, sizeof(names)));
 	return -EINVAL;
 }
 
@@ -174,6 +169,8 @@ int options_parse(struct options *o, unsigned int allowed, int argc, char **argv
 
 void options_help(FILE *f, unsigned int allowed)
 {
+	char names[256];
+
 	allowed |= OPTION_HELP;
 	for (size_t i = 0; i < NROWS; i++) {
 		const struct option_row *r = &rows[i];
@@ -186,4 +183,6 @@ void options_help(FILE *f, unsigned int allowed)
 		snprintf(left, sizeof(left), "%s --%s %s", letter, r->name, r->arg ? r->arg : "");
 		fprintf(f, "  %-24s  %s\n", left, r->help);
 	}
+	if (allowed & OPTION_FORMAT)
+		fprintf(f, "\nA FORMAT is %s.\n", format_names(names, sizeof(names)));
 }

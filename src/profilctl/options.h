@@ -9,12 +9,6 @@
 #define OPTIONS_RATE_MIN 1
 #define OPTIONS_RATE_MAX 50000
 
-enum format {
-	FORMAT_NONE, /* text to stdout, a profile to a file */
-	FORMAT_TEXT,
-	FORMAT_JSON,
-};
-
 /* Bits that say which options a verb takes; -h is taken by all. */
 enum option_bits {
 	OPTION_RATE = 1 << 0,
@@ -33,14 +27,16 @@ enum option_bits {
 	(OPTIONS_REPORT | OPTION_RATE | OPTION_DURATION | OPTION_SOCKET | OPTION_CLOCK | \
 	 OPTION_USER_ONLY | OPTION_NO_INHERIT)
 
+struct format;
+
 struct options {
 	const char *verb;
-	const char *socket; /* NULL: $PROFIL_SOCKET, or the default */
-	const char *output; /* NULL: stdout */
-	const char *clock;  /* NULL: the daemon's own choice */
-	enum format format;
-	__u64 rate_hz;	   /* 0: the daemon's */
-	__u64 duration_ns; /* 0: until the target ends */
+	const char *socket;	     /* NULL: $PROFIL_SOCKET, or the default */
+	const char *output;	     /* NULL: stdout */
+	const char *clock;	     /* NULL: the daemon's own choice */
+	const struct format *format; /* NULL: text to stdout, a profile to a file */
+	__u64 rate_hz;		     /* 0: the daemon's */
+	__u64 duration_ns;	     /* 0: until the target ends */
 	bool user_only;
 	bool no_inherit;
 	bool help;

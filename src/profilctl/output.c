@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "core/scope.h"
 
+#include "format.h"
 #include "output.h"
 #include "verb.h"
 
@@ -30,18 +31,17 @@ int output_open(FILE **out, const struct options *o)
 
 int output_write(FILE *out, const struct options *o, const struct profile *p)
 {
-	enum format format = o->format;
 	int err = 0;
 
 	/* What is no file has no length to cut: that is no error. */
 	if (out != stdout && ftruncate(fileno(out), 0) < 0)
 		errno = 0;
-	if (format == FORMAT_NONE && out == stdout)
-		format = FORMAT_TEXT;
-	if (format == FORMAT_TEXT)
+	if (o->format && o->format->write)
+		err = o->format->write(out, p);
+	else if (o->format || out == stdout)
 		text_write(out, p);
 	else
-		err = json_write(out, p, format == FORMAT_NONE);
+		err = json_write(out, p, true);
 	if (!err && (fflush(out) || ferror(out)))
 		err = -errno;
 	if (out != stdout && fclose(out) && !err)

@@ -122,6 +122,15 @@ int profile_add_place(struct profile *p, __u32 object, __u64 offset, __u32 width
 	return 0;
 }
 
+void profile_clear_places(struct profile *p)
+{
+	free(p->places);
+	p->places = NULL;
+	p->nplaces = 0;
+	p->places_room = 0;
+	p->binned = 0;
+}
+
 static int by_offset(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
@@ -176,6 +185,23 @@ void profile_sort_functions(struct profile *p)
 {
 	if (p->nfunctions)
 		qsort(p->functions, p->nfunctions, sizeof(*p->functions), by_samples);
+}
+
+const char *profile_function_name(const struct profile *p, const struct function *f, char *out,
+				  size_t bytes)
+{
+	if (f->name)
+		snprintf(out, bytes, "%s", f->name);
+	else
+		snprintf(out, bytes, "%s+0x%llx", p->objects[f->object].path, f->offset);
+	return out;
+}
+
+const char *profile_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
 }
 
 double profile_percent(const struct profile *p, __u64 samples)

@@ -16,8 +16,10 @@ struct object {
 	char *path; /* of a file as the target saw it, or a name in brackets */
 	char build_id[PROFILE_BUILD_ID_MAX];
 	__u64 dev;
-	__u64 ino; /* 0: no file */
-	int fd;	   /* the file, opened while a target had it mapped; -1: none */
+	__u64 ino;    /* 0: no file */
+	__u64 vaddr;  /* what its linker added to an offset in the file */
+	bool program; /* it can be run, and is no library */
+	int fd;	      /* the file, opened while a target had it mapped; -1: none */
 };
 
 /*
@@ -37,6 +39,7 @@ struct function {
 	__u64 size;
 	__u64 samples;
 	__u32 object;
+	bool shared; /* some of them came from counters that cover its neighbour as well */
 };
 
 enum profile_end {
@@ -86,6 +89,9 @@ int profile_find_object(const struct profile *p, const char *path, __u64 dev, __
 /* Adds @count ticks, binned ones. Returns 0 or -ENOMEM. */
 int profile_add_place(struct profile *p, __u32 object, __u64 offset, __u32 width, __u64 count);
 
+/* Forgets all places and what they add up to. */
+void profile_clear_places(struct profile *p);
+
 /* The places, in order of object and offset, in an array of nplaces that the caller frees. */
 struct place *profile_sorted_places(const struct profile *p);
 
@@ -94,6 +100,13 @@ int profile_add_function(struct profile *p, const struct function *f);
 
 /* Puts the functions in the order of a report. */
 void profile_sort_functions(struct profile *p);
+
+/* The name of @f in @out, object+0xOFFSET where it has none. Returns @out. */
+const char *profile_function_name(const struct profile *p, const struct function *f, char *out,
+				  size_t bytes);
+
+/* The last part of a path. */
+const char *profile_base_name(const char *path);
 
 /* Share of all ticks. */
 double profile_percent(const struct profile *p, __u64 samples);

@@ -13,6 +13,7 @@
 struct part {
 	struct symbols_range range;
 	__u64 count;
+	bool shared;
 };
 
 struct parts {
@@ -21,7 +22,7 @@ struct parts {
 	size_t room;
 };
 
-static int append(struct parts *parts, const struct symbols_range *range, __u64 count)
+static int append(struct parts *parts, const struct symbols_range *range, __u64 count, bool shared)
 {
 	struct part *last = parts->n ? &parts->part[parts->n - 1] : NULL;
 
@@ -29,6 +30,7 @@ static int append(struct parts *parts, const struct symbols_range *range, __u64 
 		return 0;
 	if (last && last->range.start == range->start) {
 		last->count += count;
+		last->shared |= shared;
 		return 0;
 	}
 	if (parts->n == parts->room) {
@@ -40,7 +42,7 @@ static int append(struct parts *parts, const struct symbols_range *range, __u64 
 		parts->part = more;
 		parts->room = room;
 	}
-	parts->part[parts->n++] = (struct part){ *range, count };
+	parts->part[parts->n++] = (struct part){ *range, count, shared };
 	return 0;
 }
 
@@ -68,17 +70,26 @@ static size_t ranges_of(struct symbols *s, const struct place *place, struct sym
 	return n;
 }
 
-static int share(struct parts *parts, struct symbols *s, const struct place *place)
+/* Puts the ticks of @place to its functions, and puts a place in each of them in its stead. */
+static int share(struct parts *parts, struct profile *p, struct symbols *s,
+		 const struct place *place)
 {
 	struct symbols_range range[SPLIT_MAX];
 	__u32 weight[SPLIT_MAX];
-	__u64 count[SPLIT_MAX];
+	__u64 count[SPLIT_MAX], at = place->offset;
 	size_t n = ranges_of(s, place, range, weight);
 	int err = 0;
 
 	split(place->count, weight, n, count);
-	for (size_t i = 0; i < n && !err; i++)
-		err = append(parts, &range[i], count[i]);
+	for (size_t i = 0; i < n && !err; i++) {
+		__u64 left = place->offset + place->width - at;
+		__u64 upto = i + 1 < n ? range[i].upto : at + left;
+
+		err = append(parts, &range[i], count[i], count[i] < place->count);
+		if (!err)
+			err = profile_add_place(p, place->object, at, (__u32)(upto - at), count[i]);
+		at = upto;
+	}
 	return err;
 }
 
@@ -107,8 +118,10 @@ static int add_functions(struct profile *p, __u32 object, struct parts *parts)
 			if (!f.name)
 				return -ENOMEM;
 		}
-		for (; i < parts->n && parts->part[i].range.start == f.offset; i++)
+		for (; i < parts->n && parts->part[i].range.start == f.offset; i++) {
 			f.samples += parts->part[i].count;
+			f.shared |= parts->part[i].shared;
+		}
 		if (profile_add_function(p, &f) < 0)
 			return -ENOMEM;
 	}
@@ -131,16 +144,18 @@ int symbolize(struct profile *p)
 {
 	__cleanup(freep) struct place *places = profile_sorted_places(p);
 	struct parts parts = { 0 };
-	size_t i = 0;
+	size_t i = 0, n = p->nplaces;
 	int err = places ? 0 : -ENOMEM;
 
-	while (!err && i < p->nplaces) {
+	if (!err)
+		profile_clear_places(p);
+	while (!err && i < n) {
 		__u32 object = places[i].object;
 		struct symbols *s = symbols_of(&p->objects[object]);
 
 		parts.n = 0;
-		for (; !err && i < p->nplaces && places[i].object == object; i++)
-			err = share(&parts, s, &places[i]);
+		for (; !err && i < n && places[i].object == object; i++)
+			err = share(&parts, p, s, &places[i]);
 		if (!err)
 			err = add_functions(p, object, &parts);
 		symbols_close(s);

@@ -408,6 +408,37 @@ void symbols_find(struct symbols *s, __u64 offset, struct symbols_range *out)
 				       .upto = start + PAGE_BYTES };
 }
 
+static bool is_static(Elf *elf)
+{
+	GElf_Ehdr eh;
+
+	return gelf_getehdr(elf, &eh) && eh.e_type == ET_EXEC;
+}
+
+void symbols_layout(int fd, __u64 *vaddr, bool *program)
+{
+	size_t n = 0;
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	*vaddr = 0;
+	*program = false;
+	elf_getphdrnum(elf, &n);
+	for (size_t i = n; i-- > 0;) {
+		GElf_Phdr ph;
+
+		if (!gelf_getphdr(elf, (int)i, &ph))
+			continue;
+		if (ph.p_type == PT_LOAD && ph.p_flags & PF_X)
+			*vaddr = ph.p_vaddr - ph.p_offset;
+		/* A static program has no interpreter, and libc's library has one. */
+		*program |= ph.p_type == PT_INTERP;
+	}
+	*program = (*program && !find_section(elf, SHT_GNU_verdef)) || is_static(elf);
+	elf_end(elf);
+}
+
 void symbols_build_id(int fd, char *out, size_t bytes)
 {
 	const unsigned char *id;

@@ -2,6 +2,7 @@
 #ifndef PROFIL_SYMBOLS_H
 #define PROFIL_SYMBOLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <linux/types.h>
 
@@ -37,6 +38,12 @@ void symbols_close(struct symbols *s);
 
 /* What stands at @offset. @s may be NULL: then nothing is known of anything. */
 void symbols_find(struct symbols *s, __u64 offset, struct symbols_range *out);
+
+/*
+ * Says what the linker of the ELF file @fd added to the offsets of its code, and whether it is a
+ * program, not a library.
+ */
+void symbols_layout(int fd, __u64 *vaddr, bool *program);
 
 /* Writes the build id of the ELF file @fd in hex, at most @bytes of it; "" where it has none. */
 void symbols_build_id(int fd, char *out, size_t bytes);

@@ -6,13 +6,6 @@
 #define NAME_COLUMNS 36
 #define LEAST_PERCENT 0.5
 
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 /* What others named may hold anything: nothing of it is for the terminal to obey. */
 static const char *clean(char *out, size_t bytes, const char *s)
 {
@@ -28,7 +21,7 @@ static void row(FILE *out, const struct profile *p, const struct function *f)
 {
 	char object[256], name[1024];
 
-	clean(object, sizeof(object), base_of(p->objects[f->object].path));
+	clean(object, sizeof(object), profile_base_name(p->objects[f->object].path));
 	if (f->name)
 		clean(name, sizeof(name), f->name);
 	else

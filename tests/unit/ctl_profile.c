@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profilctl/format.h"
 #include "profilctl/output.h"
 #include "profilctl/profile.h"
 #include "profilctl/symbolize.h"
@@ -154,6 +155,58 @@ Test(ctl_profile, a_report_without_places_is_no_profile)
 
 	cr_expect_neq(load(&q, text, why, sizeof(why)), 0);
 	free(text);
+	profile_free(p);
+}
+
+/* Every writer, so that sanitizers see them too; what they say is for their own readers to judge.
+ */
+Test(ctl_profile, every_format_is_written)
+{
+	static const char *const names[] = { "json",	  "pprof",	"gmon",	     "folded",
+					     "callgrind", "speedscope", "gperftools" };
+	struct profile *full = sample_profile(), *empty = profile_new();
+
+	empty->command = strdup("");
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const struct format *format = format_find(names[i]);
+		char *text = NULL;
+		size_t n;
+		FILE *out = open_memstream(&text, &n);
+
+		cr_assert_not_null(format, "%s", names[i]);
+		cr_expect_eq(format->write(out, full), 0);
+		cr_expect_eq(format->write(out, empty), 0);
+		fclose(out);
+		cr_expect_gt(n, 0);
+		free(text);
+	}
+	cr_expect_null(format_find("xml"));
+	profile_free(full);
+	profile_free(empty);
+}
+
+/* A place that holds a page boundary: nothing is known of it, but two functions lie in it. */
+Test(ctl_profile, a_place_in_two_functions_is_split_and_marked)
+{
+	struct profile *p = profile_new();
+	__u32 a = object(p, "/bin/a", 1);
+	struct place *sorted;
+
+	cr_assert_eq(profile_add_place(p, a, 0x1ff0, 32, 7), 0);
+	cr_assert_eq(profile_add_place(p, a, 0x2010, 16, 3), 0);
+	cr_assert_eq(symbolize(p), 0);
+	cr_assert_eq(p->nplaces, 3);
+	cr_expect_eq(p->binned, 10);
+	sorted = profile_sorted_places(p);
+	cr_expect_eq(sorted[0].offset, 0x1ff0);
+	cr_expect_eq(sorted[0].width, 16);
+	cr_expect_eq(sorted[0].count, 4);
+	cr_expect_eq(sorted[1].offset, 0x2000);
+	cr_expect_eq(sorted[1].count, 3);
+	cr_assert_eq(p->nfunctions, 2);
+	cr_expect(p->functions[0].shared);
+	cr_expect(p->functions[1].shared);
+	free(sorted);
 	profile_free(p);
 }
 

@@ -1,0 +1,119 @@
+/* gmon.c - a profile as gprof reads it: the histogram of one program */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/scope.h"
+
+#include "format.h"
+
+#define PAGE 4096u
+#define BIN 2u /* bytes; gprof knows no finer ones */
+#define BINS (PAGE / BIN)
+/* Of all other objects: above every program, so that gprof knows no name, but counts their time. */
+#define ELSEWHERE 0x700000000000u
+
+struct gmon_header {
+	char magic[4];
+	__u32 version;
+	char spare[12];
+} __attribute__((packed));
+_Static_assert(sizeof(struct gmon_header) == 20, "in the file");
+
+struct gmon_histogram {
+	__u8 tag; /* 0 */
+	__u64 low;
+	__u64 high;
+	__u32 bins;
+	__u32 rate;
+	char dimension[15];
+	char abbreviation;
+} __attribute__((packed));
+_Static_assert(sizeof(struct gmon_histogram) == 41, "in the file");
+
+/* The program with the most samples; where there is no program, any object with the most. */
+static int main_object(__u32 *out, const struct profile *p)
+{
+	__cleanup(freep) __u64 *samples = calloc(p->nobjects + 1, sizeof(*samples));
+	__u32 best = 0;
+
+	if (!samples)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->places_room; i++)
+		samples[p->places[i].object] += p->places[i].count;
+	for (__u32 i = 1; i < p->nobjects; i++) {
+		const struct object *o = &p->objects[i], *b = &p->objects[best];
+
+		if (o->program != b->program ? o->program : samples[i] > samples[best])
+			best = i;
+	}
+	*out = best;
+	return 0;
+}
+
+/* A bin holds no more than 65535: gprof adds up histograms of the same addresses. */
+static void page_write(FILE *out, const struct profile *p, __u64 page, __u64 *count)
+{
+	const struct gmon_histogram h = { .low = page,
+					  .high = page + PAGE,
+					  .bins = BINS,
+					  .rate = p->tick_ns
+							  ? (__u32)(1e9 / (double)p->tick_ns + 0.5)
+							  : 100,
+					  .dimension = "seconds",
+					  .abbreviation = 's' };
+	bool more = true;
+
+	while (more) {
+		more = false;
+		fwrite(&h, sizeof(h), 1, out);
+		for (size_t i = 0; i < BINS; i++) {
+			__u16 now = count[i] > UINT16_MAX ? UINT16_MAX : (__u16)count[i];
+
+			fwrite(&now, sizeof(now), 1, out);
+			count[i] -= now;
+			more |= count[i] > 0;
+		}
+	}
+}
+
+static void pages_write(FILE *out, const struct profile *p, const struct place *places, __u32 main)
+{
+	__u64 count[BINS] = { 0 }, page = 0, sum = 0, vaddr = p->objects[main].vaddr;
+
+	for (size_t i = 0; i < p->nplaces; i++) {
+		__u64 at = places[i].offset + vaddr;
+
+		if (places[i].object != main)
+			continue;
+		if (sum && at / PAGE != page) {
+			page_write(out, p, page * PAGE, count);
+			memset(count, 0, sizeof(count));
+		}
+		page = at / PAGE;
+		count[at % PAGE / BIN] += places[i].count;
+		sum += places[i].count;
+	}
+	if (sum)
+		page_write(out, p, page * PAGE, count);
+	memset(count, 0, sizeof(count));
+	count[0] = p->total - sum;
+	if (count[0])
+		page_write(out, p, ELSEWHERE, count);
+}
+
+int gmon_write(FILE *out, const struct profile *p)
+{
+	static const struct gmon_header header = { .magic = "gmon", .version = 1 };
+	__cleanup(freep) struct place *places = profile_sorted_places(p);
+	__u32 main = 0;
+	int err = places ? main_object(&main, p) : -ENOMEM;
+
+	if (err < 0)
+		return err;
+	fwrite(&header, sizeof(header), 1, out);
+	if (p->nobjects)
+		pages_write(out, p, places, main);
+	return 0;
+}

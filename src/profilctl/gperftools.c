@@ -1,0 +1,64 @@
+/* gperftools.c - a profile in the old form of gperftools' CPU profiler, for google-pprof */
+#include <errno.h>
+#include <string.h>
+
+#include "core/scope.h"
+
+#include "extents.h"
+#include "format.h"
+
+static void words(FILE *out, const __u64 *word, size_t n)
+{
+	fwrite(word, sizeof(*word), n, out);
+}
+
+static void header(FILE *out, const struct profile *p)
+{
+	const __u64 word[] = { 0, 3, 0, p->tick_ns / 1000, 0 };
+
+	words(out, word, 5);
+}
+
+/* Ticks that have no place stand where no code can be; address 0 would end the samples. */
+static void nowhere(FILE *out, const struct profile *p)
+{
+	const __u64 word[] = { p->unmatched + p->lost, 1, 1 };
+
+	if (word[0])
+		words(out, word, 3);
+}
+
+/* As /proc/PID/maps has them; a blank would end the name. */
+static void mappings(FILE *out, const struct profile *p, const struct extent *extents)
+{
+	for (size_t i = 0; i < p->nobjects; i++) {
+		const struct extent *e = &extents[i];
+
+		if (!e->start || strpbrk(p->objects[i].path, " \n"))
+			continue;
+		fprintf(out, "%llx-%llx r-xp %08llx 00:00 %zu %s\n", e->start, e->end, e->offset,
+			i + 1, p->objects[i].path);
+	}
+}
+
+int gperftools_write(FILE *out, const struct profile *p)
+{
+	static const __u64 trailer[] = { 0, 1, 0 };
+	__cleanup(freep) struct extent *extents = extents_new(p);
+	__cleanup(freep) struct place *places = profile_sorted_places(p);
+
+	if (!extents || !places)
+		return -ENOMEM;
+	header(out, p);
+	for (size_t i = 0; i < p->nplaces; i++) {
+		const struct place *o = &places[i];
+		const __u64 word[] = { o->count, 1,
+				       extent_address(&extents[o->object], o->offset) };
+
+		words(out, word, 3);
+	}
+	nowhere(out, p);
+	words(out, trailer, 3);
+	mappings(out, p, extents);
+	return 0;
+}

@@ -1,0 +1,108 @@
+/* lines.c - which line of source stands at an offset of an ELF file */
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/scope.h"
+
+#include "debugfile.h"
+#include "lines.h"
+#include "objectfile.h"
+
+struct lines {
+	int fd;
+	int debug_fd;
+	Elf *elf;
+	Dwarf *dwarf;
+	Dwarf_Die unit; /* the last one that was found: most offsets are near each other */
+	bool has_unit;
+	__u64 vaddr;
+};
+
+static bool has_lines(Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) < 0)
+		return false;
+	while ((scn = elf_nextscn(elf, scn))) {
+		const char *name;
+		GElf_Shdr sh;
+
+		if (!gelf_getshdr(scn, &sh))
+			continue;
+		name = elf_strptr(elf, names, sh.sh_name);
+		if (name && (!strcmp(name, ".debug_line") || !strcmp(name, ".zdebug_line")))
+			return true;
+	}
+	return false;
+}
+
+void lines_close(struct lines *l)
+{
+	if (!l)
+		return;
+	dwarf_end(l->dwarf);
+	elf_end(l->elf);
+	closep(&l->debug_fd);
+	closep(&l->fd);
+	free(l);
+}
+
+static void lines_closep(struct lines **l)
+{
+	lines_close(*l);
+}
+
+int lines_open(struct lines **out, const struct object *o)
+{
+	__cleanup(lines_closep) struct lines *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return -ENOMEM;
+	l->debug_fd = -1;
+	l->vaddr = o->vaddr;
+	l->fd = objectfile_open(o);
+	if (l->fd < 0)
+		return -ENOENT;
+	elf_version(EV_CURRENT);
+	l->elf = elf_begin(l->fd, ELF_C_READ_MMAP, NULL);
+	if (!l->elf)
+		return -ENOENT;
+	if (!has_lines(l->elf))
+		l->debug_fd = debugfile_open(l->elf, o->path);
+	l->dwarf = dwarf_begin(l->debug_fd >= 0 ? l->debug_fd : l->fd, DWARF_C_READ);
+	if (!l->dwarf)
+		return -ENOENT;
+	*out = steal(l);
+	return 0;
+}
+
+/* By the table of addresses; not every compiler writes one. */
+static bool find_unit(struct lines *l, Dwarf_Addr addr)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die unit;
+
+	if (l->has_unit && dwarf_haspc(&l->unit, addr) > 0)
+		return true;
+	l->has_unit = dwarf_addrdie(l->dwarf, addr, &l->unit) != NULL;
+	while (!l->has_unit && dwarf_get_units(l->dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0) {
+		l->unit = unit;
+		l->has_unit = dwarf_haspc(&unit, addr) > 0;
+	}
+	return l->has_unit;
+}
+
+bool lines_find(struct lines *l, __u64 offset, const char **file, int *line)
+{
+	Dwarf_Line *row;
+
+	if (!l || !find_unit(l, offset + l->vaddr))
+		return false;
+	row = dwarf_getsrc_die(&l->unit, offset + l->vaddr);
+	*file = row ? dwarf_linesrc(row, NULL, NULL) : NULL;
+	return *file && dwarf_lineno(row, line) == 0 && *line > 0;
+}

@@ -1,0 +1,55 @@
+/* protobuf.c - the few kinds of protobuf fields that a profile is made of */
+#include <string.h>
+
+#include "protobuf.h"
+
+enum wire_type {
+	WIRE_VARINT = 0,
+	WIRE_BYTES = 2,
+};
+
+/* A varint has at most ten bytes. */
+static size_t varint(unsigned char *out, __u64 value)
+{
+	size_t n = 0;
+
+	while (value >= 0x80) {
+		out[n++] = (unsigned char)(value | 0x80);
+		value >>= 7;
+	}
+	out[n++] = (unsigned char)value;
+	return n;
+}
+
+static void put(FILE *out, __u64 value)
+{
+	unsigned char bytes[10];
+
+	fwrite(bytes, 1, varint(bytes, value), out);
+}
+
+void protobuf_number(FILE *out, unsigned int number, __u64 value)
+{
+	put(out, number << 3 | WIRE_VARINT);
+	put(out, value);
+}
+
+void protobuf_bytes(FILE *out, unsigned int number, const void *bytes, size_t n)
+{
+	put(out, number << 3 | WIRE_BYTES);
+	put(out, n);
+	fwrite(bytes, 1, n, out);
+}
+
+void protobuf_numbers(FILE *out, unsigned int number, const __u64 *value, size_t n)
+{
+	unsigned char bytes[10];
+	size_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += varint(bytes, value[i]);
+	put(out, number << 3 | WIRE_BYTES);
+	put(out, sum);
+	for (size_t i = 0; i < n; i++)
+		put(out, value[i]);
+}

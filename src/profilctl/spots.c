@@ -1,0 +1,96 @@
+/* spots.c - where ticks fell, with what is known of each place */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/scope.h"
+
+#include "lines.h"
+#include "spots.h"
+
+static int by_place(const void *a, const void *b)
+{
+	const struct function *x = *(const struct function *const *)a;
+	const struct function *y = *(const struct function *const *)b;
+
+	if (x->object != y->object)
+		return x->object < y->object ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* The functions in order of their places; the caller frees it. */
+static const struct function **sorted_functions(const struct profile *p)
+{
+	const struct function **sorted = calloc(p->nfunctions + 1, sizeof(const void *));
+
+	for (size_t i = 0; sorted && i < p->nfunctions; i++)
+		sorted[i] = &p->functions[i];
+	if (sorted)
+		qsort(sorted, p->nfunctions, sizeof(const void *), by_place);
+	return sorted;
+}
+
+/* The innermost of the functions below @upto that holds the place. */
+static const struct function *holding(const struct function **sorted, size_t upto,
+				      const struct place *place)
+{
+	for (size_t i = upto; i-- > 0 && sorted[i]->object == place->object;) {
+		if (place->offset - sorted[i]->offset < sorted[i]->size)
+			return sorted[i];
+	}
+	return NULL;
+}
+
+static void find_functions(struct spots *s, const struct profile *p, const struct function **sorted)
+{
+	size_t next = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct place *place = &s->spot[i].place;
+
+		while (next < p->nfunctions && (sorted[next]->object < place->object ||
+						(sorted[next]->object == place->object &&
+						 sorted[next]->offset <= place->offset)))
+			next++;
+		s->spot[i].function = holding(sorted, next, place);
+	}
+}
+
+static int find_lines(struct spots *s, const struct profile *p)
+{
+	s->lines = calloc(p->nobjects + 1, sizeof(struct lines *));
+	if (!s->lines)
+		return -ENOMEM;
+	s->nlines = p->nobjects;
+	for (size_t i = 0; i < s->n; i++) {
+		struct spot *spot = &s->spot[i];
+		__u32 object = spot->place.object;
+
+		if (!i || object != spot[-1].place.object)
+			lines_open(&s->lines[object], &p->objects[object]);
+		if (!lines_find(s->lines[object], spot->place.offset, &spot->file, &spot->line))
+			spot->file = NULL;
+	}
+	return 0;
+}
+
+int spots_init(struct spots *s, const struct profile *p, bool with_lines)
+{
+	__cleanup(freep) const struct function **sorted = sorted_functions(p);
+	__cleanup(freep) struct place *places = profile_sorted_places(p);
+
+	*s = (struct spots){ .spot = calloc(p->nplaces + 1, sizeof(*s->spot)) };
+	if (!s->spot || !sorted || !places)
+		return -ENOMEM;
+	for (; s->n < p->nplaces; s->n++)
+		s->spot[s->n] = (struct spot){ .place = places[s->n] };
+	find_functions(s, p, sorted);
+	return with_lines ? find_lines(s, p) : 0;
+}
+
+void spots_fini(struct spots *s)
+{
+	for (size_t i = 0; i < s->nlines; i++)
+		lines_close(s->lines[i]);
+	free(s->lines);
+	free(s->spot);
+}

@@ -1,0 +1,115 @@
+#!/bin/bash
+# formats.sh - one profile in every format, read back by the tools that the formats are of
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+ctl=$BUILD/profilctl
+spin=$dir/spin
+kept=$dir/kept
+total=70345
+${CC:-gcc} -O2 -g -o "$spin" tests/system/programs/spin.c -ldl -pthread || exit 1
+
+# Where the code of $1 lies in $spin.
+offset() { # FUNCTION
+	local vaddr off
+
+	read -r off vaddr < <(readelf -lW "$spin" | awk '$1 == "LOAD" && / R E / { print $2, $3 }')
+	printf '%d\n' $((0x$(nm "$spin" | awk -v f="$1" '$3 == f { print $1 }') - vaddr + off))
+}
+
+# A profile whose counts are known: more in one place than gprof's counters hold, a function without
+# symbols in an object without a file, ticks that fell nowhere, and names that need care.
+keep() {
+	local build_id hot cold
+
+	build_id=$(readelf -nW "$spin" | sed -n 's/.*Build ID: //p')
+	hot=$(offset hot) cold=$(offset cold)
+	cat <<-END
+		{"schema":"profil/1","command":"$spin split; \"quoted\"","pid":1,"started":1700000000,
+		"command_status":0,"tick_ns":10000000,"duration_ns":703450000000,"cpu_ns":0,
+		"samples":{"total":$total,"binned":70340,"unmatched":3,"lost":2},
+		"functions":[
+		{"name":"hot","object":"$spin","samples":70010,"offset":$hot,"size":16,"named":true},
+		{"name":"cold;\"x\"","object":"$spin","samples":320,"offset":$cold,"size":16,"named":true},
+		{"name":"","object":"[anon]","samples":10,"offset":139637976727552,"size":4096,"named":false}],
+		"objects":[{"path":"[anon]","build_id":""},
+		{"path":"$spin","build_id":"$build_id","vaddr":$((0x$(nm "$spin" | awk '$3 == "hot" { print $1 }') - hot)),"program":true}],
+		"places":[[1,$hot,1,70000],[1,$((hot + 4)),1,10],[1,$cold,1,320],[0,139637976727552,1,10]]}
+	END
+}
+
+keep >"$kept"
+for format in text json pprof gmon folded callgrind speedscope gperftools; do
+	check "$format is written" "$ctl" report -f "$format" -o "$dir/$format" "$kept"
+done
+
+# ok when the command prints $2, and nothing but it.
+prints() { # NAME WORDS COMMAND...
+	local name=$1 words=$2 said
+
+	shift 2
+	said=$("$@" 2>&1)
+	if test "$said" = "$words"; then ok "$name"; else fail "$name" "not $words: $said"; fi
+}
+
+# As prints, where the tool is installed.
+reads() { # TOOL NAME WORDS COMMAND...
+	local tool=$1
+
+	shift
+	if command -v "$tool" >/dev/null; then prints "$@"; else skip "$1" "no $tool"; fi
+}
+
+gmon_sum() { # FILE
+	python3 -c '
+import struct, sys
+bytes = open(sys.argv[1], "rb").read()
+at, total = 20, 0
+while at < len(bytes):
+    assert bytes[at] == 0
+    n, = struct.unpack_from("<I", bytes, at + 17)
+    total += sum(struct.unpack_from("<%dH" % n, bytes, at + 41))
+    at += 41 + 2 * n
+print(total)' "$1"
+}
+
+gprof_rows() {
+	gprof -b -p "$spin" "$dir/gmon" | awk '$NF == "hot" || $NF == "cold" { print $1, $3, $NF }'
+}
+
+callgrind_rows() {
+	callgrind_annotate --auto=no "$dir/callgrind" |
+		sed -n -e 's/ (100.0%)  PROGRAM TOTALS//p' -e "s|^\([0-9,]*\) .*spin.c:hot \[$spin\]|hot \1|p"
+}
+
+google_rows() {
+	google-pprof --text "$spin" "$dir/gperftools" 2>/dev/null |
+		awk '/^Total/ { print $2 } $NF == "hot" || $NF == "cold" { print $1, $NF }'
+}
+
+go_rows() {
+	go tool pprof -raw "$dir/pprof" 2>/dev/null | awk '/^PeriodType/ { print }
+		/^Samples:/ { on = 1 } /^Locations/ { on = 0 } on && $1 + 0 { sum += $1; ns += $2 }
+		END { printf "%d %.0f\n", sum, ns }'
+}
+
+go_top() {
+	go tool pprof -top -nodefraction=0 -sample_index=samples "$dir/pprof" 2>/dev/null | awk '$6 { print $1, $6 }' |
+		grep -e hot -e lost
+}
+
+# shellcheck disable=SC2016 # awk's variables
+prints "folded: all ticks" $total awk '{ sum += $NF } END { print sum }' "$dir/folded"
+prints "folded: three frames a line" "spin;spin;hot 70010" grep hot "$dir/folded"
+prints "folded: a semicolon is no frame" 'spin;spin;cold:"x" 320' grep cold "$dir/folded"
+reads jq "json: all ticks" $total jq '.samples.unmatched + .samples.lost + ([.functions[].samples] | add)' "$dir/json"
+reads jq "speedscope: all ticks" $((total * 10000000)) jq '.profiles[0].weights | add' "$dir/speedscope"
+reads jq "speedscope: a frame for each sample" true jq '(.profiles[0].samples | length) ==
+	(.profiles[0].weights | length) and ([.profiles[0].samples[][0]] | max) < (.shared.frames | length)' "$dir/speedscope"
+reads python3 "gmon: all ticks" $total gmon_sum "$dir/gmon"
+reads gprof "gmon: gprof's shares and seconds" $'99.52 700.10 hot\n0.45 3.20 cold' gprof_rows
+reads callgrind_annotate "callgrind: callgrind_annotate's totals" $'70,345\nhot 70,010' callgrind_rows
+reads google-pprof "gperftools: google-pprof's totals" $'70345\n70010 hot\n320 cold' google_rows
+reads go "pprof: go tool pprof's totals" $'PeriodType: cpu nanoseconds\n70345 703450000000' go_rows
+reads go "pprof: go tool pprof's functions" $'70010 hot\n2 [lost]' go_top
+finish

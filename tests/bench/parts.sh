@@ -1,0 +1,298 @@
+#!/bin/bash
+# parts.sh - each part of the benchmark: one round of it
+#
+# part_NAME_begin and part_NAME_end are run once where they are there, part_NAME once in a round.
+# shellcheck source=tests/bench/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# --- overhead: what a loop loses, as it sees itself -----------------------------------------------
+
+part_overhead_begin() {
+	local hz
+
+	for hz in $RATES; do
+		daemon_start "overhead-$hz" --rate "$hz" --fast-rate "$hz"
+	done
+}
+
+# The ways in which a process profiles itself; each is a BENCH_CALL and what to preload.
+self_profilers() {
+	echo "profil sprofil $library"
+	echo "glibc-profil profil"
+	echo "glibc-sprofil sprofil"
+	if test -n "$GPERFTOOLS"; then echo "gperftools none $GPERFTOOLS"; fi
+}
+
+part_overhead() {
+	local hz peer call preload
+
+	for hz in $RATES; do
+		use_daemon "overhead-$hz"
+		for peer in $(peers_present); do
+			test "$peer" = profil ||
+				BENCH_CPU=$CPU watched "overhead-$hz" "$peer" "$peer" "$hz" gaps "$SECONDS_EACH"
+		done
+		while read -r peer call preload; do
+			LD_PRELOAD=$preload BENCH_CALL=$call BENCH_CPU=$CPU CPUPROFILE=$dir/cpuprofile \
+				CPUPROFILE_FREQUENCY=$hz "$work" gaps "$SECONDS_EACH" 2>/dev/null |
+				numbers_of "overhead-$hz" "$peer"
+		done < <(self_profilers)
+		"$work.gprof" gaps "$SECONDS_EACH" | numbers_of "overhead-$hz" gprof
+	done
+}
+
+# --- inherit: programs that fork, and that switch, all their time ---------------------------------
+
+part_inherit_begin() {
+	daemon_start inherit --rate 1000
+}
+
+part_inherit() {
+	local peer
+
+	for peer in $(peers_present); do
+		watched forks "$peer" "$peer" 1000 forks "$FORKS"
+		watched switches "$peer" "$peer" 1000 switches "$SWITCHES"
+	done
+}
+
+# --- asleep: timer interrupts of the whole machine ------------------------------------------------
+
+timer_interrupts() {
+	awk '$1 == "LOC:" || / arch_timer/ { for (i = 2; i <= NF && $i ~ /^[0-9]+$/; i++) n += $i }
+		END { print n }' /proc/interrupts
+}
+
+# Puts down the interrupts in a second while PEER holds a process that sleeps.
+interrupts_under() { # SUBJECT PEER HZ PID
+	local before after
+
+	peer_start "$2" "$3" "$4"
+	before=$(timer_interrupts)
+	sleep "$ASLEEP"
+	after=$(timer_interrupts)
+	peer_stop "$2"
+	number asleep "$1" interrupts_per_s "$(((after - before) / ASLEEP))"
+}
+
+part_asleep_begin() {
+	daemon_start asleep --rate 250
+}
+
+part_asleep() {
+	local pid peer
+
+	sleep 1000000 &
+	pid=$!
+	for peer in $(peers_present); do
+		interrupts_under "$peer" "$peer" 250 "$pid"
+	done
+	kill "$pid"
+	wait "$pid" 2>/dev/null
+}
+
+# --- program: the BPF program by the kernel's own statistics --------------------------------------
+
+part_program_begin() {
+	old_stats=$(sysctl -n kernel.bpf_stats_enabled)
+	sysctl -q kernel.bpf_stats_enabled=1
+	daemon_start program --fast-rate 9999
+}
+
+part_program_end() {
+	sysctl -q kernel.bpf_stats_enabled="$old_stats"
+}
+
+# Keeps every CPU busy with REGIONS regions each, for as long as the command takes.
+busy_with() { # REGIONS COMMAND...
+	local regions=$1 pids=() cpu
+
+	shift
+	for ((cpu = 0; cpu < $(nproc); cpu++)); do
+		LD_PRELOAD=$library BENCH_CALL=fast BENCH_STOP=1 BENCH_CPU=$cpu \
+			"$work" hits "$regions" &
+		pids+=($!)
+		until_true state_is $! T
+		kill -CONT $!
+	done
+	"$@"
+	kill -KILL "${pids[@]}"
+	wait "${pids[@]}" 2>/dev/null
+}
+
+runs_during() { # SUBJECT
+	local before after
+
+	before=$(program_runs "$daemon" tick_event)
+	sleep "$SECONDS_EACH"
+	after=$(program_runs "$daemon" tick_event)
+	number program "$1" run_ns "$(echo "$before $after" |
+		awk '{ runs = $3 - $1; printf "%.2f", runs ? ($4 - $2) / runs : 0 }')"
+}
+
+floor_during() {
+	peer_start floor 9999 0
+	sleep "$SECONDS_EACH"
+	peer_stop floor
+	number program floor run_ns "$(awk '/^run_ns/ { print $2 }' "$dir/floor.out")"
+}
+
+part_program() {
+	local regions pid
+
+	for regions in 1 16 256 4096; do
+		busy_with "$regions" runs_during "hit-$regions"
+	done
+	LD_PRELOAD=$library BENCH_CALL=fast BENCH_STOP=1 "$work" hits 1 &
+	pid=$!
+	until_true state_is "$pid" T
+	busy_with 0 runs_during miss
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
+	busy_with 0 floor_during
+}
+
+# --- idle: what there is when nobody is profiled --------------------------------------------------
+
+wakeups() { # PID
+	awk '/^voluntary_ctxt_switches/ { print $2 }' "/proc/$1/status"
+}
+
+part_idle_begin() {
+	daemon_start idle
+}
+
+part_idle() {
+	local before
+
+	LD_PRELOAD=$library BENCH_CALL=sprofil "$work" gaps 0.1 >/dev/null
+	sleep 2 # the clocks stay for a second after their last use
+	before=$(wakeups "$daemon")
+	sleep "$IDLE"
+	number idle profild wakeups "$(($(wakeups "$daemon") - before))"
+	number idle profild links "$(find "/proc/$daemon/fd" -lname '*bpf_link*' -o -lname '*bpf-link*' \
+		-o -lname '*perf_event*' | wc -l)"
+}
+
+# --- mirror: from the counters to the buffers -----------------------------------------------------
+
+cpu_ns() { # PID
+	awk '{ print $1 }' "/proc/$1/schedstat"
+}
+
+part_mirror_begin() {
+	daemon_start mirror --rate 1000 --fast-rate 10000
+}
+
+# Puts down profild's CPU time in a second, of ten passes.
+mirror_during() { # SUBJECT SECONDS
+	local before
+
+	before=$(cpu_ns "$daemon")
+	sleep "$2"
+	number mirror "$1" ns_per_s "$((($(cpu_ns "$daemon") - before) / $2))"
+}
+
+# A process whose ticks fall evenly on all its bins: stopped first, then for two seconds.
+sled_with() { # SUBJECT CALL
+	local pid
+
+	LD_PRELOAD=$library BENCH_CALL=$2 BENCH_CPU=$CPU BENCH_STOP=1 "$work" sled 2 >"$dir/sled.out" &
+	pid=$!
+	until_true state_is "$pid" T
+	mirror_during "$1-unchanged" 1
+	kill -CONT "$pid"
+	mirror_during "$1-changing" 1
+	wait "$pid"
+	number mirror "$1" ticks_per_s "$(awk '/^ticks/ { print $2 / 2 }' "$dir/sled.out")"
+}
+
+# N processes that are profiled and sleep, for as long as the command takes.
+fleet_with() { # N COMMAND...
+	local n=$1 out in
+
+	shift
+	rm -f "$dir/fleet.in" "$dir/fleet.out"
+	mkfifo "$dir/fleet.in" "$dir/fleet.out"
+	LD_PRELOAD=$library BENCH_CALL=sprofil "$work" fleet "$n" <"$dir/fleet.in" >"$dir/fleet.out" &
+	exec {in}>"$dir/fleet.in" {out}<"$dir/fleet.out"
+	read -r _ <&"$out"
+	"$@"
+	exec {in}>&- {out}<&-
+	wait $!
+}
+
+resident_kib() { # PID
+	awk '/^VmRSS/ { print $2 }' "/proc/$1/status"
+}
+
+part_mirror() {
+	sled_with fast fast
+	sled_with one sprofil
+	fleet_with "$FLEET" sled_with many sprofil
+	number mirror fleet profiles "$FLEET"
+}
+
+# --- calls: profil() on and off, and profild's own size -------------------------------------------
+
+part_calls() {
+	local began
+
+	began=$(date +%s%N)
+	daemon_start "calls-$round"
+	number calls profild start_ms "$((($(date +%s%N) - began) / 1000000))"
+	resident=$(resident_kib "$daemon")
+	number calls profild resident_kib "$resident"
+	LD_PRELOAD=$library BENCH_CALL=sprofil "$work" calls 1000 | numbers_of calls alone
+	fleet_with "$FLEET" calls_among
+	kill "$daemon"
+	wait "$daemon"
+	unset 'daemons[-1]'
+}
+
+calls_among() {
+	number calls among bytes_a_bin "$(awk -v k="$(resident_kib "$daemon")" -v before="$resident" \
+		-v n="$FLEET" 'BEGIN { print (k - before) * 1024 / 65536 / n }')"
+	LD_PRELOAD=$library BENCH_CALL=sprofil "$work" calls 1000 | numbers_of calls among
+}
+
+# --- delivered: ticks that come, and where they fall ----------------------------------------------
+
+part_delivered_begin() {
+	local hz
+
+	for hz in 10 100 250 1000 4000 10000; do
+		daemon_start "delivered-$hz" --rate "$hz" --fast-rate "$hz"
+	done
+}
+
+part_delivered() {
+	local hz
+
+	for hz in 10 100 250 1000 4000 10000; do
+		use_daemon "delivered-$hz"
+		LD_PRELOAD=$library BENCH_CALL=sprofil "$work" split "$SPLIT" | numbers_of "delivered-$hz" profil
+	done
+	use_daemon delivered-10000
+	LD_PRELOAD=$library BENCH_CALL=sprofil "$work" pair "$SECONDS_EACH" | numbers_of delivered-10000 pair
+	BENCH_CALL=fast "$work" split "$SPLIT" | numbers_of delivered-1000 glibc-sprofil
+	test -n "$GPERFTOOLS" && have google-pprof || return 0
+	LD_PRELOAD=$GPERFTOOLS CPUPROFILE=$dir/cpuprofile CPUPROFILE_FREQUENCY=4000 \
+		"$work" gaps "$SECONDS_EACH" >/dev/null 2>&1
+	number delivered-4000 gperftools delivered "$(google-pprof --text "$work" "$dir/cpuprofile" 2>/dev/null |
+		awk -v s="$SECONDS_EACH" '/^Total:/ { print $2 / 4000 / s }')"
+}
+
+# --- bytes: of a profile that goes on ------------------------------------------------------------
+
+part_bytes() {
+	local seconds
+
+	for seconds in $BYTES_AFTER; do
+		"$ctl" record -F 1000 -o "$dir/profil.out" -- "$work" gaps "$seconds" >/dev/null 2>&1
+		number bytes profil "after_${seconds}s" "$(stat -c %s "$dir/profil.out")"
+		have perf || continue
+		perf record -q -F 1000 -o "$dir/perf.data" "$work" gaps "$seconds" >/dev/null 2>&1
+		number bytes perf "after_${seconds}s" "$(stat -c %s "$dir/perf.data")"
+	done
+}

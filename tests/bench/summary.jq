@@ -1,0 +1,58 @@
+# summary.jq - from lines "part subject metric value" to medians, and what the project promised of them
+
+def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 2] + .[length / 2 - 1]) / 2 end;
+
+[split("\n")[] | select(. != "") | split("\t")
+ | {part: .[0], subject: .[1], metric: .[2], value: (.[3] | tonumber)}]
+| group_by([.part, .subject, .metric])
+| map({part: .[0].part, subject: .[0].subject, metric: .[0].metric, values: map(.value)}
+      | . + {min: (.values | min), median: (.values | median), max: (.values | max)})
+| . as $results
+| (map({key: "\(.part) \(.subject) \(.metric)", value: .median}) | from_entries) as $m
+| def of($part; $subject; $metric): $m["\($part) \($subject) \($metric)"];
+  # A limit on a number; none where something was not measured, or the divisor drowned in noise.
+  def limit($what; $limit; value):
+    {what: $what, limit: $limit, value: (try value catch null)}
+    | . + {met: (if .value == null or (.value | isnan) then null else .value <= $limit end)};
+  def over($a; $b): if $a == null or $b == null or $b <= 0 then null else $a / $b end;
+  def lost($hz; $s): of("overhead-\($hz)"; $s; "lost_ppm") - of("overhead-\($hz)"; "none"; "lost_ppm");
+  def gap($hz; $s): of("overhead-\($hz)"; $s; "gap_ns");
+  def cpu($kind; $s): of($kind; $s; "cpu_s") - of($kind; "none"; "cpu_s");
+  def mirror($s): of("mirror"; $s; "ns_per_s");
+  def off($x): if $x == null then null else ($x - 1 | fabs) end;
+  [
+    ("100", "250" | . as $hz
+     | limit("overhead at \($hz) Hz / that of perf record -F 250 -p"; 0.1; over(lost($hz; "profil"); lost("250"; "perf-p"))),
+       limit("overhead at \($hz) Hz / that of glibc sprofil"; 0.5; over(lost($hz; "profil"); lost($hz; "glibc-sprofil")))),
+    limit("all asleep at 250 Hz: timer interrupts a second more"; 10;
+          of("asleep"; "profil"; "interrupts_per_s") - of("asleep"; "none"; "interrupts_per_s")),
+    ("1000", "9999" | . as $hz
+     | limit("interruption at \($hz) Hz / that of an empty program"; 1.02; over(gap($hz; "profil"); gap($hz; "floor"))),
+       limit("added to an interruption at \($hz) Hz / what perf adds"; 0.25;
+             over(gap($hz; "profil") - gap($hz; "floor"); gap($hz; "perf-p") - gap($hz; "floor")))),
+    limit("forks: overhead / that of perf -p"; 0.3; over(cpu("forks"; "profil"); cpu("forks"; "perf-p"))),
+    limit("switches: overhead / that of perf -p"; 0.02; over(cpu("switches"; "profil"); cpu("switches"; "perf-p"))),
+    (["hit-1", 2.5], ["hit-4096", 3], ["miss", 1.6] | . as $p
+     | limit("BPF program, \($p[0]) / empty"; $p[1]; over(of("program"; $p[0]; "run_ns"); of("program"; "floor"; "run_ns")))),
+    limit("nobody profiled: wake-ups of profild"; 0; of("idle"; "profild"; "wakeups")),
+    limit("nobody profiled: events and links held"; 0; of("idle"; "profild"; "links")),
+    limit("mirror: ns a changed bin"; 100;
+          over(mirror("fast-changing") - mirror("fast-unchanged"); of("mirror"; "fast"; "ticks_per_s"))),
+    limit("mirror: ns a pass in which nothing changed, for a profile more"; 1000;
+          (mirror("many-unchanged") - mirror("one-unchanged")) / 10 / of("mirror"; "fleet"; "profiles")),
+    limit("mirror: many profiles, percent of a CPU"; 0.1; mirror("many-changing") / 1e7),
+    limit("mirror: many profiles / one, at equal samples"; 15; over(mirror("many-changing"); mirror("one-changing"))),
+    ("on_p50", "off_p50" | limit("profil() \(.), many others, us"; 100; of("calls"; "among"; "\(.)_us"))),
+    ("on_p99", "off_p99" | limit("profil() \(.), many others, us"; 1000; of("calls"; "among"; "\(.)_us"))),
+    limit("profild: KiB resident, without bins"; 6144; of("calls"; "profild"; "resident_kib")),
+    limit("profild: bytes a bin"; 4.1; of("calls"; "among"; "bytes_a_bin")),
+    limit("profild: ms from start to ready"; 200; of("calls"; "profild"; "start_ms")),
+    ("10", "100", "250", "1000", "4000", "10000" | . as $hz | "delivered-\($hz)" as $part
+     | limit("delivered at \($hz) Hz: off by"; 0.01; off(of($part; "profil"; "delivered"))),
+       limit("70/20/10 at \($hz) Hz: error / (0.46 / sqrt n)"; 1.5;
+             of($part; "profil"; "error") * (of($part; "profil"; "ticks") | sqrt) / 0.46)),
+    limit("two CPUs on one counter at 10000 Hz: off by"; 0.01; off(of("delivered-10000"; "pair"; "delivered"))),
+    limit("bytes after the longer time / after a second"; 1.1;
+          [$results[] | select(.part == "bytes" and .subject == "profil")] | over((map(.median) | max); of("bytes"; "profil"; "after_1s")))
+  ] as $limits
+| {machine: $machine, rounds: $rounds, results: $results, limits: [$limits[] | select(.value != null)]}

@@ -79,7 +79,7 @@ static unsigned long sum(const unsigned short *counts, uintptr_t from, uintptr_t
 
 static void show_ticks(const char *what, unsigned long ticks, uint64_t cpu, uint64_t task)
 {
-	printf("%s %lu ticks %llu %llu ns\n", what, ticks, (unsigned long long)cpu,
+	printf("%s %lu ticks %llu ns %llu task-ns\n", what, ticks, (unsigned long long)cpu,
 	       (unsigned long long)task);
 }
 

@@ -55,7 +55,7 @@ static void split_run(struct split *out, enum how how, const char *seconds)
 	while (f && fgets(line, sizeof(line), f)) {
 		sscanf(line, "first %lu ticks", &out->first);
 		sscanf(line, "second %lu ticks", &out->second);
-		sscanf(line, "all %lu ticks %" SCNu64 " %" SCNu64, &out->all, &out->time.cpu_ns,
+		sscanf(line, "all %lu ticks %" SCNu64 " ns %" SCNu64, &out->all, &out->time.cpu_ns,
 		       &out->time.task_ns);
 		if (!strncmp(line, "footprint", 9) && footprints < 3)
 			memcpy(out->footprint[footprints++], line, sizeof(line));

@@ -38,9 +38,10 @@ static __always_inline __u64 read_entry(const struct profil_bucket *bucket, int 
 	return *(const volatile __u64 *)&bucket->entry[i];
 }
 
+/* Live, and of @tgid: in one comparison, which every tick of every process makes eight times. */
 static __always_inline bool entry_is(__u64 entry, __u32 tgid)
 {
-	return (entry & PROFIL_ENTRY_LIVE) && profil_entry_tgid(entry) == tgid;
+	return (entry ^ profil_entry(tgid, 0)) < PROFIL_ENTRY_LIVE;
 }
 
 /* Returns false where the ring is full. */

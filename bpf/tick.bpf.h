@@ -138,7 +138,22 @@ static __always_inline __u64 user_pc(void)
 
 /* --- perf events ------------------------------------------------------------------------------ */
 
-/* The event's cookie is its period. */
+/* Not inline: most ticks are of processes that nobody counts, and pass by with less code. */
+static __attribute__((noinline)) int event_of(struct bpf_perf_event_data *ctx, __u64 entry)
+{
+	struct profil_target *target = target_of(entry);
+	__u64 pc;
+
+	/* The event's cookie is its period. */
+	if (!target || (target->flags & PROFIL_TARGET_TICK) ||
+	    target->period_ns != bpf_get_attach_cookie(ctx))
+		return 0;
+	if ((target->flags & PROFIL_TARGET_USER_ONLY) && !regs_user_mode(&ctx->regs))
+		return 0;
+	pc = user_pc();
+	return pc ? hit(entry, pc) : 0;
+}
+
 SEC("perf_event")
 int tick_event(struct bpf_perf_event_data *ctx)
 {
@@ -148,20 +163,10 @@ int tick_event(struct bpf_perf_event_data *ctx)
 	if (!bucket)
 		return 0;
 	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
-		__u64 entry = read_entry(bucket, i), pc;
-		struct profil_target *target;
+		__u64 entry = read_entry(bucket, i);
 
-		if (!entry_is(entry, tgid))
-			continue;
-		target = target_of(entry);
-		if (!target || (target->flags & PROFIL_TARGET_TICK) ||
-		    target->period_ns != bpf_get_attach_cookie(ctx))
-			continue;
-		if ((target->flags & PROFIL_TARGET_USER_ONLY) && !regs_user_mode(&ctx->regs))
-			continue;
-		pc = user_pc();
-		if (pc)
-			hit(entry, pc);
+		if (entry_is(entry, tgid))
+			event_of(ctx, entry);
 	}
 	return 0;
 }

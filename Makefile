@@ -27,10 +27,10 @@ endif
 
 # What a Debian machine needs: to build, and to test as well.
 DEPS_BUILD = gcc make pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libdw-dev \
-	libsystemd-dev libjansson-dev
+	libsystemd-dev libjansson-dev libiberty-dev libdebuginfod-dev
 DEPS_TEST = libcriterion-dev linux-perf xz-utils python3 openssl jq binutils mandoc \
 	shellcheck clang-format clang-tidy cppcheck g++ procps util-linux \
-	valgrind google-perftools golang-go
+	valgrind google-perftools golang-go python3-jsonschema
 DEPS_VM = qemu-system-$(ARCH:arm64=arm) busybox-static udev kmod zstd cpio debootstrap e2fsprogs bsdutils \
 	python3-argcomplete python3-requests python3-pkg-resources
 
@@ -65,14 +65,15 @@ PROFILD = src/profild/main.c src/profild/chunks.c src/profild/client.c src/profi
 	src/profild/session.c src/profild/store.c src/profild/target.c
 
 PROFILCTL = src/profilctl/attach.c src/profilctl/callgrind.c src/profilctl/daemon.c \
-	src/profilctl/debugfile.c src/profilctl/extents.c src/profilctl/folded.c \
+	src/profilctl/debugfile.c src/profilctl/demangle.c src/profilctl/extents.c src/profilctl/folded.c \
 	src/profilctl/follow.c src/profilctl/format.c src/profilctl/frames.c src/profilctl/gmon.c \
-	src/profilctl/gperftools.c src/profilctl/image.c src/profilctl/json.c \
+	src/profilctl/gperftools.c src/profilctl/image.c src/profilctl/interval.c src/profilctl/json.c \
 	src/profilctl/jsonname.c src/profilctl/lines.c src/profilctl/list.c src/profilctl/main.c \
 	src/profilctl/mapped.c src/profilctl/maps.c src/profilctl/objectfile.c \
 	src/profilctl/options.c src/profilctl/output.c src/profilctl/plt.c src/profilctl/pprof.c \
 	src/profilctl/profile.c src/profilctl/progress.c src/profilctl/protobuf.c \
-	src/profilctl/reader.c src/profilctl/record.c src/profilctl/report.c src/profilctl/self.c \
+	src/profilctl/reader.c src/profilctl/record.c src/profilctl/report.c src/profilctl/rows.c \
+	src/profilctl/schema.c src/profilctl/self.c \
 	src/profilctl/speedscope.c src/profilctl/split.c src/profilctl/spots.c \
 	src/profilctl/symbolize.c src/profilctl/symbols.c src/profilctl/text.c src/profilctl/watch.c
 
@@ -97,6 +98,7 @@ PROGRAMS = $(wildcard tests/programs/*.c)
 
 PROFILD_PKGS = libbpf libsystemd
 PROFILCTL_PKGS = libdw libelf zlib jansson
+PROFILCTL_LIBS = -liberty -lm
 
 objs = $(patsubst %.c,$(B)/%.o,$(1))
 pics = $(patsubst %.c,$(B)/%.pic.o,$(1))
@@ -144,12 +146,14 @@ deps:
 NEED = miss=; \
 	lack() { echo "make: $$1 is missing: 'sudo make deps' or 'apt-get install $$2' cures it" >&2; miss=1; }; \
 	need() { command -v "$$1" >/dev/null 2>&1 || lack "$$1" "$$2"; }; \
-	lib() { $(PKG_CONFIG) --exists "$$1" 2>/dev/null || lack "library $$1" "$$2"; };
+	lib() { $(PKG_CONFIG) --exists "$$1" 2>/dev/null || lack "library $$1" "$$2"; }; \
+	have() { echo "\#include <$$1>" | $(CC) -fsyntax-only -x c - 2>/dev/null || lack "header $$1" "$$2"; };
 
 $(B)/tools.ok:
 	@$(NEED) need $(CC) gcc; need $(CLANG) clang; need $(BPFTOOL) bpftool; need $(PKG_CONFIG) pkg-config; \
 	lib libbpf libbpf-dev; lib libsystemd libsystemd-dev; lib libdw libdw-dev; \
-	lib libelf libelf-dev; lib zlib zlib1g-dev; lib jansson libjansson-dev; test -z "$$miss"
+	lib libelf libelf-dev; lib zlib zlib1g-dev; lib jansson libjansson-dev; \
+	lib libdebuginfod libdebuginfod-dev; have libiberty/demangle.h libiberty-dev; test -z "$$miss"
 	@mkdir -p $(@D) && touch $@
 
 $(B)/tests.ok:
@@ -197,7 +201,7 @@ $(B)/profild: $(call objs,$(PROFILD) $(CORE))
 
 $(B)/profilctl: $(call objs,$(PROFILCTL) $(CORE))
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(call libs,$(PROFILCTL_PKGS))
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(call libs,$(PROFILCTL_PKGS)) $(PROFILCTL_LIBS)
 
 $(B)/libprofil.so.1: $(call pics,$(LIBPROFIL) src/core/wire.c) src/libprofil/libprofil.map
 	$(say) LD $@
@@ -232,7 +236,7 @@ $(call objs,$(UNIT) $(SYSTEM)): | $(B)/tests.ok
 $(B)/tests/unit-tests: $(call objs,$(UNIT)) $(UNIT_PARTS)
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(UNIT_PARTS) -Wl,--end-group \
-		$(call libs,$(PROFILD_PKGS) $(PROFILCTL_PKGS) criterion) -pthread
+		$(call libs,$(PROFILD_PKGS) $(PROFILCTL_PKGS) criterion) $(PROFILCTL_LIBS) -pthread
 
 # With its inner names, for the tests.
 $(B)/tests/libprofil.a: $(call pics,$(LIBPROFIL) src/core/wire.c)

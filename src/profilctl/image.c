@@ -1,5 +1,6 @@
 /* image.c - the kernel's counters for one process's mappings, as a reader maps them */
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -262,6 +263,7 @@ static int add_place(void *ctx, const struct image_region *r, __u32 bin, __u32 c
 	const struct add_ctx *a = ctx;
 	__u64 at = (__u64)bin << a->pre, left = r->hi - r->lo - at, width = 1ull << a->pre;
 
+	a->profile->saturated += count == UINT32_MAX;
 	return profile_add_place(a->profile, r->object, r->offset + at,
 				 (__u32)(width < left ? width : left), count);
 }

@@ -7,6 +7,7 @@
 
 #include "core/scope.h"
 
+#include "interval.h"
 #include "jsonname.h"
 #include "output.h"
 
@@ -18,11 +19,13 @@ static double rounded(double percent)
 
 static json_t *function_of(const struct profile *p, const struct function *f)
 {
-	return json_pack("{so so sI sf sI sI sb sb}", "name", jsonname_of(p, f), "object",
+	struct interval i = interval_of(f->samples, p->total);
+
+	return json_pack("{so so sI sf s[ff] sI sI sb sb}", "name", jsonname_of(p, f), "object",
 			 jsonname(p->objects[f->object].path), "samples", (json_int_t)f->samples,
-			 "percent", rounded(profile_percent(p, f->samples)), "offset",
-			 (json_int_t)f->offset, "size", (json_int_t)f->size, "named",
-			 f->name != NULL, "shared", f->shared);
+			 "percent", rounded(profile_percent(p, f->samples)), "interval",
+			 rounded(i.low), rounded(i.high), "offset", (json_int_t)f->offset, "size",
+			 (json_int_t)f->size, "named", f->name != NULL, "shared", f->shared);
 }
 
 static json_t *functions_of(const struct profile *p)
@@ -83,14 +86,15 @@ static json_t *command_status(const struct profile *p)
 
 static json_t *head(const struct profile *p)
 {
-	return json_pack("{ss so si sI so sI sI sI s{sI sI sI sI} so so}", "schema", PROFILE_SCHEMA,
-			 "command", jsonname(p->command), "pid", (int)p->pid, "started",
-			 (json_int_t)p->started, "command_status", command_status(p), "tick_ns",
-			 (json_int_t)p->tick_ns, "duration_ns", (json_int_t)p->duration_ns,
-			 "cpu_ns", (json_int_t)p->cpu_ns, "samples", "total", (json_int_t)p->total,
-			 "binned", (json_int_t)p->binned, "unmatched", (json_int_t)p->unmatched,
-			 "lost", (json_int_t)p->lost, "functions", functions_of(p), "objects",
-			 objects_of(p));
+	return json_pack("{ss so si sI so sI sI sI s{sI sI sI sI sI} so so}", "schema",
+			 PROFILE_SCHEMA, "command", jsonname(p->command), "pid", (int)p->pid,
+			 "started", (json_int_t)p->started, "command_status", command_status(p),
+			 "tick_ns", (json_int_t)p->tick_ns, "duration_ns",
+			 (json_int_t)p->duration_ns, "cpu_ns", (json_int_t)p->cpu_ns, "samples",
+			 "total", (json_int_t)p->total, "binned", (json_int_t)p->binned,
+			 "unmatched", (json_int_t)p->unmatched, "lost", (json_int_t)p->lost,
+			 "saturated", (json_int_t)p->saturated, "functions", functions_of(p),
+			 "objects", objects_of(p));
 }
 
 int json_write(FILE *out, const struct profile *p, bool places)
@@ -181,15 +185,16 @@ static int load_function(struct profile *p, json_t *function)
 
 static int load_head(struct profile *p, json_t *root)
 {
-	json_int_t started, tick, duration, cpu, total, unmatched, lost;
+	json_int_t started, tick, duration, cpu, total, unmatched, lost, saturated = 0;
 	const char *schema, *command;
 	json_t *status;
 	int pid;
 
-	if (json_unpack(root, "{ss ss si sI so sI sI sI s{sI sI sI}}", "schema", &schema, "command",
-			&command, "pid", &pid, "started", &started, "command_status", &status,
-			"tick_ns", &tick, "duration_ns", &duration, "cpu_ns", &cpu, "samples",
-			"total", &total, "unmatched", &unmatched, "lost", &lost) < 0 ||
+	if (json_unpack(root, "{ss ss si sI so sI sI sI s{sI sI sI s?I}}", "schema", &schema,
+			"command", &command, "pid", &pid, "started", &started, "command_status",
+			&status, "tick_ns", &tick, "duration_ns", &duration, "cpu_ns", &cpu,
+			"samples", "total", &total, "unmatched", &unmatched, "lost", &lost,
+			"saturated", &saturated) < 0 ||
 	    strcmp(schema, PROFILE_SCHEMA) != 0)
 		return -EINVAL;
 	p->command = strdup(command);
@@ -201,6 +206,7 @@ static int load_head(struct profile *p, json_t *root)
 	p->total = (__u64)total;
 	p->unmatched = (__u64)unmatched;
 	p->lost = (__u64)lost;
+	p->saturated = (__u64)saturated;
 	if (json_is_integer(status)) {
 		p->end_code = (int)json_integer_value(status);
 		p->end = p->end_code > 128 ? PROFILE_KILLED : PROFILE_EXITED;

@@ -20,8 +20,9 @@ static const struct verb verbs[] = {
 	{ "attach", "PID", "profile a process that runs, until it ends or Ctrl-C", OPTIONS_PROFILE,
 	  verb_attach },
 	{ "report", "FILE", "show a profile that was kept by -o", OPTIONS_REPORT, verb_report },
-	{ "list", "", "list what the daemon profiles", OPTION_SOCKET, verb_list },
-	{ "status", "", "show how the daemon is", OPTION_SOCKET, verb_status },
+	{ "list", "", "list what the daemon profiles", OPTION_SOCKET | OPTION_JSON, verb_list },
+	{ "status", "", "show how the daemon is", OPTION_SOCKET | OPTION_JSON, verb_status },
+	{ "schema", "", "print the JSON schema of all that --json writes", 0, verb_schema },
 };
 
 #define NVERBS (sizeof(verbs) / sizeof(*verbs))

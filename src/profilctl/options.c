@@ -23,6 +23,8 @@ static const struct option_row rows[] = {
 	{ OPTION_DURATION, 'd', "duration", "SECONDS", "stop profiling after so long" },
 	{ OPTION_OUTPUT, 'o', "output", "FILE", "write there; without -f, a profile to keep" },
 	{ OPTION_FORMAT, 'f', "format", "FORMAT", "see below" },
+	{ OPTION_JSON, 259, "json", NULL, "the same as -f json" },
+	{ OPTION_BY, 260, "by", "WHAT", "sum up text by function, line, instruction or object" },
 	{ OPTION_CLOCK, 256, "clock", "CLOCK", "tick, cpu-clock, cycles or auto (private daemon)" },
 	{ OPTION_USER_ONLY, 257, "user-only", NULL, "leave out ticks in kernel mode" },
 	{ OPTION_NO_INHERIT, 258, "no-inherit", NULL, "leave out child processes" },
@@ -74,6 +76,14 @@ static int parse_format(struct options *o, const char *arg)
 	return -EINVAL;
 }
 
+static int parse_by(struct options *o, const char *arg)
+{
+	if (!rows_by_find(&o->by, arg))
+		return 0;
+	log_err("by %s: must be function, line, instruction or object", arg);
+	return -EINVAL;
+}
+
 static int parse_clock(struct options *o, const char *arg)
 {
 	static const char *const clocks[] = { "tick", "cpu-clock", "cycles", "auto" };
@@ -110,6 +120,11 @@ static int take(struct options *o, enum option_bits bit, const char *arg)
 		return 0;
 	case OPTION_NO_INHERIT:
 		o->no_inherit = true;
+		return 0;
+	case OPTION_BY:
+		return parse_by(o, arg);
+	case OPTION_JSON:
+		o->format = format_find("json");
 		return 0;
 	case OPTION_HELP:
 		o->help = true;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <linux/types.h>
 
+#include "rows.h"
+
 #define OPTIONS_RATE_MIN 1
 #define OPTIONS_RATE_MAX 50000
 
@@ -20,9 +22,11 @@ enum option_bits {
 	OPTION_USER_ONLY = 1 << 6,
 	OPTION_NO_INHERIT = 1 << 7,
 	OPTION_HELP = 1 << 8,
+	OPTION_BY = 1 << 9,
+	OPTION_JSON = 1 << 10,
 };
 
-#define OPTIONS_REPORT (OPTION_OUTPUT | OPTION_FORMAT)
+#define OPTIONS_REPORT (OPTION_OUTPUT | OPTION_FORMAT | OPTION_JSON | OPTION_BY)
 #define OPTIONS_PROFILE                                                                  \
 	(OPTIONS_REPORT | OPTION_RATE | OPTION_DURATION | OPTION_SOCKET | OPTION_CLOCK | \
 	 OPTION_USER_ONLY | OPTION_NO_INHERIT)
@@ -35,6 +39,7 @@ struct options {
 	const char *output;	     /* NULL: stdout */
 	const char *clock;	     /* NULL: the daemon's own choice */
 	const struct format *format; /* NULL: text to stdout, a profile to a file */
+	enum rows_by by;	     /* of text */
 	__u64 rate_hz;		     /* 0: the daemon's */
 	__u64 duration_ns;	     /* 0: until the target ends */
 	bool user_only;

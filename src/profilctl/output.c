@@ -29,6 +29,13 @@ int output_open(FILE **out, const struct options *o)
 	return CTL_OK;
 }
 
+static bool wants_colour(FILE *out)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(fileno(out)) && !(no && *no) && term && strcmp(term, "dumb") != 0;
+}
+
 int output_write(FILE *out, const struct options *o, const struct profile *p)
 {
 	int err = 0;
@@ -39,7 +46,7 @@ int output_write(FILE *out, const struct options *o, const struct profile *p)
 	if (o->format && o->format->write)
 		err = o->format->write(out, p);
 	else if (o->format || out == stdout)
-		text_write(out, p);
+		err = text_write(out, p, &(struct text_options){ o->by, wants_colour(out) });
 	else
 		err = json_write(out, p, true);
 	if (!err && (fflush(out) || ferror(out)))

@@ -61,6 +61,7 @@ struct profile {
 	__u64 binned;
 	__u64 unmatched;
 	__u64 lost;
+	__u64 saturated; /* counters that can hold no more */
 
 	struct object *objects;
 	size_t nobjects;

@@ -1,10 +1,13 @@
 /* text.c - a profile for people: what is hot, from the top */
 #include <string.h>
 
+#include "interval.h"
 #include "output.h"
 
-#define NAME_COLUMNS 36
+#define NAME_COLUMNS 22
 #define LEAST_PERCENT 0.5
+#define WARM_PERCENT 1
+#define HOT_PERCENT 5
 
 /* What others named may hold anything: nothing of it is for the terminal to obey. */
 static const char *clean(char *out, size_t bytes, const char *s)
@@ -17,50 +20,91 @@ static const char *clean(char *out, size_t bytes, const char *s)
 	return out;
 }
 
-static void row(FILE *out, const struct profile *p, const struct function *f)
+/* The numbers of a line, up to the name. */
+static void numbers(FILE *out, const struct profile *p, __u64 samples, bool colour)
+{
+	double percent = profile_percent(p, samples);
+	struct interval i = interval_of(samples, p->total);
+	const char *on = "", *off = "";
+
+	if (colour && percent >= WARM_PERCENT) {
+		on = percent >= HOT_PERCENT ? "\033[1;31m" : "\033[32m";
+		off = "\033[m";
+	}
+	fprintf(out, "%s%6.2f %%%s  %5.1f-%5.1f  %9llu %9.3f  ", on, percent, off, i.low, i.high,
+		samples, (double)samples * (double)p->tick_ns / 1e9);
+}
+
+/* Says whether a row was marked. */
+static bool row_write(FILE *out, const struct profile *p, const struct row *row,
+		      const struct text_options *t)
 {
 	char object[256], name[1024];
 
-	clean(object, sizeof(object), profile_base_name(p->objects[f->object].path));
-	if (f->name)
-		clean(name, sizeof(name), f->name);
+	clean(object, sizeof(object), profile_base_name(p->objects[row->object].path));
+	clean(name, sizeof(name), row->name);
+	numbers(out, p, row->samples, t->colour);
+	if (t->by == ROWS_OBJECT)
+		fprintf(out, "%s\n", name);
 	else
-		snprintf(name, sizeof(name), "%s+0x%llx", object, f->offset);
-	fprintf(out, "%6.2f %%  %9llu  %-*s  %s\n", profile_percent(p, f->samples), f->samples,
-		NAME_COLUMNS, name, object);
+		fprintf(out, "%-*s  %s%s\n", NAME_COLUMNS, name, object, row->shared ? " ~" : "");
+	return row->shared;
 }
 
-/* The functions that are worth a line; of the others their sum. */
-static void table(FILE *out, const struct profile *p)
+static void other(FILE *out, const struct profile *p, __u64 samples, const char *what)
 {
+	if (!samples)
+		return;
+	numbers(out, p, samples, false);
+	fprintf(out, "(%s)\n", what);
+}
+
+static void head(FILE *out, const struct text_options *t)
+{
+	static const char *const names[] = { [ROWS_FUNCTION] = "function",
+					     [ROWS_LINE] = "line and function",
+					     [ROWS_INSTRUCTION] = "instruction",
+					     [ROWS_OBJECT] = "object" };
+
+	fprintf(out, "\n%s  self %%   95 %% of it    samples   seconds  ",
+		t->colour ? "\033[1m" : "");
+	if (t->by == ROWS_OBJECT)
+		fputs(names[t->by], out);
+	else
+		fprintf(out, "%-*s  object", NAME_COLUMNS, names[t->by]);
+	fprintf(out, "%s\n", t->colour ? "\033[m" : "");
+}
+
+/* The rows that are worth a line; of the others their sum. */
+static void table(FILE *out, const struct profile *p, const struct rows *rows,
+		  const struct text_options *t)
+{
+	bool marked = false;
 	__u64 rest = 0;
+	char what[64];
 	size_t n = 0;
 
-	fprintf(out, "\n  self %%    samples  %-*s  object\n", NAME_COLUMNS, "function");
-	for (size_t i = 0; i < p->nfunctions; i++) {
-		const struct function *f = &p->functions[i];
-
-		if (profile_percent(p, f->samples) >= LEAST_PERCENT) {
-			row(out, p, f);
+	head(out, t);
+	for (size_t i = 0; i < rows->n; i++) {
+		if (profile_percent(p, rows->row[i].samples) >= LEAST_PERCENT) {
+			marked |= row_write(out, p, &rows->row[i], t);
 		} else {
-			rest += f->samples;
+			rest += rows->row[i].samples;
 			n++;
 		}
 	}
-	if (n)
-		fprintf(out, "%6.2f %%  %9llu  (%zu more, each below %.1f %%)\n",
-			profile_percent(p, rest), rest, n, LEAST_PERCENT);
-	if (p->unmatched)
-		fprintf(out, "%6.2f %%  %9llu  (in no mapping)\n", profile_percent(p, p->unmatched),
-			p->unmatched);
-	if (p->lost)
-		fprintf(out, "%6.2f %%  %9llu  (lost)\n", profile_percent(p, p->lost), p->lost);
+	snprintf(what, sizeof(what), "%zu more, each below %.1f %%", n, LEAST_PERCENT);
+	other(out, p, rest, what);
+	other(out, p, p->unmatched, "in no mapping");
+	other(out, p, p->lost, "lost");
+	if (marked)
+		fputs("~ shared out: counters cover its neighbours as well\n", out);
 }
 
 static void footer(FILE *out, const struct profile *p)
 {
-	fprintf(out, "\n%llu samples: %llu binned, %llu unmatched, %llu lost\n", p->total,
-		p->binned, p->unmatched, p->lost);
+	fprintf(out, "\n%llu samples: %llu binned, %llu unmatched, %llu lost; %llu saturated\n",
+		p->total, p->binned, p->unmatched, p->lost, p->saturated);
 	fprintf(out, "%.6g Hz, a tick is %.6g ms of CPU time; %.2f s",
 		p->tick_ns ? 1e9 / (double)p->tick_ns : 0, (double)p->tick_ns / 1e6,
 		(double)p->duration_ns / 1e9);
@@ -74,14 +118,21 @@ static void footer(FILE *out, const struct profile *p)
 			strsignal(p->end_code));
 }
 
-void text_write(FILE *out, const struct profile *p)
+int text_write(FILE *out, const struct profile *p, const struct text_options *t)
 {
 	char command[4096];
+	struct rows rows;
+	int err = rows_init(&rows, p, t->by);
 
-	fprintf(out, "%s (pid %d)\n", clean(command, sizeof(command), p->command), (int)p->pid);
-	if (p->total)
-		table(out, p);
-	else
-		fputs("\nno samples: it used less CPU time than one tick\n", out);
-	footer(out, p);
+	if (!err) {
+		fprintf(out, "%s (pid %d)\n", clean(command, sizeof(command), p->command),
+			(int)p->pid);
+		if (p->total)
+			table(out, p, &rows, t);
+		else
+			fputs("\nno samples: it used less CPU time than one tick\n", out);
+		footer(out, p);
+	}
+	rows_fini(&rows);
+	return err;
 }

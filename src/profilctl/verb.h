@@ -20,5 +20,6 @@ int verb_attach(const struct options *o);
 int verb_report(const struct options *o);
 int verb_list(const struct options *o);
 int verb_status(const struct options *o);
+int verb_schema(const struct options *o);
 
 #endif

@@ -98,11 +98,54 @@ go_top() {
 		grep -e hot -e lost
 }
 
+# What is in column $2 of the line of $1.
+text_column() { # NAME COLUMN ARGS...
+	local name=$1 column=$2
+
+	shift 2
+	"$ctl" report "$@" "$kept" | awk -v name="$name" -v column="$column" '$0 ~ name { print $column }'
+}
+
+prints "text: all ticks" "$total samples: 70340 binned, 3 unmatched, 2 lost; 0 saturated" \
+	grep samples: "$dir/text"
+prints "text: the share" 99.52 text_column ' hot ' 1
+prints "text: its interval" "99.5- 99.6" sh -c "awk '/ hot / { print \$3, \$4 }' $dir/text"
+prints "text: the seconds" 700.100 text_column ' hot ' 6
+prints "by line" "$(grep -n 'CHAIN(7' tests/system/programs/spin.c | sed 's/:.*//')" \
+	sh -c "$ctl report --by line $kept | sed -n 's/.*spin.c:\([0-9]*\) hot .*/\1/p'"
+prints "by instruction" 70000 text_column ' hot[+]0x0 ' 5 --by instruction
+prints "by object" 70330 text_column "^ .*$spin" 4 --by object
+prints "no colour where there is no terminal" 0 grep -c $'\033' "$dir/text"
+prints "colour on a terminal" 1 sh -c "TERM=xterm script -qec '$ctl report $kept' /dev/null |
+	grep -c '\[1;31m.*hot'"
+prints "NO_COLOR" 0 sh -c "NO_COLOR=1 TERM=xterm script -qec '$ctl report $kept' /dev/null |
+	grep -c '\[1;31m'"
 # shellcheck disable=SC2016 # awk's variables
 prints "folded: all ticks" $total awk '{ sum += $NF } END { print sum }' "$dir/folded"
 prints "folded: three frames a line" "spin;spin;hot 70010" grep hot "$dir/folded"
 prints "folded: a semicolon is no frame" 'spin;spin;cold:"x" 320' grep cold "$dir/folded"
 reads jq "json: all ticks" $total jq '.samples.unmatched + .samples.lost + ([.functions[].samples] | add)' "$dir/json"
+valid() { # FILE...
+	for f; do
+		/usr/bin/python3 -c 'import json, jsonschema, sys
+jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))' "$dir/schema" "$f" || return
+	done
+}
+
+"$ctl" schema >"$dir/schema"
+if /usr/bin/python3 -c 'import jsonschema' 2>/dev/null; then
+	check "json: as the schema has it" valid "$dir/json"
+	echo '{"schema":"profil/1"}' >"$dir/less"
+	prints "json: the schema is strict" 1 sh -c "/usr/bin/python3 -c 'import json, jsonschema, sys
+try: jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))
+except jsonschema.ValidationError: print(1)' $dir/schema $dir/less"
+	daemon_start
+	"$ctl" list --json >"$dir/list" && "$ctl" status --json >"$dir/status"
+	check "json: list and status, too" valid "$dir/list" "$dir/status"
+	daemon_stop
+else
+	skip "json: as the schema has it" "no python3-jsonschema"
+fi
 reads jq "speedscope: all ticks" $((total * 10000000)) jq '.profiles[0].weights | add' "$dir/speedscope"
 reads jq "speedscope: a frame for each sample" true jq '(.profiles[0].samples | length) ==
 	(.profiles[0].weights | length) and ([.profiles[0].samples[][0]] | max) < (.shared.frames | length)' "$dir/speedscope"

@@ -114,7 +114,7 @@ options() {
 	check "-F 250: is complete" complete 3
 
 	check "-o without -f" "$ctl" record -F 1000 -o "$dir/kept" -- "$spin" split 0.5
-	check "a report can be made of it" sh -c "$ctl report '$dir/kept' | grep -Eq '% +[0-9]+  hot +spin'"
+	check "a report can be made of it" sh -c "$ctl report '$dir/kept' | grep -Eq '% +[0-9.]+- *[0-9.]+ +[0-9]+ +[0-9.]+  hot +spin'"
 	"$ctl" report -f json "$dir/kept" >"$dir/json"
 	check "... and adds up" conserved
 	check "... and holds all that was kept" sh -c "test \"\$(jq -c .functions '$dir/kept')\" = \

@@ -219,7 +219,7 @@ Test(ctl_profile, text_obeys_nobody)
 	FILE *out = open_memstream(&text, &n);
 
 	cr_assert_eq(profile_add_function(p, &f), 0);
-	text_write(out, p);
+	cr_expect_eq(text_write(out, p, &(struct text_options){ ROWS_FUNCTION, false }), 0);
 	fclose(out);
 	cr_expect_null(strchr(text, '\033'));
 	cr_expect_not_null(strstr(text, "exited with status 3"));

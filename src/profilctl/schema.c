@@ -1,0 +1,103 @@
+/* schema.c - the schema of what -f json, list --json and status --json write */
+#include <stdio.h>
+
+#include "core/log.h"
+
+#include "verb.h"
+
+#define COUNT "{\"type\":\"integer\",\"minimum\":0}"
+#define STRING "{\"type\":\"string\"}"
+#define BOOLEAN "{\"type\":\"boolean\"}"
+#define PERCENT "{\"type\":\"number\",\"minimum\":0,\"maximum\":100}"
+#define OBJECT(required, properties) \
+	"{\"type\":\"object\",\"required\":[" required "],\"properties\":{" properties "}}"
+#define ARRAY(of) "{\"type\":\"array\",\"items\":" of "}"
+
+static const char profile[] = OBJECT(
+	"\"schema\",\"tick_ns\",\"duration_ns\",\"samples\",\"functions\",\"objects\"",
+	"\"schema\":{\"const\":\"profil/1\"},\"command\":" STRING ",\"pid\":" COUNT
+	",\"started\":" COUNT ",\"command_status\":{\"type\":[\"integer\",\"null\"]}"
+	",\"tick_ns\":" COUNT ",\"duration_ns\":" COUNT ",\"cpu_ns\":" COUNT ",\"samples\":" OBJECT(
+		"\"total\",\"binned\",\"unmatched\",\"lost\"",
+		"\"total\":" COUNT ","
+		"\"binned\":" COUNT ",\"unmatched\":" COUNT ",\"lost\":" COUNT
+		",\"saturated\":" COUNT) ",\"functions\":" ARRAY(OBJECT("\"name\","
+									"\"object\","
+									"\"samples\","
+									"\"percent\"",
+									"\"name\":" STRING
+									",\"object\":" STRING
+									",\"samples\":" COUNT
+									",\"percent\""
+									":" PERCENT
+									",\"interval\":{"
+									"\"type\":\"array\","
+									"\"items\":" PERCENT
+									",\"minItems\":2,"
+									"\"maxItems\":2},"
+									"\"offset\":" COUNT
+									",\"size\":" COUNT
+									",\"named\":" BOOLEAN
+									",\"shared\""
+									":" BOOLEAN)) ",\"ob"
+										      "jects"
+										      "\""
+										      ":" ARRAY(OBJECT(
+											      "\"pa"
+											      "th\""
+											      ",\"b"
+											      "uild"
+											      "_"
+											      "id"
+											      "\"",
+											      "\"pa"
+											      "th\""
+											      ":" STRING
+											      ",\"b"
+											      "uild"
+											      "_id"
+											      "\""
+											      ":" STRING
+											      ",\"v"
+											      "addr"
+											      "\":{"
+											      "\"ty"
+											      "pe\""
+											      ":"
+											      "\"in"
+											      "tege"
+											      "r\"}"
+											      ",\"p"
+											      "rogr"
+											      "am\""
+											      ":" BOOLEAN)) ",\"plac"
+													    "es\""
+													    ":" ARRAY(
+														    "{\"type\":\"array\",\"items\":" COUNT
+														    ",\"minItems\":4,\"maxItems\":4}"));
+
+static const char list[] = OBJECT(
+	"\"schema\",\"profiles\"",
+	"\"schema\":{\"const\":\"profil-list/1\"},\"profiles\":" ARRAY(OBJECT(
+		"\"pid\",\"tick_ns\",\"total\"",
+		"\"pid\":" COUNT ",\"command\":" STRING ",\"uid\":" COUNT
+		",\"kind\":{\"enum\":[\"reader\",\"own\"]},\"tick_ns\":" COUNT ",\"total\":" COUNT
+		",\"unmatched\":" COUNT ",\"lost\":" COUNT ",\"bins\":" COUNT)));
+
+static const char status[] =
+	OBJECT("\"schema\",\"pid\",\"uptime_ns\"",
+	       "\"schema\":{\"const\":\"profil-status/1\"},\"pid\":" COUNT ",\"uptime_ns\":" COUNT
+	       ",\"replay\":" BOOLEAN ",\"tick_ns\":" COUNT ",\"fast_tick_ns\":" COUNT
+	       ",\"profiles\":" COUNT ",\"regions\":" COUNT ",\"chunks\":" COUNT);
+
+int verb_schema(const struct options *o)
+{
+	if (o->argc) {
+		log_err("schema: takes no arguments");
+		return CTL_USAGE;
+	}
+	printf("{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"oneOf\":[\n%s,\n%s,"
+	       "\n%s]}\n",
+	       profile, list, status);
+	return CTL_OK;
+}

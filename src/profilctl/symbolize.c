@@ -5,6 +5,7 @@
 
 #include "core/scope.h"
 
+#include "demangle.h"
 #include "split.h"
 #include "symbolize.h"
 #include "symbols.h"
@@ -114,7 +115,7 @@ static int add_functions(struct profile *p, __u32 object, struct parts *parts)
 				      .size = r->end - r->start };
 
 		if (r->kind == SYMBOLS_NAMED) {
-			f.name = strndup(r->name, r->name_len);
+			f.name = demangle(r->name, r->name_len);
 			if (!f.name)
 				return -ENOMEM;
 		}

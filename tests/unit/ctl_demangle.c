@@ -1,0 +1,44 @@
+/* ctl_demangle.c - names of C++ and Rust, and those that only look so */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profilctl/demangle.h"
+
+static void reads(const char *mangled, const char *plain)
+{
+	char *got = demangle(mangled, strlen(mangled));
+
+	cr_expect_str_eq(got, plain);
+	free(got);
+}
+
+Test(ctl_demangle, cxx)
+{
+	reads("_ZN3foo3barEi", "foo::bar(int)");
+	reads("_ZNSt6vectorIiSaIiEE9push_backERKi",
+	      "std::vector<int, std::allocator<int> >::push_back(int const&)");
+}
+
+Test(ctl_demangle, rust_both_schemes_without_the_hash)
+{
+	reads("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt");
+	reads("_RNvCs15kBYyAo9fc_7mycrate7example", "mycrate::example");
+}
+
+Test(ctl_demangle, other_names_stay)
+{
+	reads("main", "main");
+	reads("_Zebra", "_Zebra");
+	reads("_Rhino", "_Rhino");
+	reads("hash_first__Fv", "hash_first__Fv");
+	reads("", "");
+}
+
+Test(ctl_demangle, only_so_many_bytes_are_read)
+{
+	char *got = demangle("_ZN3foo3barEvjunk", 13);
+
+	cr_expect_str_eq(got, "foo::bar()");
+	free(got);
+}

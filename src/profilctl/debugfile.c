@@ -11,6 +11,7 @@
 #include "core/scope.h"
 
 #include "debugfile.h"
+#include "fetch.h"
 
 const char *debugfile_dir = "/usr/lib/debug";
 
@@ -64,6 +65,16 @@ static int open_by_build_id(const struct identity *want)
 	return fd >= 0 && has_identity(fd, want) ? steal_fd(fd) : -ENOENT;
 }
 
+static int open_fetched(const struct identity *want)
+{
+	__cleanup(closep) int fd = -1;
+
+	if (want->len <= 0)
+		return -ENOENT;
+	fd = fetch_debugfile(want->id, (size_t)want->len);
+	return fd >= 0 && has_identity(fd, want) ? steal_fd(fd) : -ENOENT;
+}
+
 /* The three places that gdb looks in as well. */
 static int open_by_link(const struct identity *want, const char *path, const char *link,
 			GElf_Word crc)
@@ -102,5 +113,6 @@ int debugfile_open(Elf *elf, const char *path)
 	if (fd >= 0)
 		return fd;
 	link = dwelf_elf_gnu_debuglink(elf, &crc);
-	return link ? open_by_link(&want, path, link, crc) : -ENOENT;
+	fd = link ? open_by_link(&want, path, link, crc) : -ENOENT;
+	return fd >= 0 ? fd : open_fetched(&want);
 }

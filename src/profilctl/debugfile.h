@@ -8,7 +8,8 @@
 extern const char *debugfile_dir;
 
 /*
- * Opens the debug file of @elf, which lies at @path: by build id, else by its .gnu_debuglink. One
+ * Opens the debug file of @elf, which lies at @path: by build id, else by its .gnu_debuglink,
+ * else from a server. One
  * whose build id or checksum is another's is not taken. Returns a descriptor or -ENOENT.
  */
 int debugfile_open(Elf *elf, const char *path);

@@ -8,6 +8,7 @@
 #include "core/scope.h"
 
 #include "mapped.h"
+#include "perfmap.h"
 #include "symbols.h"
 
 /* Devices differ between maps and stat on some file systems; the inode is the same on all. */
@@ -41,32 +42,46 @@ static int open_file(pid_t pid, const struct mapping *m)
 	return fd;
 }
 
-static int add(struct profile *p, pid_t pid, const struct mapping *m, const char *path,
-	       __u32 *index)
+/* Takes over @fd. */
+static int add_file(struct profile *p, const struct mapping *m, int fd, __u32 *index)
 {
-	int fd = m->ino ? open_file(pid, m) : -1;
+	struct object *o;
 	int err;
 
-	err = profile_add_object(p, path, m->dev, m->ino, fd, index);
-	if (!err && fd >= 0) {
-		struct object *o = &p->objects[*index];
+	err = profile_add_object(p, m->path, m->dev, m->ino, fd, index);
+	if (err < 0 || fd < 0)
+		return err;
+	o = &p->objects[*index];
+	symbols_build_id(fd, o->build_id, PROFILE_BUILD_ID_MAX);
+	symbols_layout(fd, &o->vaddr, &o->program);
+	return 0;
+}
 
-		symbols_build_id(fd, o->build_id, PROFILE_BUILD_ID_MAX);
-		symbols_layout(fd, &o->vaddr, &o->program);
-	}
-	return err;
+/* Memory of one process alone where its addresses have names, else that of all together. */
+static int find_anonymous(struct profile *p, pid_t pid, __u32 *index)
+{
+	__cleanup(closep) int fd = -1;
+
+	if (!profile_find_object(p, PROFILE_ANON, (__u64)pid, 0, index))
+		return 0;
+	fd = perfmap_open(pid);
+	if (fd >= 0)
+		return profile_add_object(p, PROFILE_ANON, (__u64)pid, 0, steal_fd(fd), index);
+	if (!profile_find_object(p, PROFILE_ANON, 0, 0, index))
+		return 0;
+	return profile_add_object(p, PROFILE_ANON, 0, 0, -1, index);
 }
 
 int mapped_objects(struct profile *p, pid_t pid, struct maps *maps)
 {
 	for (size_t i = 0; i < maps->n; i++) {
 		struct mapping *m = &maps->mapping[i];
-		const char *path = *m->path ? m->path : "[anon]";
-		int err;
+		int err = 0;
 
-		if (!profile_find_object(p, path, m->dev, m->ino, &m->object))
-			continue;
-		err = add(p, pid, m, path, &m->object);
+		if (!*m->path)
+			err = find_anonymous(p, pid, &m->object);
+		else if (profile_find_object(p, m->path, m->dev, m->ino, &m->object) < 0)
+			err = add_file(p, m, m->ino ? open_file(pid, m) : -1, &m->object);
 		if (err < 0)
 			return err;
 	}

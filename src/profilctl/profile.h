@@ -9,13 +9,14 @@
 #include <linux/types.h>
 
 #define PROFILE_SCHEMA "profil/1"
+#define PROFILE_ANON "[anon]"	 /* memory of no file: a just-in-time compiler's, mostly */
 #define PROFILE_BUILD_ID_MAX 129 /* in hex, with its NUL */
 
 /* What was mapped: a file, [vdso], or memory that came from no file. */
 struct object {
 	char *path; /* of a file as the target saw it, or a name in brackets */
 	char build_id[PROFILE_BUILD_ID_MAX];
-	__u64 dev;
+	__u64 dev;    /* without a file: the process whose memory it is, 0: any */
 	__u64 ino;    /* 0: no file */
 	__u64 vaddr;  /* what its linker added to an offset in the file */
 	bool program; /* it can be run, and is no library */

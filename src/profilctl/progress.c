@@ -18,6 +18,13 @@ void progress_show(__u64 elapsed_ns, __u64 samples)
 	shown = true;
 }
 
+void progress_fetch(long done, long total)
+{
+	fprintf(stderr, "\rprofilctl: fetching a debug file: %ld of %ld KiB\033[K", done / 1024,
+		total / 1024);
+	shown = true;
+}
+
 void progress_clear(void)
 {
 	if (shown)

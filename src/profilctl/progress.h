@@ -12,6 +12,9 @@ bool progress_wanted(void);
 
 void progress_show(__u64 elapsed_ns, __u64 samples);
 
+/* So many bytes of a debug file are here; @total 0: nobody knows of how many. */
+void progress_fetch(long done, long total);
+
 /* Takes it away again, so that the next line stands alone. */
 void progress_clear(void);
 

@@ -6,6 +6,7 @@
 #include "core/scope.h"
 
 #include "demangle.h"
+#include "perfmap.h"
 #include "split.h"
 #include "symbolize.h"
 #include "symbols.h"
@@ -130,12 +131,17 @@ static int add_functions(struct profile *p, __u32 object, struct parts *parts)
 }
 
 /* An object that cannot be read has no symbols: that is no error. */
-static struct symbols *symbols_of(const struct object *o)
+static struct symbols *symbols_of(const struct profile *p, const struct object *o)
 {
+	__cleanup(closep) int late = -1;
 	struct symbols *s = NULL;
 
 	if (!strcmp(o->path, "[vdso]"))
 		symbols_open_vdso(&s);
+	else if (!strcmp(o->path, PROFILE_ANON) && o->fd >= 0)
+		symbols_open_perfmap(&s, o->fd);
+	else if (!strcmp(o->path, PROFILE_ANON) && (late = perfmap_open(p->pid)) >= 0)
+		symbols_open_perfmap(&s, late); /* some write it when they end */
 	else if (o->fd >= 0)
 		symbols_open(&s, o->fd, o->path);
 	return s;
@@ -152,7 +158,7 @@ int symbolize(struct profile *p)
 		profile_clear_places(p);
 	while (!err && i < n) {
 		__u32 object = places[i].object;
-		struct symbols *s = symbols_of(&p->objects[object]);
+		struct symbols *s = symbols_of(p, &p->objects[object]);
 
 		parts.n = 0;
 		for (; !err && i < n && places[i].object == object; i++)

@@ -14,6 +14,7 @@
 #include "debugfile.h"
 #include "frames.h"
 #include "maps.h"
+#include "perfmap.h"
 #include "plt.h"
 #include "symbols.h"
 
@@ -45,6 +46,7 @@ struct symbols {
 	size_t nentries;
 	struct frames frames;
 	struct plt plt;
+	struct perfmap perfmap;
 };
 
 static int read_segments(struct symbols *s)
@@ -272,6 +274,7 @@ void symbols_close(struct symbols *s)
 	closep(&s->debug_fd);
 	frames_fini(&s->frames);
 	plt_fini(&s->plt);
+	perfmap_fini(&s->perfmap);
 	free(s->segments);
 	free(s->entries);
 	free(s);
@@ -327,6 +330,42 @@ int symbols_open_vdso(struct symbols **out)
 	err = m ? open_elf(out, elf_memory(image, (size_t)(m->hi - m->lo)), NULL) : -ENOENT;
 	maps_fini(&maps);
 	return err;
+}
+
+static int take_perfmap(struct symbols *s)
+{
+	s->entries = calloc(s->perfmap.n + 1, sizeof(*s->entries));
+	s->segments = calloc(1, sizeof(*s->segments));
+	if (!s->entries || !s->segments)
+		return -ENOMEM;
+	s->segments[0].bytes = ~0ull;
+	s->nsegments = 1;
+	for (; s->nentries < s->perfmap.n; s->nentries++) {
+		const struct perfmap_name *n = &s->perfmap.name[s->nentries];
+
+		s->entries[s->nentries] = (struct entry){ .start = n->start,
+							  .end = n->start + n->bytes,
+							  .name = n->name,
+							  .len = (__u32)strlen(n->name) };
+	}
+	return 0;
+}
+
+int symbols_open_perfmap(struct symbols **out, int fd)
+{
+	__cleanup(symbols_closep) struct symbols *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->debug_fd = -1;
+	err = perfmap_read(&s->perfmap, fd);
+	if (!err)
+		err = take_perfmap(s);
+	if (err < 0)
+		return err;
+	*out = steal(s);
+	return 0;
 }
 
 /* The last entry that starts at or below @vaddr; SIZE_MAX: none. */

@@ -34,6 +34,9 @@ int symbols_open(struct symbols **out, int fd, const char *path);
 /* Those of the vdso, which is the same in every process of this kernel. -ENOENT without one. */
 int symbols_open_vdso(struct symbols **out);
 
+/* Those of memory that is no file: of addresses, as the perf map @fd names them. */
+int symbols_open_perfmap(struct symbols **out, int fd);
+
 void symbols_close(struct symbols *s);
 
 /* What stands at @offset. @s may be NULL: then nothing is known of anything. */

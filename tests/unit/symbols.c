@@ -194,6 +194,20 @@ Test(symbols, split_off_and_found_by_build_id)
 	all_are_known("a");
 }
 
+Test(symbols, split_off_and_fetched_from_a_server)
+{
+	char url[64], cache[64];
+
+	snprintf(url, sizeof(url), "file://%s", dir);
+	snprintf(cache, sizeof(cache), "%s/cache", dir);
+	setenv("DEBUGINFOD_URLS", url, 1);
+	setenv("DEBUGINFOD_CACHE_PATH", cache, 1);
+	run("gcc -O2 -pie -fPIE -Wl,--build-id -o a a.c && "
+	    "d=buildid/$(readelf -n a | sed -n 's/.*Build ID: //p') && mkdir -p $d && "
+	    "objcopy --only-keep-debug a $d/debuginfo && strip a");
+	all_are_known("a");
+}
+
 Test(symbols, split_off_and_found_by_link)
 {
 	run("gcc -O2 -no-pie -fno-pie -Wl,--build-id=none -o a a.c && "

@@ -1,0 +1,96 @@
+/* image.c - is profiled, and execs itself: the new image lies where the old one did, and looks on
+ */
+#include <pthread.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "loops.h"
+
+extern char **environ;
+
+static unsigned short counts[LOOPS];
+static char self[4096];
+static char *after_args[] = { self, (char *)"after", NULL };
+
+/* Works where the old image did, and says what came of it; stays until its input ends. */
+static int after(void)
+{
+	unsigned int ticks = 0;
+	char end;
+
+	loop_for(0, 300000000);
+	for (unsigned int i = 0; i < LOOPS; i++)
+		ticks += counts[i];
+	printf("after: buffer %p loop %#lx ticks %u\n", (void *)counts, (unsigned long)loop_at(0),
+	       ticks);
+	fflush(stdout);
+	return read(STDIN_FILENO, &end, 1) != 0;
+}
+
+static void *exec_self(void *arg)
+{
+	(void)arg;
+	execv(self, after_args);
+	_exit(9);
+}
+
+static int wait_for(pid_t pid)
+{
+	int status;
+
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return 9;
+	return WIFSIGNALED(status) ? 10 : WEXITSTATUS(status);
+}
+
+static int exec_by(const char *how)
+{
+	pthread_t thread;
+	pid_t pid = -1;
+
+	if (!strcmp(how, "exec"))
+		exec_self(NULL);
+	if (!strcmp(how, "thread") && pthread_create(&thread, NULL, exec_self, NULL) == 0)
+		pthread_join(thread, NULL);
+	if (!strcmp(how, "fork")) {
+		pid = fork();
+		if (pid == 0)
+			exec_self(NULL);
+	} else if (!strcmp(how, "vfork")) {
+		pid = vfork();
+		if (pid == 0) {
+			execv(self, after_args);
+			_exit(9);
+		}
+	} else if (!strcmp(how, "spawn")) {
+		posix_spawn(&pid, self, NULL, NULL, after_args, environ);
+	}
+	return wait_for(pid);
+}
+
+int main(int argc, char **argv)
+{
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (argc < 2 || n < 0)
+		return 2;
+	if (!strcmp(argv[1], "after"))
+		return after();
+	if (!(personality(0xffffffff) & ADDR_NO_RANDOMIZE)) {
+		personality(ADDR_NO_RANDOMIZE);
+		execv(self, argv);
+		return 9;
+	}
+
+	if (profil(counts, sizeof(counts), loop_at(0), 2 * 65536 / LOOP_BYTES) < 0)
+		return perror("profil"), 1;
+	while (!counts[0])
+		loop_for(0, 1000000);
+	printf("before: buffer %p loop %#lx\n", (void *)counts, (unsigned long)loop_at(0));
+	fflush(stdout);
+	return exec_by(argv[1]);
+}

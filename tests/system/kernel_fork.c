@@ -1,0 +1,550 @@
+/* kernel_fork.c - profiles of processes that fork, share memory, lose their leader, and end */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/profil.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/scope.h"
+#include "kernel_ticks.h"
+#include "profil.h"
+
+#define MS 1000000ull
+#define STACK_BYTES 65536
+
+static struct daemon d;
+
+static void start(void)
+{
+	static const char *args[] = { "--rate", TICKS_RATE, NULL };
+
+	daemon_start(&d, NULL, args);
+}
+
+static void stop(void)
+{
+	daemon_stop(&d);
+}
+
+TestSuite(kernel_fork, .init = start, .fini = stop);
+
+/* Memory that forks share. */
+static void *shared(size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	cr_assert(at != MAP_FAILED, "mmap: %s", strerror(errno));
+	return at;
+}
+
+/* The process is profiled into @buf from now on, where this returns 0. */
+static int profile(unsigned short *buf)
+{
+	return profil(buf, LOOPS * sizeof(*buf), loop_at(0), TICKS_SCALE_16);
+}
+
+static void profile_into(unsigned short *buf)
+{
+	cr_assert_eq(profile(buf), 0, "profil: %s", strerror(errno));
+}
+
+static void sync_now(void)
+{
+	cr_assert_eq(profil_sync(), 0, "profil_sync: %s", strerror(errno));
+}
+
+static void add_time(struct loop_time *sum, const struct loop_time *t)
+{
+	sum->cpu_ns += t->cpu_ns;
+	sum->task_ns += t->task_ns;
+}
+
+static pid_t fork_now(void)
+{
+	pid_t pid = fork();
+
+	cr_assert(pid >= 0, "fork: %s", strerror(errno));
+	return pid;
+}
+
+/* A child's exit status says what went wrong in it. */
+static void reap(pid_t pid)
+{
+	int status;
+
+	cr_assert_eq(waitpid(pid, &status, 0), pid, "waitpid: %s", strerror(errno));
+	cr_expect_eq(status, 0, "process %d ended with wait status 0x%x", (int)pid, status);
+}
+
+/* The kernel ends a profile with its last process; the next pass of the mirror sees it. */
+static void profiles_are_over(void)
+{
+	struct profil_msg_status status;
+
+	alarm(30);
+	do
+		client_status(&d, &status);
+	while (status.profiles);
+	alarm(0);
+}
+
+/* --- a tree ----------------------------------------------------------------------------------- */
+
+#define DEPTH 5
+#define WIDTH 4
+#define NODES (1 + 4 + 16 + 64 + 256 + 1024)
+#define NODE_NS (5 * MS)
+
+/* So many work at a time: where a thousand do, the daemon comes too late to answer them. */
+#define WORKERS 32
+
+/* What a process of the tree found. */
+struct node {
+	struct loop_time spent;
+	unsigned int own;	/* ticks in its loop, since it was forked */
+	unsigned int inherited; /* in its parent's loop, of which it got a copy */
+	unsigned int strays;	/* loops of others that changed after the fork */
+	int sync_errno;
+	int done;
+};
+
+static struct node *tree;
+static int tickets[2]; /* a byte for each who may begin */
+static unsigned short tree_buf[LOOPS];
+
+/* Siblings, and all who are on the way to the root, have loops of their own. */
+static unsigned int loop_of(unsigned int i, unsigned int depth)
+{
+	return i ? 1 + (depth - 1) * WIDTH + (i - 1) % WIDTH : 0;
+}
+
+/* Works, forks its children and waits for them. Returns whether all of them came to their end. */
+static int grow(unsigned int i, unsigned int depth, unsigned int parents_loop)
+{
+	unsigned int loop = loop_of(i, depth);
+	unsigned short before[LOOPS];
+	struct node *n = &tree[i];
+	int ok = 1, status;
+	pid_t pid[WIDTH];
+	char ticket;
+
+	ok &= read(tickets[0], &ticket, 1) == 1;
+	memcpy(before, tree_buf, sizeof(before));
+	n->inherited = before[parents_loop];
+	loop_timed(&n->spent, loop, NODE_NS);
+	for (unsigned int k = 0; k < WIDTH && depth < DEPTH; k++) {
+		pid[k] = fork();
+		if (pid[k] == 0)
+			_exit(!grow(i * WIDTH + 1 + k, depth + 1, loop));
+	}
+	n->sync_errno = profil_sync() ? errno : 0;
+	n->own = tree_buf[loop] - before[loop];
+	for (unsigned int k = 0; k < LOOPS; k++)
+		n->strays += k != loop && tree_buf[k] != before[k];
+	n->done = 1;
+	ok &= write(tickets[1], "", 1) == 1;
+	for (unsigned int k = 0; k < WIDTH && depth < DEPTH; k++)
+		ok &= pid[k] > 0 && waitpid(pid[k], &status, 0) == pid[k] && status == 0;
+	return ok;
+}
+
+/*
+ * A process has its 5 ticks in a slice or two, each of which may have half a tick more or less, and
+ * loses some where the whole machine stands still; it has one at least. All have 6,820, with a
+ * standard deviation of 26: 2 % are five of those.
+ */
+Test(kernel_fork, in_a_tree_each_finds_its_own_counts, .timeout = 300)
+{
+	struct loop_time all = { 0, 0 };
+	unsigned long ticks = 0;
+
+	char all_tickets[WORKERS] = "";
+
+	tree = shared(NODES * sizeof(*tree));
+	cr_assert_eq(pipe(tickets), 0);
+	cr_assert_eq(write(tickets[1], all_tickets, WORKERS), WORKERS);
+	profile_into(tree_buf);
+	cr_expect(grow(0, 0, LOOPS - 1), "a fork failed, or who was forked");
+	for (unsigned int i = 0; i < NODES; i++) {
+		const struct node *n = &tree[i];
+
+		cr_assert(n->done, "process %u of %u never came to its end", i, NODES);
+		cr_expect_eq(n->sync_errno, 0, "profil_sync in process %u: %s", i,
+			     strerror(n->sync_errno));
+		cr_expect_eq(n->strays, 0, "process %u has ticks in %u loops of others", i,
+			     n->strays);
+		cr_expect(!i || n->inherited == tree[(i - 1) / WIDTH].own,
+			  "process %u began with %u ticks of its parent's, who has %u", i,
+			  n->inherited, tree[(i - 1) / WIDTH].own);
+		cr_expect_geq(n->own, 1, "process %u has no tick", i);
+		ticks_expect(n->own, &n->spent, TICKS_PERIOD_NS, 100, 6, "a process");
+		add_time(&all, &n->spent);
+		ticks += n->own;
+	}
+	ticks_expect(ticks, &all, TICKS_PERIOD_NS, 2, 0, "the tree");
+}
+
+/* --- one fork ----------------------------------------------------------------------------------
+ */
+
+/*
+ * 100 ticks, in 40 slices where the machine is busy, have a standard deviation of 4: 10 % and 15
+ * ticks are six of those.
+ */
+static void expect_100(const struct loop_time *s, unsigned int ticks, const char *what)
+{
+	ticks_expect(ticks, s, TICKS_PERIOD_NS, 10, 15, what);
+}
+
+struct both {
+	unsigned short buf[LOOPS];
+	unsigned short seen[LOOPS]; /* what a child found in a copy of its own */
+	struct loop_time child;
+	struct loop_time shared;
+	pid_t pid;
+};
+
+Test(kernel_fork, a_shared_buffer_gets_the_ticks_of_both)
+{
+	struct both *b = shared(sizeof(*b));
+	struct loop_time parent = { 0, 0 };
+	pid_t pid;
+
+	profile_into(b->buf);
+	pid = fork_now();
+	if (pid == 0) {
+		loop_timed(&b->child, 1, 100 * MS);
+		loop_timed(&b->shared, 2, 50 * MS);
+		_exit(profil_sync() != 0);
+	}
+	loop_timed(&parent, 0, 100 * MS);
+	reap(pid);
+	loop_timed(&b->shared, 2, 50 * MS);
+	sync_now();
+	expect_100(&parent, b->buf[0], "the parent");
+	expect_100(&b->child, b->buf[1], "the child");
+	expect_100(&b->shared, b->buf[2], "both in one loop");
+}
+
+Test(kernel_fork, a_childs_stop_ends_its_own_profile_only)
+{
+	static unsigned short buf[LOOPS];
+	struct both *b = shared(sizeof(*b));
+	struct loop_time parent = { 0, 0 };
+	pid_t pid;
+
+	profile_into(buf);
+	pid = fork_now();
+	if (pid == 0) {
+		loop_timed(&b->child, 1, 100 * MS);
+		if (sprofil(NULL, 0, NULL, 0))
+			_exit(1);
+		loop_timed(&b->shared, 2, 50 * MS);
+		memcpy(b->seen, buf, sizeof(b->seen));
+		_exit(0);
+	}
+	reap(pid);
+	loop_timed(&parent, 0, 100 * MS);
+	sync_now();
+	expect_100(&b->child, b->seen[1], "the child");
+	cr_expect_eq(b->seen[2], 0, "%u ticks after the child's stop", b->seen[2]);
+	expect_100(&parent, buf[0], "the parent");
+	cr_expect_eq(buf[1] | buf[2], 0, "the parent's buffer has ticks of its child's");
+}
+
+/* It forks, its child forks and exits: what daemon(3) does twice over. */
+Test(kernel_fork, a_daemon_goes_on_when_its_parents_have_gone)
+{
+	static unsigned short buf[LOOPS];
+	struct both *b = shared(sizeof(*b));
+	int gate[2];
+	char end;
+	pid_t pid;
+
+	cr_assert_eq(pipe(gate), 0);
+	pid = fork_now();
+	if (pid == 0) {
+		struct loop_time s = { 0, 0 };
+
+		if (profile(buf))
+			_exit(1);
+		loop_timed(&s, 0, 10 * MS);
+		pid = fork();
+		if (pid)
+			_exit(pid < 0);
+		if (setsid() < 0 || fork())
+			_exit(0);
+		close(gate[0]);
+		loop_timed(&b->child, 1, 100 * MS);
+		if (profil_sync() == 0)
+			memcpy(b->seen, buf, sizeof(b->seen));
+		_exit(0);
+	}
+	close(gate[1]);
+	reap(pid);
+	cr_assert_eq(read(gate[0], &end, 1), 0); /* its last descriptor went with it */
+	expect_100(&b->child, b->seen[1], "the grandchild");
+	cr_expect_geq(b->seen[0], 1, "it has not got the counts of before");
+	profiles_are_over();
+}
+
+/* --- shared memory ------------------------------------------------------------------------------
+ */
+
+static struct both *clone_both;
+
+static int clone_child(void *arg)
+{
+	(void)arg;
+	loop_timed(&clone_both->child, 1, 100 * MS);
+	return 0;
+}
+
+static pid_t clone_now(int (*fn)(void *), int flags)
+{
+	char *stack = shared(STACK_BYTES);
+	pid_t pid = clone(fn, stack + STACK_BYTES, flags | SIGCHLD, NULL);
+
+	cr_assert(pid > 0, "clone: %s", strerror(errno));
+	return pid;
+}
+
+Test(kernel_fork, a_vfork_child_counts_where_its_parent_does)
+{
+	static unsigned short buf[LOOPS];
+	struct loop_time parent = { 0, 0 };
+
+	clone_both = shared(sizeof(*clone_both));
+	profile_into(buf);
+	reap(clone_now(clone_child, CLONE_VM | CLONE_VFORK));
+	loop_timed(&parent, 0, 100 * MS);
+	sync_now();
+	expect_100(&clone_both->child, buf[1], "the child");
+	expect_100(&parent, buf[0], "the parent");
+}
+
+/* IRIX's sproc() */
+Test(kernel_fork, processes_in_one_memory_add_to_the_same_counters)
+{
+	static unsigned short buf[LOOPS];
+	struct loop_time parent = { 0, 0 };
+	pid_t pid;
+
+	clone_both = shared(sizeof(*clone_both));
+	profile_into(buf);
+	pid = clone_now(clone_child, CLONE_VM);
+	loop_timed(&parent, 0, 100 * MS);
+	reap(pid);
+	sync_now();
+	expect_100(&clone_both->child, buf[1], "the child");
+	expect_100(&parent, buf[0], "the parent");
+	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
+	profiles_are_over();
+}
+
+static int clone_orphan(void *arg)
+{
+	char end;
+
+	(void)arg;
+	/* Its parent's end ends this. */
+	if (read(clone_both->pid, &end, 1) != 0)
+		return 1;
+	loop_timed(&clone_both->child, 1, 100 * MS);
+	return profil_sync();
+}
+
+Test(kernel_fork, one_of_two_in_one_memory_goes_on_when_the_other_has_gone)
+{
+	int gate[2], alive[2];
+	char end;
+	pid_t pid;
+
+	clone_both = shared(sizeof(*clone_both));
+	cr_assert(pipe(gate) == 0 && pipe(alive) == 0);
+	clone_both->pid = gate[0];
+	pid = fork_now();
+	if (pid == 0) {
+		close(alive[0]);
+		close(gate[1]);
+		if (profile(clone_both->buf))
+			_exit(1);
+		clone_now(clone_orphan, CLONE_VM);
+		_exit(0);
+	}
+	close(alive[1]);
+	reap(pid);
+	cr_expect_eq(clone_both->buf[1], 0);
+	close(gate[1]);
+	cr_assert_eq(read(alive[0], &end, 1), 0);
+	expect_100(&clone_both->child, clone_both->buf[1], "who is left");
+	profiles_are_over();
+}
+
+Test(kernel_fork, posix_spawn_leaves_the_parents_profile_alone)
+{
+	static unsigned short buf[LOOPS];
+	char name[] = "true", *argv[] = { name, NULL }, *env[] = { NULL };
+	struct loop_time parent = { 0, 0 };
+	struct profil_msg_profile p;
+	pid_t pid;
+
+	profile_into(buf);
+	cr_assert_eq(posix_spawn(&pid, "/bin/true", NULL, NULL, argv, env), 0);
+	reap(pid);
+	loop_timed(&parent, 0, 100 * MS);
+	sync_now();
+	expect_100(&parent, buf[0], "the parent");
+	cr_expect(!ticks_list(&d, pid, &p), "what was spawned is in a profile");
+}
+
+/* --- threads ------------------------------------------------------------------------------------
+ */
+
+/* The main thread has gone when it is a zombie, which it stays as long as there are others. */
+static void await_zombie(void)
+{
+	char path[64], text[512], state = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)getpid());
+	while (state != 'Z') {
+		__cleanup(fclosep) FILE *f = fopen(path, "re");
+
+		if (!f || !fgets(text, sizeof(text), f))
+			_exit(9);
+		state = strrchr(text, ')')[2];
+		sched_yield();
+	}
+}
+
+/* The main thread goes, and @fn goes on in another. */
+static void lose_leader(void *(*fn)(void *), void *arg)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, fn, arg))
+		_exit(9);
+	syscall(SYS_exit, 0);
+}
+
+static void *count_leaderless(void *arg)
+{
+	struct both *b = arg;
+
+	await_zombie();
+	loop_timed(&b->child, 1, 100 * MS);
+	_exit(profil_sync() != 0);
+}
+
+Test(kernel_fork, a_process_whose_leader_has_gone_counts_on)
+{
+	struct both *b = shared(sizeof(*b));
+	pid_t pid = fork_now();
+
+	if (pid == 0) {
+		if (profile(b->buf))
+			_exit(1);
+		lose_leader(count_leaderless, b);
+	}
+	reap(pid);
+	expect_100(&b->child, b->buf[1], "the thread that is left");
+	profiles_are_over();
+}
+
+static void *start_leaderless(void *arg)
+{
+	struct both *b = arg;
+	pid_t pid;
+
+	await_zombie();
+	if (profile(b->buf))
+		_exit(1);
+	loop_timed(&b->child, 1, 100 * MS);
+	pid = fork();
+	if (pid == 0) {
+		loop_timed(&b->shared, 2, 50 * MS);
+		_exit(profil_sync() != 0);
+	}
+	_exit(pid < 0 || waitpid(pid, NULL, 0) != pid || profil_sync());
+}
+
+Test(kernel_fork, a_process_whose_leader_has_gone_can_start_a_profile_and_fork)
+{
+	struct both *b = shared(sizeof(*b));
+	pid_t pid = fork_now();
+
+	if (pid == 0)
+		lose_leader(start_leaderless, b);
+	reap(pid);
+	expect_100(&b->child, b->buf[1], "the thread that is left");
+	ticks_expect(b->buf[2], &b->shared, TICKS_PERIOD_NS, 10, 12, "its child");
+	profiles_are_over();
+}
+
+#define THREADS 4
+#define FORKS 40
+
+static unsigned short busy_buf[LOOPS];
+static volatile int busy_end;
+
+static void *busy(void *arg)
+{
+	struct loop_time s = { 0, 0 };
+
+	while (!busy_end) {
+		loop_timed(&s, (unsigned int)(uintptr_t)arg, MS);
+		if (profil_sync())
+			return arg;
+	}
+	return NULL;
+}
+
+/* Alone in its copy of the memory, it has its own ticks only. */
+static int alone(struct loop_time *s, unsigned int *ticks)
+{
+	unsigned short before[LOOPS];
+
+	memcpy(before, busy_buf, sizeof(before));
+	loop_timed(s, 0, 10 * MS);
+	if (profil_sync())
+		return 1;
+	*ticks = busy_buf[0] - before[0];
+	return memcmp(before + 1, busy_buf + 1, sizeof(before) - sizeof(before[0])) ? 2 : 0;
+}
+
+/* Each child has its 10 ticks in 5 slices or so; all have 400, with a standard deviation of 7. */
+Test(kernel_fork, the_child_of_a_threaded_process_counts_by_itself)
+{
+	struct loop_time *s = shared(sizeof(*s)), all = { 0, 0 };
+	unsigned int *ticks = shared(sizeof(*ticks)), sum = 0;
+	pthread_t thread[THREADS];
+	void *failed;
+
+	profile_into(busy_buf);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		cr_assert_eq(pthread_create(&thread[i], NULL, busy, (void *)(i + 1)), 0);
+	for (int i = 0; i < FORKS; i++) {
+		pid_t pid;
+
+		*s = (struct loop_time){ 0, 0 };
+		pid = fork_now();
+		if (pid == 0)
+			_exit(alone(s, ticks));
+		reap(pid);
+		add_time(&all, s);
+		sum += *ticks;
+	}
+	busy_end = 1;
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(thread[i], &failed);
+		cr_expect(!failed, "profil_sync failed in a thread");
+	}
+	ticks_expect(sum, &all, TICKS_PERIOD_NS, 5, 25, "the children");
+}

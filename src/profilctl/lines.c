@@ -1,6 +1,8 @@
 /* lines.c - which line of source stands at an offset of an ELF file */
+#include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +20,13 @@ struct lines {
 	Dwarf_Die unit; /* the last one that was found: most offsets are near each other */
 	bool has_unit;
 	__u64 vaddr;
+	struct full_path *paths; /* of the files with relative ones */
+	size_t npaths;
+};
+
+struct full_path {
+	const char *relative; /* as libdw has it */
+	char *full;
 };
 
 static bool has_lines(Elf *elf)
@@ -44,6 +53,9 @@ void lines_close(struct lines *l)
 {
 	if (!l)
 		return;
+	for (size_t i = 0; i < l->npaths; i++)
+		free(l->paths[i].full);
+	free(l->paths);
 	dwarf_end(l->dwarf);
 	elf_end(l->elf);
 	closep(&l->debug_fd);
@@ -96,6 +108,28 @@ static bool find_unit(struct lines *l, Dwarf_Addr addr)
 	return l->has_unit;
 }
 
+/* A path is relative to where the compiler ran. Where that is not known, it stays so. */
+static const char *full_path(struct lines *l, const char *relative)
+{
+	Dwarf_Attribute attr;
+	const char *dir;
+	void *more;
+
+	for (size_t i = l->npaths; i-- > 0;) {
+		if (l->paths[i].relative == relative)
+			return l->paths[i].full;
+	}
+	dir = dwarf_formstring(dwarf_attr(&l->unit, DW_AT_comp_dir, &attr));
+	more = dir ? reallocarray(l->paths, l->npaths + 1, sizeof(*l->paths)) : NULL;
+	if (!more)
+		return relative;
+	l->paths = more;
+	if (asprintf(&l->paths[l->npaths].full, "%s/%s", dir, relative) < 0)
+		return relative;
+	l->paths[l->npaths].relative = relative;
+	return l->paths[l->npaths++].full;
+}
+
 bool lines_find(struct lines *l, __u64 offset, const char **file, int *line)
 {
 	Dwarf_Line *row;
@@ -104,5 +138,9 @@ bool lines_find(struct lines *l, __u64 offset, const char **file, int *line)
 		return false;
 	row = dwarf_getsrc_die(&l->unit, offset + l->vaddr);
 	*file = row ? dwarf_linesrc(row, NULL, NULL) : NULL;
-	return *file && dwarf_lineno(row, line) == 0 && *line > 0;
+	if (!*file || dwarf_lineno(row, line) != 0 || *line <= 0)
+		return false;
+	if (**file != '/')
+		*file = full_path(l, *file);
+	return true;
 }

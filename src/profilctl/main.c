@@ -20,8 +20,14 @@ static const struct verb verbs[] = {
 	{ "attach", "PID", "profile a process that runs, until it ends or Ctrl-C", OPTIONS_PROFILE,
 	  verb_attach },
 	{ "report", "FILE", "show a profile that was kept by -o", OPTIONS_REPORT, verb_report },
+	{ "diff", "BEFORE AFTER", "show what changed between two profiles that were kept",
+	  OPTION_JSON, verb_diff },
+	{ "annotate", "FUNCTION FILE", "show a function's source and instructions with samples", 0,
+	  verb_annotate },
 	{ "list", "", "list what the daemon profiles", OPTION_SOCKET | OPTION_JSON, verb_list },
 	{ "status", "", "show how the daemon is", OPTION_SOCKET | OPTION_JSON, verb_status },
+	{ "doctor", "", "say what this machine lacks, and what cures it",
+	  OPTION_SOCKET | OPTION_JSON, verb_doctor },
 	{ "schema", "", "print the JSON schema of all that --json writes", 0, verb_schema },
 };
 

@@ -49,6 +49,11 @@ int output_write(FILE *out, const struct options *o, const struct profile *p)
 		err = text_write(out, p, &(struct text_options){ o->by, wants_colour(out) });
 	else
 		err = json_write(out, p, true);
+	return output_end(out, o, err);
+}
+
+int output_end(FILE *out, const struct options *o, int err)
+{
 	if (!err && (fflush(out) || ferror(out)))
 		err = -errno;
 	if (out != stdout && fclose(out) && !err)

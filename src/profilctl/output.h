@@ -17,6 +17,9 @@ int output_open(FILE **out, const struct options *o);
 /* Writes @p as @o wants it and closes @out. Likewise. */
 int output_write(FILE *out, const struct options *o, const struct profile *p);
 
+/* Closes @out, to which a report was written with the outcome @err. Likewise. */
+int output_end(FILE *out, const struct options *o, int err);
+
 struct text_options {
 	enum rows_by by;
 	bool colour;

@@ -1,4 +1,4 @@
-/* schema.c - the schema of what -f json, list --json and status --json write */
+/* schema.c - the schema of everything that --json writes */
 #include <stdio.h>
 
 #include "core/log.h"
@@ -90,6 +90,34 @@ static const char status[] =
 	       ",\"replay\":" BOOLEAN ",\"tick_ns\":" COUNT ",\"fast_tick_ns\":" COUNT
 	       ",\"profiles\":" COUNT ",\"regions\":" COUNT ",\"chunks\":" COUNT);
 
+static const char diff[] = OBJECT(
+	"\"schema\",\"functions\"",
+	"\"schema\":{\"const\":\"profil-diff/1\"},\"commands\":" ARRAY(STRING) ",\"total\":" ARRAY(
+		COUNT) ",\"tested\":" COUNT
+		       ",\"functions\":" ARRAY(OBJECT(
+			       "\"name\",\"object\",\"samples\",\"significant\"",
+			       "\"name\":" STRING ",\"object\":" STRING
+			       ",\"samples\":" ARRAY(COUNT) ",\"percent\":" ARRAY(
+				       PERCENT) ",\"interval\":" ARRAY("{\"type\":"
+								       "\"number\"}") ",\"p"
+										      "\":{"
+										      "\"typ"
+										      "e\":"
+										      "\"num"
+										      "ber\""
+										      "},"
+										      "\"sig"
+										      "nific"
+										      "ant\""
+										      ":" BOOLEAN)));
+
+static const char doctor[] =
+	OBJECT("\"schema\",\"findings\"",
+	       "\"schema\":{\"const\":\"profil-doctor/1\"},\"findings\":" ARRAY(
+		       OBJECT("\"what\",\"state\",\"says\"",
+			      "\"what\":" STRING ",\"state\":{\"enum\":[\"ok\",\"note\",\"lack\"]}"
+			      ",\"says\":" STRING ",\"cure\":" STRING)));
+
 int verb_schema(const struct options *o)
 {
 	if (o->argc) {
@@ -97,7 +125,7 @@ int verb_schema(const struct options *o)
 		return CTL_USAGE;
 	}
 	printf("{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"oneOf\":[\n%s,\n%s,"
-	       "\n%s]}\n",
-	       profile, list, status);
+	       "\n%s,\n%s,\n%s]}\n",
+	       profile, list, status, diff, doctor);
 	return CTL_OK;
 }

@@ -1,6 +1,7 @@
 /* text.c - a profile for people: what is hot, from the top */
 #include <string.h>
 
+#include "clean.h"
 #include "interval.h"
 #include "output.h"
 
@@ -8,17 +9,6 @@
 #define LEAST_PERCENT 0.5
 #define WARM_PERCENT 1
 #define HOT_PERCENT 5
-
-/* What others named may hold anything: nothing of it is for the terminal to obey. */
-static const char *clean(char *out, size_t bytes, const char *s)
-{
-	size_t n = 0;
-
-	for (; s[n] && n + 1 < bytes; n++)
-		out[n] = (unsigned char)s[n] < ' ' || s[n] == 0x7f ? ' ' : s[n];
-	out[n] = '\0';
-	return out;
-}
 
 /* The numbers of a line, up to the name. */
 static void numbers(FILE *out, const struct profile *p, __u64 samples, bool colour)

@@ -18,6 +18,9 @@ enum ctl_status {
 int verb_record(const struct options *o);
 int verb_attach(const struct options *o);
 int verb_report(const struct options *o);
+int verb_diff(const struct options *o);
+int verb_annotate(const struct options *o);
+int verb_doctor(const struct options *o);
 int verb_list(const struct options *o);
 int verb_status(const struct options *o);
 int verb_schema(const struct options *o);

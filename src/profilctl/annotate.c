@@ -1,0 +1,254 @@
+/* annotate.c - the source and the instructions of a function, with their samples */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "core/scope.h"
+
+#include "clean.h"
+#include "load.h"
+#include "objectfile.h"
+#include "output.h"
+#include "source.h"
+#include "spots.h"
+#include "verb.h"
+
+#define CONTEXT_LINES 4
+
+/* So many samples on a line of source. */
+struct tally {
+	const char *file;
+	int line;
+	__u64 samples;
+};
+
+static void columns(FILE *out, const struct function *f, __u64 samples)
+{
+	if (samples)
+		fprintf(out, "%9llu %6.2f %%  ", samples,
+			100 * (double)samples / (double)f->samples);
+	else
+		fprintf(out, "%9s %6s    ", "", "");
+}
+
+static int by_line(const void *a, const void *b)
+{
+	const struct tally *x = a, *y = b;
+	int order = strcmp(x->file, y->file);
+
+	return order ? order : (x->line > y->line) - (x->line < y->line);
+}
+
+/* The lines of @f in order, in an array of *@n that the caller frees; NULL: for want of memory. */
+static struct tally *tallies(const struct spots *s, const struct function *f, size_t *n)
+{
+	struct tally *t = calloc(s->n + 1, sizeof(*t));
+	size_t lines = 0;
+
+	*n = 0;
+	for (size_t i = 0; t && i < s->n; i++) {
+		const struct spot *spot = &s->spot[i];
+
+		if (spot->function == f && spot->file)
+			t[lines++] = (struct tally){ spot->file, spot->line, spot->place.count };
+	}
+	if (lines)
+		qsort(t, lines, sizeof(*t), by_line);
+	for (size_t i = 0; i < lines; i++) {
+		if (*n && !by_line(&t[*n - 1], &t[i]))
+			t[*n - 1].samples += t[i].samples;
+		else
+			t[(*n)++] = t[i];
+	}
+	return t;
+}
+
+static void line_write(FILE *out, const struct function *f, const struct source *s, int line,
+		       __u64 samples)
+{
+	char text[512];
+
+	columns(out, f, samples);
+	fprintf(out, "%6d  %s\n", line,
+		(size_t)line <= s->n ? clean(text, sizeof(text), s->line[line - 1]) : "");
+}
+
+/* @t holds the @n lines of one file: they are shown with what stands around them. */
+static void file_write(FILE *out, const struct function *f, const struct tally *t, size_t n)
+{
+	struct source s;
+	int err = source_init(&s, t->file), next = 1;
+	char file[1024];
+
+	fprintf(out, "\n%s%s%s\n", clean(file, sizeof(file), t->file),
+		err ? ": cannot be read here: " : "", err ? strerror(-err) : "");
+	for (size_t i = 0; i < n; i++) {
+		int from = t[i].line - CONTEXT_LINES;
+		int upto = i + 1 < n && t[i + 1].line <= t[i].line + CONTEXT_LINES
+				   ? t[i + 1].line - 1
+				   : t[i].line + CONTEXT_LINES;
+
+		if (from > next && i)
+			fputs("...\n", out);
+		from = err ? t[i].line : from > next ? from : next;
+		upto = err ? t[i].line : upto;
+		for (next = from; next <= upto && (err || (size_t)next <= s.n); next++)
+			line_write(out, f, &s, next, next == t[i].line ? t[i].samples : 0);
+	}
+	source_fini(&s);
+}
+
+static int source_write(FILE *out, const struct function *f, const struct spots *s)
+{
+	size_t n, upto;
+	__cleanup(freep) struct tally *t = tallies(s, f, &n);
+
+	if (!t)
+		return -ENOMEM;
+	if (!n)
+		fputs("\nno line of source is known: it was built without -g, or its debug "
+		      "information is not here\n",
+		      out);
+	for (size_t i = 0; i < n; i = upto) {
+		for (upto = i; upto < n && !strcmp(t[upto].file, t[i].file);)
+			upto++;
+		file_write(out, f, &t[i], upto - i);
+	}
+	return 0;
+}
+
+/* The samples in [from, upto), which are offsets in the object of @f. */
+static __u64 between(const struct spots *s, const struct function *f, __u64 from, __u64 upto)
+{
+	__u64 sum = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct place *o = &s->spot[i].place;
+
+		if (s->spot[i].function == f && o->offset >= from && o->offset < upto)
+			sum += o->count;
+	}
+	return sum;
+}
+
+/* A line of objdump's, whose successor begins at @upto. */
+static void instruction_write(FILE *out, const struct function *f, const struct spots *s,
+			      const char *line, __u64 from, __u64 upto)
+{
+	char text[512];
+
+	columns(out, f, between(s, f, from, upto));
+	fprintf(out, "%s\n", clean(text, sizeof(text), line));
+}
+
+/* "  401136:<tab>push %rbp"; what is no instruction is left out. */
+static void listing_write(FILE *out, FILE *objdump, const struct function *f, const struct spots *s,
+			  __u64 vaddr)
+{
+	char line[1024], last[1024] = "";
+	__u64 from = 0;
+
+	while (fgets(line, sizeof(line), objdump)) {
+		char *end;
+		__u64 at = strtoull(line, &end, 16) - vaddr;
+
+		if (end == line || *end != ':')
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		if (*last)
+			instruction_write(out, f, s, last, from, at);
+		memcpy(last, line, sizeof(last));
+		from = at;
+	}
+	if (*last)
+		instruction_write(out, f, s, last, from, f->offset + f->size);
+}
+
+static void instructions_write(FILE *out, const struct profile *p, const struct function *f,
+			       const struct spots *s)
+{
+	const struct object *o = &p->objects[f->object];
+	__cleanup(closep) int fd = objectfile_open(o);
+	__u64 start = f->offset + o->vaddr;
+	char command[256];
+	FILE *objdump;
+
+	if (fd < 0) {
+		fputs("\nno instructions: the file has gone, or is another one by now\n", out);
+		return;
+	}
+	snprintf(command, sizeof(command),
+		 "objdump -d -C --no-show-raw-insn --start-address=0x%llx --stop-address=0x%llx "
+		 "/proc/%d/fd/%d 2>/dev/null",
+		 start, start + f->size, (int)getpid(), fd);
+	fputc('\n', out);
+	fflush(out);
+	objdump = popen(command, "re");
+	if (objdump)
+		listing_write(out, objdump, f, s, o->vaddr);
+	if (!objdump || pclose(objdump))
+		fputs("no instructions: they take objdump; 'apt-get install binutils'\n", out);
+}
+
+/* The function of that name with the most samples: the arguments may be left out. */
+static const struct function *find(const struct profile *p, const char *name)
+{
+	size_t n = strlen(name);
+	char full[4096];
+
+	for (size_t i = 0; i < p->nfunctions; i++) {
+		if (!strcmp(profile_function_name(p, &p->functions[i], full, sizeof(full)), name))
+			return &p->functions[i];
+	}
+	for (size_t i = 0; i < p->nfunctions; i++) {
+		const char *other = p->functions[i].name;
+
+		if (other && !strncmp(other, name, n) && other[n] == '(')
+			return &p->functions[i];
+	}
+	return NULL;
+}
+
+static int annotate(FILE *out, const struct profile *p, const struct function *f)
+{
+	char name[4096], object[4096], whole[4096];
+	struct spots s;
+	int err = spots_init(&s, p, true);
+
+	profile_function_name(p, f, whole, sizeof(whole));
+	fprintf(out, "%s in %s: %llu samples, %.2f %% of %llu\n", clean(name, sizeof(name), whole),
+		clean(object, sizeof(object), p->objects[f->object].path), f->samples,
+		profile_percent(p, f->samples), p->total);
+	if (!err)
+		err = source_write(out, f, &s);
+	if (!err)
+		instructions_write(out, p, f, &s);
+	spots_fini(&s);
+	return err;
+}
+
+int verb_annotate(const struct options *o)
+{
+	__cleanup(profile_freep) struct profile *p = NULL;
+	const struct function *f;
+	int status;
+
+	if (o->argc != 2) {
+		log_err("annotate: a function and a file, please; 'profilctl annotate FUNCTION "
+			"FILE'");
+		return CTL_USAGE;
+	}
+	status = load_profile(&p, o->argv[1]);
+	if (status)
+		return status;
+	f = find(p, o->argv[0]);
+	if (!f) {
+		log_err("no sample fell into a function %s; 'profilctl report %s' lists those "
+			"that have some",
+			o->argv[0], o->argv[1]);
+		return CTL_ERROR;
+	}
+	return output_end(stdout, o, annotate(stdout, p, f));
+}

@@ -1,0 +1,87 @@
+#!/bin/bash
+# reports.sh - what is made of profiles that were kept: diff, annotate; and doctor, which needs none
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+ctl=$BUILD/profilctl
+spin=$dir/spin
+${CC:-gcc} -O2 -g -o "$spin" tests/system/programs/spin.c -ldl -pthread || exit 1
+
+offset() { # FUNCTION
+	local vaddr off
+
+	read -r off vaddr < <(readelf -lW "$spin" | awk '$1 == "LOAD" && / R E / { print $2, $3 }')
+	printf '%d\n' $((0x$(nm "$spin" | awk -v f="$1" '$3 == f { print $1 }') - vaddr + off))
+}
+
+# A profile in which hot has $1 samples and cold $2.
+keep() { # HOT COLD
+	local hot cold vaddr
+
+	hot=$(offset hot) cold=$(offset cold)
+	vaddr=$((0x$(nm "$spin" | awk '$3 == "hot" { print $1 }') - hot))
+	cat <<-END
+		{"schema":"profil/1","command":"spin","pid":1,"started":1700000000,"command_status":0,
+		"tick_ns":1000000,"duration_ns":1,"cpu_ns":0,
+		"samples":{"total":$(($1 + $2)),"binned":$(($1 + $2)),"unmatched":0,"lost":0},
+		"functions":[
+		{"name":"hot","object":"$spin","samples":$1,"offset":$hot,"size":48,"named":true},
+		{"name":"cold","object":"$spin","samples":$2,"offset":$cold,"size":48,"named":true}],
+		"objects":[{"path":"$spin","build_id":"$(readelf -nW "$spin" |
+			sed -n 's/.*Build ID: //p')","vaddr":$vaddr,"program":true}],
+		"places":[[0,$hot,1,$1],[0,$cold,1,$2]]}
+	END
+}
+
+keep 7000 3000 >"$dir/a"
+keep 7070 2930 >"$dir/noise"
+keep 6500 3500 >"$dir/slower"
+keep 0 0 | sed 's/"functions":\[/&],"x":[/; s/"places":\[/&],"y":[/' >"$dir/empty"
+
+# ok when the command prints a line that matches $2.
+says() { # NAME PATTERN COMMAND...
+	local name=$1 pattern=$2 said
+
+	shift 2
+	said=$("$@" 2>&1)
+	if grep -Eq -- "$pattern" <<<"$said"; then ok "$name"; else fail "$name" "no \"$pattern\" in: $said"; fi
+}
+
+says "diff: noise is no change" '^none of 2 functions changed' "$ctl" diff "$dir/a" "$dir/noise"
+says "diff: a change is one" '^ *30.00 +35.00 +\+5.00 .* cold +spin$' "$ctl" diff "$dir/a" "$dir/slower"
+says "diff: both sides are counted" '^2 of 2 functions changed' "$ctl" diff "$dir/a" "$dir/slower"
+says "diff --json" '"significant":true' "$ctl" diff --json "$dir/a" "$dir/slower"
+says "diff: one file is too few" 'two files, please' "$ctl" diff "$dir/a"
+says "diff: nothing to compare with" 'empty has no samples' "$ctl" diff "$dir/a" "$dir/empty"
+
+line=$(grep -n 'CHAIN(7' tests/system/programs/spin.c | sed 's/:.*//')
+says "annotate: the file" "^$PWD/tests/system/programs/spin.c$" "$ctl" annotate hot "$dir/a"
+says "annotate: the first line" "^ +7000 100.00 % .* ([0-9]+  )?.*" "$ctl" annotate hot "$dir/a"
+says "annotate: the source" "  $line  	?CHAIN|  $line   CHAIN" "$ctl" annotate hot "$dir/a"
+says "annotate: the share of all" '7000 samples, 70.00 % of 10000' "$ctl" annotate hot "$dir/a"
+if command -v objdump >/dev/null; then
+	says "annotate: the instruction" '^ +7000 100.00 % +[0-9a-f]+: ' "$ctl" annotate hot "$dir/a"
+	says "annotate: the last instruction" '^ +[0-9a-f]+: +ret' "$ctl" annotate hot "$dir/a"
+else
+	skip "annotate: instructions" "no objdump"
+fi
+says "annotate: an unknown function" 'no sample fell into a function tepid' "$ctl" annotate tepid "$dir/a"
+says "annotate: without a file" 'a function and a file, please' "$ctl" annotate hot
+strip "$spin"
+says "annotate: a stripped file says so" 'no line of source is known' "$ctl" annotate hot "$dir/a"
+${CC:-gcc} -O0 -o "$spin" tests/system/programs/spin.c -ldl -pthread
+says "annotate: another build is not taken" 'is another one by now' "$ctl" annotate hot "$dir/a"
+
+says "doctor: no daemon" '^(note|lack)  *profild ' "$ctl" doctor -s "$dir/nobody"
+says "doctor: ... has a cure" '-> systemctl enable' "$ctl" doctor -s "$dir/nobody"
+daemon_start
+says "doctor: a daemon" '^ok    profild     answers' "$ctl" doctor
+says "doctor --json" '"what":"kernel"' "$ctl" doctor --json
+check "doctor: nothing is lacking" "$ctl" doctor
+daemon_stop
+if test "$(id -u)" -eq 0; then
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" doctor -s "$dir/nobody" >"$dir/out"
+	check "doctor: nobody without a daemon: status 5" test $? -eq 5
+	says "doctor: ... and why" '^lack  privileges ' cat "$dir/out"
+fi
+finish

@@ -229,7 +229,7 @@ static __always_inline __u64 due(struct profil_target *target, const struct stre
 }
 
 /* More than that at once a thread cannot have without having kept out of the timer's sight. */
-#define DUE_MAX 16
+#define DUE_MAX 64
 
 static __always_inline int tick_of(struct task_struct *task)
 {

@@ -283,6 +283,58 @@ part_delivered() {
 		awk -v s="$SECONDS_EACH" '/^Total:/ { print $2 / 4000 / s }')"
 }
 
+# --- accuracy: what a clock sees of work of different rhythms --------------------------------------
+
+part_accuracy_begin() {
+	local clock
+
+	for clock in tick cpu-clock; do
+		daemon_start "accuracy-$clock" --rate 250 --clock "$clock"
+	done
+}
+
+# perf's own counts, in the same terms.
+accuracy_of_perf() { # KIND
+	local pid
+
+	BENCH_STOP=1 "$work" "$1" "$SPLIT" >"$dir/work.out" &
+	pid=$!
+	until_true state_is "$pid" T
+	peer_start perf-p 997 "$pid"
+	kill -CONT "$pid"
+	wait "$pid"
+	peer_stop perf-p
+	perf script -i "$dir/perf.data" -F ip,sym 2>/dev/null |
+		awk -v cpu="$(awk '/^cpu_s/ { print $2 }' "$dir/work.out")" -v kind="$1" '
+		{ n++; count[$2]++ }
+		END {
+			split(kind ~ /woken/ ? "0.5 0.5 0" : "0.7 0.2 0.1", share)
+			split("often sometimes seldom", name)
+			for (i = 1; i <= 3; i++) inside += count[name[i]]
+			for (i = 1; i <= 3; i++) {
+				error = inside ? count[name[i]] / inside - share[i] : 0
+				if (error < 0) error = -error
+				if (error > worst) worst = error
+			}
+			print "delivered", n / 997 / cpu
+			print "ticks", n
+			print "error", worst + 0
+		}' | numbers_of "accuracy-$1" perf-997
+}
+
+part_accuracy() {
+	local kind clock
+
+	for kind in split woken4ms woken1300us served; do
+		for clock in tick cpu-clock; do
+			use_daemon "accuracy-$clock"
+			LD_PRELOAD=$library BENCH_CALL=sprofil "$work" "$kind" "$SPLIT" |
+				numbers_of "accuracy-$kind" "$clock"
+		done
+		if have perf; then accuracy_of_perf "$kind"; fi
+	done
+}
+
 # --- bytes: of a profile that goes on ------------------------------------------------------------
 
 part_bytes() {

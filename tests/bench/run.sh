@@ -2,7 +2,7 @@
 # run.sh - measures profil against every profiler that is installed, interleaved, as root
 #
 # ROUNDS=7 is how often each measurement is made, PARTS which (overhead inherit asleep program idle
-# mirror calls delivered bytes), QUICK=1 makes all of it short. It prints a table and writes
+# mirror calls delivered accuracy bytes), QUICK=1 makes all of it short. It prints a table and writes
 # $BUILD/bench.json. What misses a limit is marked; nothing fails by a number.
 # shellcheck source=tests/bench/parts.sh
 . "$(dirname "$0")/parts.sh"
@@ -10,7 +10,7 @@
 QUICK=${QUICK:-}
 ROUNDS=${ROUNDS:-${QUICK:+2}}
 ROUNDS=${ROUNDS:-7}
-PARTS=${PARTS:-overhead inherit asleep program idle mirror calls delivered bytes}
+PARTS=${PARTS:-overhead inherit asleep program idle mirror calls delivered accuracy bytes}
 if test -n "$QUICK"; then
 	RATES='250 1000' SECONDS_EACH=0.3 SPLIT=1 FORKS=1000 SWITCHES=20000 ASLEEP=1 IDLE=2 FLEET=50
 	BYTES_AFTER='1 3'

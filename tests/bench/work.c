@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/profil.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -247,20 +248,56 @@ LOOP(seldom)
 
 #define ROUND 4000
 
-/* 70/20/10 for @seconds of CPU time: how many ticks, and how far from that. */
-static void split(double seconds)
+static double tick_s(void)
 {
-	static uint32_t count[4];
-	uint64_t cpu, end, total = 0;
-	const double share[] = { .7, .2, .1 };
+	return (double)tick.tv_sec + (double)tick.tv_usec / 1e6;
+}
+
+/* The loops' own counters; what is in none of them comes last. */
+static uint32_t loop_count[4];
+
+static void profile_loops(void)
+{
 	void (*const loop[])(unsigned int) = { often, sometimes, seldom };
-	struct prof p[4] = { { &count[3], sizeof(count[3]), 0, 2 } };
-	double worst = 0, period_s, inside;
+	struct prof p[4] = { { &loop_count[3], sizeof(loop_count[3]), 0, 2 } };
 
 	for (int i = 0; i < 3; i++)
-		p[i + 1] = (struct prof){ &count[i], sizeof(count[i]), (size_t)loop[i], 64 };
-	profile_regions(p, 4, PROF_UINT);
-	period_s = (double)tick.tv_sec + (double)tick.tv_usec / 1e6;
+		p[i + 1] =
+			(struct prof){ &loop_count[i], sizeof(loop_count[i]), (size_t)loop[i], 64 };
+	if (strcmp(call_kind(), "none") != 0)
+		profile_regions(p, 4, PROF_UINT);
+}
+
+/* How many ticks came in @cpu_ns, and how far they are from the loops' true shares. */
+static void tell_loops(uint64_t cpu_ns, const double share[3])
+{
+	double total = 0, inside, worst = 0;
+
+	for (int i = 0; i < 4; i++)
+		total += loop_count[i];
+	inside = total - loop_count[3];
+	for (int i = 0; i < 3; i++) {
+		double error = loop_count[i] / inside - share[i];
+
+		worst = error > worst ? error : -error > worst ? -error : worst;
+	}
+	metric("cpu_s", (double)cpu_ns / 1e9);
+	if (strcmp(call_kind(), "none") == 0)
+		return;
+	metric("tick_us", tick_s() * 1e6);
+	metric("delivered", total * tick_s() * 1e9 / (double)cpu_ns);
+	metric("ticks", total);
+	metric("error", worst);
+}
+
+/* 70/20/10 for @seconds of CPU time. */
+static void split(double seconds)
+{
+	const double share[] = { .7, .2, .1 };
+	uint64_t cpu, end;
+
+	profile_loops();
+	begin();
 	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	end = cpu + (uint64_t)(seconds * 1e9);
 	while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < end) {
@@ -270,19 +307,84 @@ static void split(double seconds)
 	}
 	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 	profile_end();
+	tell_loops(cpu, share);
+}
 
-	for (int i = 0; i < 4; i++)
-		total += count[i];
-	inside = (double)(total - count[3]);
-	for (int i = 0; i < 3; i++) {
-		double error = count[i] / inside - share[i];
+static void spin_in(void (*loop)(unsigned int), uint64_t ns)
+{
+	uint64_t end = clock_ns(CLOCK_MONOTONIC) + ns;
 
-		worst = error > worst ? error : -error > worst ? -error : worst;
+	while (clock_ns(CLOCK_MONOTONIC) < end)
+		loop(ROUND / 40);
+}
+
+/* Woken each @period_us by a timer: half its 300 us in one loop, then half in another. */
+static void woken_each(unsigned int period_us, double seconds)
+{
+	uint64_t cpu, next = clock_ns(CLOCK_MONOTONIC), end = next + (uint64_t)(seconds * 1e9);
+	const double share[] = { .5, .5, 0 };
+
+	profile_loops();
+	begin();
+	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	while (next < end) {
+		struct timespec at;
+
+		next += period_us * 1000ULL;
+		at.tv_sec = (time_t)(next / 1000000000);
+		at.tv_nsec = (long)(next % 1000000000);
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+		spin_in(often, 150000);
+		spin_in(sometimes, 150000);
 	}
-	metric("tick_us", period_s * 1e6);
-	metric("delivered", (double)total * period_s * 1e9 / (double)cpu);
-	metric("ticks", (double)total);
-	metric("error", worst);
+	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+	profile_end();
+	tell_loops(cpu, share);
+}
+
+/* As long as the kernel's own tick, or not. */
+static void woken4ms(double seconds)
+{
+	woken_each(4000, seconds);
+}
+
+static void woken1300us(double seconds)
+{
+	woken_each(1300, seconds);
+}
+
+/* Answers a client, who asks again at once, with 70/20/10 of some 60 us of work each time. */
+static void served(double seconds)
+{
+	const double share[] = { .7, .2, .1 };
+	uint64_t cpu, end;
+	int pair[2];
+	char byte = 0;
+	pid_t client;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) || (client = fork()) < 0)
+		die("socketpair");
+	if (!client) {
+		while (write(pair[1], &byte, 1) == 1 && read(pair[1], &byte, 1) == 1)
+			seldom(ROUND);
+		_exit(0);
+	}
+	profile_loops();
+	begin();
+	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	end = clock_ns(CLOCK_MONOTONIC) + (uint64_t)(seconds * 1e9);
+	while (clock_ns(CLOCK_MONOTONIC) < end && read(pair[0], &byte, 1) == 1) {
+		often(7 * ROUND);
+		sometimes(2 * ROUND);
+		seldom(ROUND);
+		if (write(pair[0], &byte, 1) != 1)
+			break;
+	}
+	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+	profile_end();
+	kill(client, SIGKILL);
+	waitpid(client, NULL, 0);
+	tell_loops(cpu, share);
 }
 
 static void *spin(void *end)
@@ -427,8 +529,10 @@ static const struct {
 	const char *name;
 	void (*run)(double amount);
 } kinds[] = {
-	{ "gaps", gaps },   { "split", split }, { "pair", pair }, { "sled", sled },
-	{ "fleet", fleet }, { "calls", calls }, { "hits", hits },
+	{ "gaps", gaps },     { "split", split },	{ "pair", pair },
+	{ "sled", sled },     { "fleet", fleet },	{ "calls", calls },
+	{ "hits", hits },     { "woken4ms", woken4ms }, { "woken1300us", woken1300us },
+	{ "served", served },
 };
 
 int main(int argc, char **argv)

@@ -17,8 +17,6 @@
 #include "verb.h"
 #include "watch.h"
 
-/* procfs tells nobody of an exec: so often we look. */
-#define EXEC_CHECK_NS 100000000u
 /* A tick that is under way while we detach lands microseconds later. */
 #define SETTLE_MS 10
 
@@ -132,14 +130,6 @@ int watch_attach(struct watch *w, pid_t pid, bool follow_exec)
 	return CTL_OK;
 }
 
-/* Says whether the memory that we attached to has gone: maps, once opened, are bound to it. */
-static bool has_execed(const struct watch *w)
-{
-	char c;
-
-	return !w->follow_exec && pread(w->maps, &c, 1, 0) == 0;
-}
-
 static int show_progress(struct watch *w, __u64 elapsed_ns)
 {
 	struct profil_msg_reply reply;
@@ -151,14 +141,12 @@ static int show_progress(struct watch *w, __u64 elapsed_ns)
 }
 
 /* The time until something has to be done even if nothing happens; -1: none. */
-static int until(const struct watch *w, __u64 now, __u64 end_ns, __u64 progress_ns)
+static int until(__u64 now, __u64 end_ns, __u64 progress_ns)
 {
 	__u64 next = end_ns;
 
 	if (progress_ns < next)
 		next = progress_ns;
-	if (!w->follow_exec && now + EXEC_CHECK_NS < next)
-		next = now + EXEC_CHECK_NS;
 	if (next == ~0ull)
 		return -1;
 	return next <= now ? 0 : (int)((next - now + 999999) / 1000000);
@@ -179,7 +167,7 @@ static int step(struct watch *w, int timeout_ms)
 		err = follow_events(w->follow);
 	if (err < 0)
 		return err;
-	return !(p[2].revents || p[1].revents || follow_ended(w->follow) || has_execed(w));
+	return !(p[2].revents || p[1].revents || follow_ended(w->follow));
 }
 
 int watch_run(struct watch *w)
@@ -193,7 +181,7 @@ int watch_run(struct watch *w)
 	if (!w->follow_exec)
 		on = follow_image(w->follow) ?: 1;
 	while (on > 0 && now < end_ns) {
-		on = step(w, until(w, now, end_ns, progress_ns));
+		on = step(w, until(now, end_ns, progress_ns));
 		now = now_ns();
 		if (on > 0 && now >= progress_ns) {
 			progress_ns = now + PROGRESS_EVERY_NS;

@@ -21,7 +21,7 @@ struct watch {
 	struct profile *profile;
 	FILE *out;
 	int pidfd; /* of the target */
-	int maps;  /* its /proc/PID/maps, which is empty once it has exec'd */
+	int maps;  /* its /proc/PID/maps: who may open that may profile it */
 	int signals;
 	bool follow_exec;
 	bool expired; /* ended because the time was up */

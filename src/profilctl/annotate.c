@@ -11,17 +11,13 @@
 #include "load.h"
 #include "objectfile.h"
 #include "output.h"
-#include "source.h"
 #include "spots.h"
+#include "tally.h"
 #include "verb.h"
 
-#define CONTEXT_LINES 4
-
-/* So many samples on a line of source. */
-struct tally {
-	const char *file;
-	int line;
-	__u64 samples;
+struct annotation {
+	FILE *out;
+	const struct function *function;
 };
 
 static void columns(FILE *out, const struct function *f, __u64 samples)
@@ -33,77 +29,36 @@ static void columns(FILE *out, const struct function *f, __u64 samples)
 		fprintf(out, "%9s %6s    ", "", "");
 }
 
-static int by_line(const void *a, const void *b)
+static void line_write(void *ctx, int line, const char *source, __u64 samples)
 {
-	const struct tally *x = a, *y = b;
-	int order = strcmp(x->file, y->file);
-
-	return order ? order : (x->line > y->line) - (x->line < y->line);
-}
-
-/* The lines of @f in order, in an array of *@n that the caller frees; NULL: for want of memory. */
-static struct tally *tallies(const struct spots *s, const struct function *f, size_t *n)
-{
-	struct tally *t = calloc(s->n + 1, sizeof(*t));
-	size_t lines = 0;
-
-	*n = 0;
-	for (size_t i = 0; t && i < s->n; i++) {
-		const struct spot *spot = &s->spot[i];
-
-		if (spot->function == f && spot->file)
-			t[lines++] = (struct tally){ spot->file, spot->line, spot->place.count };
-	}
-	if (lines)
-		qsort(t, lines, sizeof(*t), by_line);
-	for (size_t i = 0; i < lines; i++) {
-		if (*n && !by_line(&t[*n - 1], &t[i]))
-			t[*n - 1].samples += t[i].samples;
-		else
-			t[(*n)++] = t[i];
-	}
-	return t;
-}
-
-static void line_write(FILE *out, const struct function *f, const struct source *s, int line,
-		       __u64 samples)
-{
+	const struct annotation *a = ctx;
 	char text[512];
 
-	columns(out, f, samples);
-	fprintf(out, "%6d  %s\n", line,
-		(size_t)line <= s->n ? clean(text, sizeof(text), s->line[line - 1]) : "");
+	if (!line) {
+		fputs("...\n", a->out);
+		return;
+	}
+	columns(a->out, a->function, samples);
+	fprintf(a->out, "%6d  %s\n", line, source ? clean(text, sizeof(text), source) : "");
 }
 
-/* @t holds the @n lines of one file: they are shown with what stands around them. */
-static void file_write(FILE *out, const struct function *f, const struct tally *t, size_t n)
+static void file_write(void *ctx, const struct tally *t, size_t n)
 {
-	struct source s;
-	int err = source_init(&s, t->file), next = 1;
+	const struct annotation *a = ctx;
 	char file[1024];
+	int err;
 
-	fprintf(out, "\n%s%s%s\n", clean(file, sizeof(file), t->file),
-		err ? ": cannot be read here: " : "", err ? strerror(-err) : "");
-	for (size_t i = 0; i < n; i++) {
-		int from = t[i].line - CONTEXT_LINES;
-		int upto = i + 1 < n && t[i + 1].line <= t[i].line + CONTEXT_LINES
-				   ? t[i + 1].line - 1
-				   : t[i].line + CONTEXT_LINES;
-
-		if (from > next && i)
-			fputs("...\n", out);
-		from = err ? t[i].line : from > next ? from : next;
-		upto = err ? t[i].line : upto;
-		for (next = from; next <= upto && (err || (size_t)next <= s.n); next++)
-			line_write(out, f, &s, next, next == t[i].line ? t[i].samples : 0);
-	}
-	source_fini(&s);
+	fprintf(a->out, "\n%s\n", clean(file, sizeof(file), t->file));
+	err = tally_source(t, n, line_write, ctx);
+	if (err < 0)
+		fprintf(a->out, "this file cannot be read here: %s\n", strerror(-err));
 }
 
 static int source_write(FILE *out, const struct function *f, const struct spots *s)
 {
-	size_t n, upto;
-	__cleanup(freep) struct tally *t = tallies(s, f, &n);
+	struct annotation a = { out, f };
+	size_t n;
+	__cleanup(freep) struct tally *t = tally_lines(s, f, &n);
 
 	if (!t)
 		return -ENOMEM;
@@ -111,11 +66,7 @@ static int source_write(FILE *out, const struct function *f, const struct spots 
 		fputs("\nno line of source is known: it was built without -g, or its debug "
 		      "information is not here\n",
 		      out);
-	for (size_t i = 0; i < n; i = upto) {
-		for (upto = i; upto < n && !strcmp(t[upto].file, t[i].file);)
-			upto++;
-		file_write(out, f, &t[i], upto - i);
-	}
+	tally_files(t, n, file_write, &a);
 	return 0;
 }
 

@@ -18,6 +18,7 @@ static const struct format formats[] = {
 	{ "callgrind", callgrind_write },
 	{ "speedscope", speedscope_write },
 	{ "gperftools", gperftools_write },
+	{ "html", html_write },
 };
 
 #define NFORMATS (sizeof(formats) / sizeof(*formats))

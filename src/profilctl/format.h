@@ -22,6 +22,7 @@ int callgrind_write(FILE *out, const struct profile *p);
 int folded_write(FILE *out, const struct profile *p);
 int gmon_write(FILE *out, const struct profile *p);
 int gperftools_write(FILE *out, const struct profile *p);
+int html_write(FILE *out, const struct profile *p);
 int pprof_write(FILE *out, const struct profile *p);
 int speedscope_write(FILE *out, const struct profile *p);
 

@@ -39,7 +39,7 @@ keep() {
 }
 
 keep >"$kept"
-for format in text json pprof gmon folded callgrind speedscope gperftools; do
+for format in text json pprof gmon folded callgrind speedscope gperftools html; do
 	check "$format is written" "$ctl" report -f "$format" -o "$dir/$format" "$kept"
 done
 
@@ -153,6 +153,26 @@ reads python3 "gmon: all ticks" $total gmon_sum "$dir/gmon"
 reads gprof "gmon: gprof's shares and seconds" $'99.52 700.10 hot\n0.45 3.20 cold' gprof_rows
 reads callgrind_annotate "callgrind: callgrind_annotate's totals" $'70,345\nhot 70,010' callgrind_rows
 reads google-pprof "gperftools: google-pprof's totals" $'70345\n70010 hot\n320 cold' google_rows
+# The sum of the column of samples, as a parser of HTML sees it, and all that is loaded from elsewhere.
+page() {
+	/usr/bin/python3 -c '
+import html.parser, sys
+class Page(html.parser.HTMLParser):
+    cells, rows, outside, source = 0, [], [], ""
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if tag == "tr": self.cells = 0
+        if tag == "td":
+            self.cells += 1
+            if self.cells == 3: self.rows.append(int(attrs["data-v"]))
+        if any(attrs.get(k, "").startswith(("http", "//")) for k in ("src", "href")): self.outside.append(tag)
+    def handle_data(self, data): self.source += data
+page = Page()
+page.feed(open(sys.argv[1]).read())
+print(sum(page.rows), len(page.rows), page.outside, "CHAIN(7 * n);" in page.source)' "$dir/html"
+}
+
+reads /usr/bin/python3 "html: all ticks, nothing from elsewhere, the source" "$total 5 [] True" page
 reads go "pprof: go tool pprof's totals" $'PeriodType: cpu nanoseconds\n70345 703450000000' go_rows
 reads go "pprof: go tool pprof's functions" $'70010 hot\n2 [lost]' go_top
 finish

@@ -162,8 +162,8 @@ Test(ctl_profile, a_report_without_places_is_no_profile)
  */
 Test(ctl_profile, every_format_is_written)
 {
-	static const char *const names[] = { "json",	  "pprof",	"gmon",	     "folded",
-					     "callgrind", "speedscope", "gperftools" };
+	static const char *const names[] = { "json",	  "pprof",	"gmon",	      "folded",
+					     "callgrind", "speedscope", "gperftools", "html" };
 	struct profile *full = sample_profile(), *empty = profile_new();
 
 	empty->command = strdup("");

@@ -1,0 +1,17 @@
+#!/bin/bash
+# kvm.sh - whether guests run on KVM here, or in emulation
+#
+# To be sourced.
+
+vm_qemu=qemu-system-$(uname -m)
+
+# Prints "kvm" or "tcg". A /dev/kvm that is there may still hang its guests: only one that has come
+# to its end shows that it works. Without a root to mount, a kernel gets there by a panic.
+vm_accel() { # VMLINUZ
+	if test -w /dev/kvm && timeout -k 5 20 "$vm_qemu" -accel kvm -cpu max -m 512M -nodefaults -no-reboot \
+		-display none -kernel "$1" -append 'panic=-1' </dev/null >/dev/null 2>&1; then
+		echo kvm
+	else
+		echo tcg
+	fi
+}

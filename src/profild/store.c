@@ -160,7 +160,6 @@ void store_drop(struct store *s, const char *name)
 {
 	char text[128];
 
-	forget(s, name);
 	if (s->kind == STORE_BPFFS) {
 		path_of(s, name, text, sizeof(text));
 		unlink(text);
@@ -168,6 +167,7 @@ void store_drop(struct store *s, const char *name)
 		snprintf(text, sizeof(text), "FDSTOREREMOVE=1\nFDNAME=%s", name);
 		sd_notify(0, text);
 	}
+	forget(s, name); /* last: it may be our own copy */
 }
 
 int store_take(struct store *s, const char *name)

@@ -50,10 +50,17 @@ struct {
 	__uint(max_entries, PROFIL_RING_BYTES);
 } events SEC(".maps");
 
-/* What the timer last saw of a thread that it counts. */
+/* What the clocks know of a thread that they count. */
 struct profil_thread {
+	/* The timer, when it last saw it: */
 	__u64 ran_ns;
-	__u32 moment;
+	__u32 moment; /* profil_moment(); 0: never */
+
+	/* The events of one of its targets: */
+	__u32 began;
+	__u64 first_ns;	  /* what it had run when they began */
+	__u64 charged_ns; /* that they have counted since */
+	__u32 period_ns;
 	__u32 zero;
 };
 

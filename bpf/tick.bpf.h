@@ -13,6 +13,12 @@
 /* The period of the timer that a busy CPU takes anyway. */
 const volatile __u64 tick_ns;
 
+/*
+ * Whether perf events are held against the scheduler's time. Not where that may stand still for
+ * long (nohz_full), nor in an NMI (hardware cycles), where a thread's storage cannot be had.
+ */
+const volatile bool settle;
+
 /* The function of that timer; 0 until it has been seen. */
 __u64 tick_function;
 
@@ -103,9 +109,8 @@ static __always_inline bool count(__u32 counter)
  * Counts one tick of @entry's process at @pc. Not static: so the verifier reads it once, not once
  * for each place in a bucket.
  */
-__attribute__((noinline)) int hit(__u64 entry, __u64 pc)
+__attribute__((noinline)) int hit(struct profil_target *target, __u64 entry, __u64 pc)
 {
-	struct profil_target *target = target_of(entry);
 	struct profil_region *region = NULL;
 	__u32 bin = PROFIL_NO_BIN;
 
@@ -128,9 +133,8 @@ __attribute__((noinline)) int hit(__u64 entry, __u64 pc)
  * The pc at which the thread left user mode, whatever it does now; 0 for a thread that never was
  * there, as an io_uring worker.
  */
-static __always_inline __u64 user_pc(void)
+static __always_inline __u64 user_pc(struct task_struct *task)
 {
-	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	saved_regs *regs = (void *)bpf_task_pt_regs(task);
 
 	return regs_pc(regs);
@@ -138,20 +142,63 @@ static __always_inline __u64 user_pc(void)
 
 /* --- perf events ------------------------------------------------------------------------------ */
 
+/* A thread cannot be owed more at once without having kept out of the clock's sight. */
+#define OWED_MAX 64
+
+/*
+ * How many ticks one event stands for: 1, as long as the events and the scheduler, who looks at
+ * the time with every tick of the timer, agree on what @task has run. Where threads take turns,
+ * who is on the CPU when an event comes is no fair choice; so who has more ticks than time is
+ * passed over, and who has less gets what he is owed.
+ */
+static __always_inline __u32 owed(struct task_struct *task, const struct profil_target *target)
+{
+	struct profil_thread *thread =
+		bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	__u64 ran_ns = task->se.sum_exec_runtime, n = 1;
+	__s64 slack = tick_ns + target->period_ns, ahead;
+
+	if (!thread || !target->period_ns)
+		return 1;
+	if (thread->began != target->began || thread->period_ns != target->period_ns) {
+		thread->began = target->began;
+		thread->period_ns = target->period_ns;
+		thread->first_ns = ran_ns;
+		thread->charged_ns = 0;
+	}
+	ahead = thread->charged_ns - (ran_ns - thread->first_ns);
+	if (ahead > slack)
+		return 0;
+	if (ahead < -slack)
+		n = (__u64)-ahead / target->period_ns;
+	thread->charged_ns += n * target->period_ns;
+	return n;
+}
+
 /* Not inline: most ticks are of processes that nobody counts, and pass by with less code. */
 static __attribute__((noinline)) int event_of(struct bpf_perf_event_data *ctx, __u64 entry)
 {
+	__u64 pc = regs_pc(&ctx->regs);
+	bool user_mode = regs_user_mode(&ctx->regs);
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct profil_target *target = target_of(entry);
-	__u64 pc;
+	__u32 n = 1;
 
 	/* The event's cookie is its period. */
 	if (!target || (target->flags & PROFIL_TARGET_TICK) ||
 	    target->period_ns != bpf_get_attach_cookie(ctx))
 		return 0;
-	if ((target->flags & PROFIL_TARGET_USER_ONLY) && !regs_user_mode(&ctx->regs))
+	if (!user_mode)
+		pc = user_pc(task);
+	if (!pc)
 		return 0;
-	pc = user_pc();
-	return pc ? hit(entry, pc) : 0;
+	if (settle)
+		n = owed(task, target);
+	if (!user_mode && (target->flags & PROFIL_TARGET_USER_ONLY))
+		return 0;
+	for (__u32 i = 0; i < OWED_MAX && i < n; i++)
+		hit(target, entry, pc);
+	return 0;
 }
 
 SEC("perf_event")
@@ -228,9 +275,6 @@ static __always_inline __u64 due(struct profil_target *target, const struct stre
 	return ticks_until(from + ns, target->period_ns) - ticks_until(from, target->period_ns);
 }
 
-/* More than that at once a thread cannot have without having kept out of the timer's sight. */
-#define DUE_MAX 64
-
 static __always_inline int tick_of(struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
@@ -251,13 +295,13 @@ static __always_inline int tick_of(struct task_struct *task)
 			continue;
 		if (!pc) {
 			stretch = stretch_of(task);
-			pc = user_pc();
+			pc = user_pc(task);
 		}
 		if (!pc)
 			break;
 		n = due(target, &stretch);
-		for (__u32 k = 0; k < DUE_MAX && k < n; k++)
-			hit(entry, pc);
+		for (__u32 k = 0; k < OWED_MAX && k < n; k++)
+			hit(target, entry, pc);
 	}
 	return 0;
 }

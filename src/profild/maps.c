@@ -89,7 +89,7 @@ static int keep(struct maps *m, struct store *store)
 	return 0;
 }
 
-static int load(struct maps *m, struct store *store)
+static int load(struct maps *m, struct store *store, enum clock_choice clock)
 {
 	struct profil_state state = { 0, 0 };
 	int err;
@@ -117,6 +117,7 @@ static int load(struct maps *m, struct store *store)
 		return -errno;
 	m->skel->rodata->bucket_seed = m->processes.seed;
 	m->skel->rodata->tick_ns = clock_tick_ns();
+	m->skel->rodata->settle = clock != CLOCK_CYCLES && !clock_tick_missing();
 	err = profil_bpf__load(m->skel);
 	if (!err && !m->found) {
 		err = keep(m, store);
@@ -166,12 +167,12 @@ static const char *cure(int err)
 	return "";
 }
 
-int maps_open(struct maps *m, struct store *store)
+int maps_open(struct maps *m, struct store *store, enum clock_choice clock)
 {
 	int err;
 
 	libbpf_set_print(on_libbpf);
-	err = load(m, store);
+	err = load(m, store, clock);
 	if (!err)
 		err = map_all(m);
 	if (err) {

@@ -485,7 +485,7 @@ int sampler_bpf_open(struct sampler **out, const struct config *config, sd_event
 	b->s.sink = sink;
 	err = store_open(&b->store, config);
 	if (!err)
-		err = maps_open(&b->maps, b->store);
+		err = maps_open(&b->maps, b->store, config->clock);
 	if (!err) {
 		err = open_rest(b, config, event);
 		if (err)

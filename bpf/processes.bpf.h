@@ -18,11 +18,16 @@ static __always_inline __u32 current_tgid(void)
 	return bpf_get_current_pid_tgid() >> 32;
 }
 
-static __always_inline struct profil_bucket *bucket_of(__u32 tgid)
+static __always_inline struct profil_bucket *bucket_by(__u32 tgid, __u32 seed)
 {
-	__u32 key = profil_bucket_of(tgid, bucket_seed);
+	__u32 key = profil_bucket_of(tgid, seed);
 
 	return bpf_map_lookup_elem(&processes, &key);
+}
+
+static __always_inline struct profil_bucket *bucket_of(__u32 tgid)
+{
+	return bucket_by(tgid, bucket_seed);
 }
 
 static __always_inline struct profil_target *target_of(__u64 entry)

@@ -176,7 +176,8 @@ static __always_inline __u32 owed(struct task_struct *task, const struct profil_
 }
 
 /* Not inline: most ticks are of processes that nobody counts, and pass by with less code. */
-static __attribute__((noinline)) int event_of(struct bpf_perf_event_data *ctx, __u64 entry)
+static __attribute__((noinline)) int event_of(struct bpf_perf_event_data *ctx, __u64 entry,
+					      __u32 period_ns)
 {
 	__u64 pc = regs_pc(&ctx->regs);
 	bool user_mode = regs_user_mode(&ctx->regs);
@@ -184,9 +185,7 @@ static __attribute__((noinline)) int event_of(struct bpf_perf_event_data *ctx, _
 	struct profil_target *target = target_of(entry);
 	__u32 n = 1;
 
-	/* The event's cookie is its period. */
-	if (!target || (target->flags & PROFIL_TARGET_TICK) ||
-	    target->period_ns != bpf_get_attach_cookie(ctx))
+	if (!target || (target->flags & PROFIL_TARGET_TICK) || target->period_ns != period_ns)
 		return 0;
 	if (!user_mode)
 		pc = user_pc(task);
@@ -201,11 +200,16 @@ static __attribute__((noinline)) int event_of(struct bpf_perf_event_data *ctx, _
 	return 0;
 }
 
+/*
+ * The event's cookie says its period and, above that, the seed: what lies beside the event is at
+ * hand, a variable is a cache miss away.
+ */
 SEC("perf_event")
 int tick_event(struct bpf_perf_event_data *ctx)
 {
+	__u64 cookie = bpf_get_attach_cookie(ctx);
 	__u32 tgid = current_tgid();
-	struct profil_bucket *bucket = bucket_of(tgid);
+	struct profil_bucket *bucket = bucket_by(tgid, cookie >> 32);
 
 	if (!bucket)
 		return 0;
@@ -213,7 +217,7 @@ int tick_event(struct bpf_perf_event_data *ctx)
 		__u64 entry = read_entry(bucket, i);
 
 		if (entry_is(entry, tgid))
-			event_of(ctx, entry);
+			event_of(ctx, entry, (__u32)cookie);
 	}
 	return 0;
 }

@@ -46,7 +46,8 @@ static int timer_open(uint64_t period_ns, int cpu)
 
 int clock_event_link(const struct profil_bpf *skel, bool cycles, uint64_t period_ns, int cpu)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = period_ns);
+	LIBBPF_OPTS(bpf_link_create_opts, opts,
+		    .perf_event.bpf_cookie = (__u64)skel->rodata->bucket_seed << 32 | period_ns);
 	__cleanup(closep) int event =
 		cycles ? cycles_open(period_ns, cpu) : timer_open(period_ns, cpu);
 	int link;

@@ -114,5 +114,6 @@ int main(int argc, char **argv)
 	show_ticks("first", sum(counts, loop_at(0), loop_at(1)), first.cpu_ns, first.task_ns);
 	show_ticks("second", sum(counts, loop_at(1), loop_at(2)), second.cpu_ns, second.task_ns);
 	show_ticks("all", sum(counts, start, end), all.cpu_ns, all.task_ns);
+	free(counts);
 	return 0;
 }

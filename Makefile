@@ -6,7 +6,8 @@ BINDIR = $(PREFIX)/bin
 SBINDIR = $(PREFIX)/sbin
 LIBDIR = $(PREFIX)/lib
 INCLUDEDIR = $(PREFIX)/include
-MANDIR = $(PREFIX)/share/man
+DATADIR = $(PREFIX)/share
+MANDIR = $(DATADIR)/man
 UNITDIR = $(PREFIX)/lib/systemd/system
 SYSUSERSDIR = $(PREFIX)/lib/sysusers.d
 
@@ -27,10 +28,10 @@ endif
 
 # What a Debian machine needs: to build, and to test as well.
 DEPS_BUILD = gcc make pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libdw-dev \
-	libsystemd-dev libjansson-dev libiberty-dev libdebuginfod-dev
+	libsystemd-dev libjansson-dev libiberty-dev libdebuginfod-dev libncurses-dev
 DEPS_TEST = libcriterion-dev linux-perf xz-utils python3 openssl jq binutils mandoc \
 	shellcheck clang-format clang-tidy cppcheck g++ procps util-linux \
-	valgrind google-perftools golang-go python3-jsonschema
+	valgrind google-perftools golang-go python3-jsonschema zsh fish
 DEPS_VM = qemu-system-$(ARCH:arm64=arm) busybox-static udev kmod zstd cpio debootstrap e2fsprogs bsdutils \
 	python3-argcomplete python3-requests python3-pkg-resources
 
@@ -74,11 +75,12 @@ PROFILCTL = src/profilctl/annotate.c src/profilctl/attach.c src/profilctl/callgr
 	src/profilctl/list.c src/profilctl/load.c src/profilctl/main.c src/profilctl/mapped.c \
 	src/profilctl/maps.c src/profilctl/objectfile.c src/profilctl/options.c \
 	src/profilctl/output.c src/profilctl/perfmap.c src/profilctl/plt.c src/profilctl/pprof.c \
-	src/profilctl/profile.c src/profilctl/progress.c src/profilctl/protobuf.c \
-	src/profilctl/reader.c src/profilctl/record.c src/profilctl/report.c src/profilctl/rows.c \
-	src/profilctl/schema.c src/profilctl/self.c src/profilctl/source.c src/profilctl/speedscope.c \
+	src/profilctl/procfs.c src/profilctl/profile.c src/profilctl/progress.c \
+	src/profilctl/protobuf.c src/profilctl/reader.c src/profilctl/record.c src/profilctl/report.c \
+	src/profilctl/rows.c src/profilctl/schema.c src/profilctl/screen.c src/profilctl/self.c \
+	src/profilctl/session.c src/profilctl/source.c src/profilctl/speedscope.c \
 	src/profilctl/split.c src/profilctl/spots.c src/profilctl/symbolize.c src/profilctl/symbols.c \
-	src/profilctl/tally.c src/profilctl/text.c src/profilctl/watch.c
+	src/profilctl/tally.c src/profilctl/text.c src/profilctl/top.c src/profilctl/watch.c
 
 LIBPROFIL = src/libprofil/profil.c \
 	src/libprofil/aix.c \
@@ -100,7 +102,7 @@ SYSTEM = $(wildcard tests/system/*.c) tests/vectors/vectors.c
 PROGRAMS = $(wildcard tests/programs/*.c)
 
 PROFILD_PKGS = libbpf libsystemd
-PROFILCTL_PKGS = libdw libelf zlib jansson
+PROFILCTL_PKGS = libdw libelf zlib jansson ncursesw
 PROFILCTL_LIBS = -liberty -lm
 
 objs = $(patsubst %.c,$(B)/%.o,$(1))
@@ -156,7 +158,8 @@ $(B)/tools.ok:
 	@$(NEED) need $(CC) gcc; need $(CLANG) clang; need $(BPFTOOL) bpftool; need $(PKG_CONFIG) pkg-config; \
 	lib libbpf libbpf-dev; lib libsystemd libsystemd-dev; lib libdw libdw-dev; \
 	lib libelf libelf-dev; lib zlib zlib1g-dev; lib jansson libjansson-dev; \
-	lib libdebuginfod libdebuginfod-dev; have libiberty/demangle.h libiberty-dev; test -z "$$miss"
+	lib libdebuginfod libdebuginfod-dev; lib ncursesw libncurses-dev; \
+	have libiberty/demangle.h libiberty-dev; test -z "$$miss"
 	@mkdir -p $(@D) && touch $@
 
 $(B)/tests.ok:
@@ -327,6 +330,9 @@ install: all
 	$(Q)ln -sf libprofil.so.1 $(D)$(LIBDIR)/libprofil.so
 	$(Q)cd include && find . -name '*.h' -exec $(INSTALL) -D -m 644 {} $(abspath $(D)$(INCLUDEDIR))/{} \;
 	$(Q)for p in $(PAGES); do $(INSTALL) -D -m 644 $$p $(D)$(MANDIR)/man$${p##*.}/$${p##*/} || exit 1; done
+	$(Q)$(INSTALL) -D -m 644 completion/profilctl.bash $(D)$(DATADIR)/bash-completion/completions/profilctl
+	$(Q)$(INSTALL) -D -m 644 completion/_profilctl $(D)$(DATADIR)/zsh/site-functions/_profilctl
+	$(Q)$(INSTALL) -D -m 644 completion/profilctl.fish $(D)$(DATADIR)/fish/vendor_completions.d/profilctl.fish
 	$(Q)$(fill) src/libprofil/libprofil.pc.in > $(D)$(LIBDIR)/pkgconfig/libprofil.pc
 	$(Q)for d in $(DIALECTS); do $(fill) -e "s|@DIALECT@|$$d|g" src/libprofil/dialect.pc.in \
 		> $(D)$(LIBDIR)/pkgconfig/libprofil-$$d.pc || exit 1; done

@@ -10,76 +10,14 @@
 #include "core/scope.h"
 
 #include "maps.h"
+#include "procfs.h"
 #include "verb.h"
 #include "watch.h"
-
-/* PF_KTHREAD of the kernel's sched.h, which /proc/PID/stat shows. */
-#define STAT_KTHREAD 0x00200000u
-
-static int parse_pid(pid_t *out, const struct options *o)
-{
-	unsigned long pid;
-	char *end;
-
-	if (o->argc != 1) {
-		log_err("attach: %s; 'profilctl attach PID'",
-			o->argc ? "one process at a time" : "no process given");
-		return CTL_USAGE;
-	}
-	errno = 0;
-	pid = strtoul(o->argv[0], &end, 10);
-	if (errno || end == o->argv[0] || *end || *o->argv[0] == '-' || !pid || pid > INT32_MAX) {
-		log_err("attach: %s is no process id", o->argv[0]);
-		return CTL_USAGE;
-	}
-	*out = (pid_t)pid;
-	return CTL_OK;
-}
-
-/* Reads a small file of /proc/PID, as a string. Returns its length; 0: it is not there. */
-static size_t read_proc(pid_t pid, const char *name, char *out, size_t bytes)
-{
-	__cleanup(closep) int fd = -1;
-	char path[64];
-	ssize_t n = -1;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0)
-		n = read(fd, out, bytes - 1);
-	out[n < 0 ? 0 : n] = '\0';
-	return n < 0 ? 0 : (size_t)n;
-}
-
-static bool is_kernel_thread(pid_t pid)
-{
-	char stat[1024], *after;
-	unsigned int flags = 0;
-
-	read_proc(pid, "stat", stat, sizeof(stat));
-	/* The name in brackets may hold anything, brackets too. */
-	after = strrchr(stat, ')');
-	return after && sscanf(after, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
-	       flags & STAT_KTHREAD;
-}
-
-/* The leader of the process that thread @pid belongs to; 0: there is no such thread. */
-static pid_t leader_of(pid_t pid)
-{
-	char text[4096], *line;
-	int leader = 0;
-
-	read_proc(pid, "status", text, sizeof(text));
-	line = strstr(text, "\nTgid:");
-	if (line)
-		sscanf(line, "\nTgid: %d", &leader);
-	return (pid_t)leader;
-}
 
 /* Says why @pid can't be profiled, if it can't. */
 static int check(pid_t pid)
 {
-	pid_t leader = leader_of(pid);
+	pid_t leader = procfs_leader(pid);
 	struct maps maps;
 	int err;
 
@@ -91,7 +29,7 @@ static int check(pid_t pid)
 		log_err("%d is a thread of process %d: attach to that", (int)pid, (int)leader);
 		return CTL_ERROR;
 	}
-	if (is_kernel_thread(pid)) {
+	if (procfs_is_kernel_thread(pid)) {
 		log_err("%d is a kernel thread: it has no code of its own to profile", (int)pid);
 		return CTL_ERROR;
 	}
@@ -108,36 +46,90 @@ static int check(pid_t pid)
 	return CTL_GONE;
 }
 
-static char *command_of(pid_t pid)
+/* Nothing is attached to until all can be. */
+static int parse_pids(pid_t *pids, const struct options *o)
 {
-	char text[4096];
-	size_t n = read_proc(pid, "cmdline", text, sizeof(text));
+	int status = CTL_OK;
 
-	for (size_t i = 0; i + 1 < n; i++)
-		text[i] = text[i] ? text[i] : ' ';
-	if (!n) {
-		n = read_proc(pid, "comm", text, sizeof(text));
-		text[n ? n - 1 : 0] = '\0';
+	for (int i = 0; i < o->argc && !status; i++)
+		status = options_pid(&pids[i], o->argv[i]) ? CTL_USAGE : CTL_OK;
+	for (int i = 0; i < o->argc && !status; i++) {
+		status = check(pids[i]);
+		for (int k = 0; k < i && !status; k++) {
+			if (pids[k] == pids[i]) {
+				log_err("process %d is named twice", (int)pids[i]);
+				status = CTL_USAGE;
+			}
+		}
 	}
-	return strdup(text);
+	return status;
+}
+
+static bool is_selective(const struct procfs_select *s)
+{
+	return s->comm || s->exe || s->cgroup || s->unit;
+}
+
+/* Those that are named, or those that the options select. The caller frees them. */
+static int choose(pid_t **pids, size_t *n, const struct options *o)
+{
+	int err;
+
+	*n = (size_t)o->argc;
+	if (is_selective(&o->select) == (o->argc > 0)) {
+		log_err("attach: %s; 'profilctl attach PID...'",
+			o->argc ? "processes are named, or selected by an option"
+				: "no process given");
+		return CTL_USAGE;
+	}
+	if (o->argc) {
+		*pids = calloc((size_t)o->argc, sizeof(**pids));
+		return *pids ? parse_pids(*pids, o) : CTL_ERROR;
+	}
+	err = procfs_find(pids, n, &o->select);
+	if (err < 0) {
+		log_err("cannot look for processes: %s", strerror(-err));
+		return CTL_ERROR;
+	}
+	if (*n)
+		return CTL_OK;
+	log_err("no process is such; see ps(1), and for cgroups systemd-cgls(1)");
+	return CTL_GONE;
+}
+
+/* Of those that an option selects, some may have gone since, and some may be others'. */
+static int attach_all(struct watch *w, const pid_t *pids, size_t n)
+{
+	bool selected = is_selective(&w->options->select);
+	int status = CTL_OK;
+
+	for (size_t i = 0; i < n && !status; i++) {
+		if (selected)
+			watch_try(w, pids[i], false);
+		else
+			status = watch_attach(w, pids[i], false);
+	}
+	/* Where none could be, one of them says why. */
+	if (selected && !w->nsessions)
+		status = watch_attach(w, pids[0], false);
+	return status;
 }
 
 int verb_attach(const struct options *o)
 {
+	__cleanup(freep) pid_t *pids = NULL;
 	struct watch w;
-	pid_t pid;
+	size_t n;
 	int status;
 
-	status = parse_pid(&pid, o);
-	if (!status)
-		status = check(pid);
+	status = choose(&pids, &n, o);
 	if (status)
 		return status;
 	status = watch_init(&w, o);
 	if (!status)
-		status = watch_attach(&w, pid, false);
+		status = attach_all(&w, pids, n);
 	if (!status) {
-		w.profile->command = command_of(pid);
+		w.profile->command = procfs_command(w.sessions[0].pid);
 		watch_run(&w);
 		status = watch_finish(&w);
 	}

@@ -41,6 +41,11 @@ static const char *socket_of(const struct options *o)
 	return path && *path ? path : PROFIL_SOCKET_DEFAULT;
 }
 
+const char *daemon_socket(const struct private_daemon *daemon, const struct options *o)
+{
+	return daemon ? daemon->socket : socket_of(o);
+}
+
 static bool no_daemon(int err)
 {
 	return err == -ENOENT || err == -ECONNREFUSED || err == -ENOTDIR;

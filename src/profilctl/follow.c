@@ -40,6 +40,7 @@ struct follow {
 	struct process *processes[FOLLOW_SLOTS];
 	struct process *first;
 	size_t nimages; /* of all processes */
+	size_t others;	/* that share the kernel's memory */
 	bool stopped;
 	__u64 raw;
 	__u64 unmatched;
@@ -176,7 +177,7 @@ static int look_up(struct follow *f, struct process *p, __u64 pc, struct mapping
 /* What the next image may take: a session of a thousand processes has the memory of a few. */
 static __u64 budget(const struct follow *f)
 {
-	__u64 counters = IMAGE_COUNTERS_MAX / (f->nimages + 1);
+	__u64 counters = IMAGE_COUNTERS_MAX / (f->nimages + f->others + 1);
 
 	return counters > IMAGE_COUNTERS_MIN ? counters : IMAGE_COUNTERS_MIN;
 }
@@ -300,6 +301,11 @@ int follow_image(struct follow *f)
 	return give_image(f, f->first);
 }
 
+void follow_among(struct follow *f, size_t n)
+{
+	f->others = n - 1;
+}
+
 int follow_events(struct follow *f)
 {
 	struct profil_msg_event event;
@@ -357,6 +363,21 @@ __u64 follow_unmatched(const struct follow *f)
 __u64 follow_raw(const struct follow *f)
 {
 	return f->raw;
+}
+
+int follow_snapshot(const struct follow *f, struct profile *into)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < FOLLOW_SLOTS && !err; i++) {
+		for (const struct process *p = f->processes[i]; p && !err; p = p->next) {
+			if (p->current)
+				err = image_add(p->current, into);
+			if (p->former && !err)
+				err = image_add(p->former, into);
+		}
+	}
+	return err;
 }
 
 int follow_settle(struct follow *f)

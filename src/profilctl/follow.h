@@ -18,6 +18,9 @@ int follow_open(struct follow **out, struct reader *r, struct profile *p, pid_t 
 
 void follow_close(struct follow *f);
 
+/* There are so many follows: the kernel's memory for counters is shared among them. */
+void follow_among(struct follow *f, size_t n);
+
 /* Has the first process counted in the kernel at once, as one that is known to live a while. */
 int follow_image(struct follow *f);
 
@@ -39,6 +42,9 @@ __u64 follow_unmatched(const struct follow *f);
 
 /* All the ticks that came one by one. */
 __u64 follow_raw(const struct follow *f);
+
+/* Adds what the images hold now to @p, and leaves them as they are. Returns 0 or -ENOMEM. */
+int follow_snapshot(const struct follow *f, struct profile *p);
 
 /* Adds what the images hold to the profile, and lets go of them. Returns 0 or -ENOMEM. */
 int follow_settle(struct follow *f);

@@ -16,7 +16,7 @@
 
 static const char head[] =
 	"<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "
 	"style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
 	"<meta name=\"viewport\" content=\"width=device-width\">\n"
 	"<link rel=\"icon\" href=\"data:,\">\n<style>\n"

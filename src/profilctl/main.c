@@ -17,8 +17,10 @@ struct verb {
 static const struct verb verbs[] = {
 	{ "record", "[--] COMMAND [ARG...]", "run a command and profile it, with its children",
 	  OPTIONS_PROFILE, verb_record },
-	{ "attach", "PID", "profile a process that runs, until it ends or Ctrl-C", OPTIONS_PROFILE,
-	  verb_attach },
+	{ "attach", "PID...", "profile processes that run, until they end or Ctrl-C",
+	  OPTIONS_PROFILE | OPTIONS_SELECT, verb_attach },
+	{ "top", "[PID...]", "show what is hot now, in all processes or in these", OPTIONS_TOP,
+	  verb_top },
 	{ "report", "FILE", "show a profile that was kept by -o", OPTIONS_REPORT, verb_report },
 	{ "diff", "BEFORE AFTER", "show what changed between two profiles that were kept",
 	  OPTION_JSON, verb_diff },

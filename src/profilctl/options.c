@@ -1,7 +1,9 @@
 /* options.c - the command line: one table of options, of which each verb takes some */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +27,13 @@ static const struct option_row rows[] = {
 	{ OPTION_FORMAT, 'f', "format", "FORMAT", "see below" },
 	{ OPTION_JSON, 259, "json", NULL, "the same as -f json" },
 	{ OPTION_BY, 260, "by", "WHAT", "sum up text by function, line, instruction or object" },
+	{ OPTION_COMM, 261, "comm", "NAME", "processes of this name" },
+	{ OPTION_EXE, 262, "exe", "FILE", "processes that run this file" },
+	{ OPTION_UNIT, 263, "unit", "UNIT", "processes of this systemd unit" },
+	{ OPTION_CGROUP, 264, "cgroup", "PATH", "processes in this cgroup or below it" },
+	{ OPTION_BATCH, 'b', "batch", NULL, "print tables instead of a screen" },
+	{ OPTION_COUNT, 'n', "count", "N", "end after so many tables" },
+	{ OPTION_INTERVAL, 'i', "interval", "SECONDS", "time between tables (default: 2)" },
 	{ OPTION_CLOCK, 256, "clock", "CLOCK", "tick, cpu-clock, cycles or auto (private daemon)" },
 	{ OPTION_USER_ONLY, 257, "user-only", NULL, "leave out ticks in kernel mode" },
 	{ OPTION_NO_INHERIT, 258, "no-inherit", NULL, "leave out child processes" },
@@ -51,18 +60,50 @@ static int parse_rate(struct options *o, const char *arg)
 	return 0;
 }
 
-static int parse_duration(struct options *o, const char *arg)
+static int parse_seconds(__u64 *ns, const char *what, const char *arg)
 {
 	char *end;
 	double s;
 
 	s = strtod(arg, &end);
 	if (end == arg || *end || !isfinite(s) || s < 0.001 || s > 1e9) {
-		log_err("duration %s: must be from 0.001 to 1000000000 seconds", arg);
+		log_err("%s %s: must be from 0.001 to 1000000000 seconds", what, arg);
 		return -EINVAL;
 	}
-	o->duration_ns = (__u64)(s * 1e9);
+	*ns = (__u64)(s * 1e9);
 	return 0;
+}
+
+static int parse_count(struct options *o, const char *arg)
+{
+	char *end;
+
+	errno = 0;
+	o->count = strtoull(arg, &end, 10);
+	if (!errno && end != arg && !*end && *arg != '-' && o->count)
+		return 0;
+	log_err("count %s: must be a whole number from 1 on", arg);
+	return -EINVAL;
+}
+
+/* The path of a cgroup may be written as the file system has it. */
+static const char *cgroup(const char *arg)
+{
+	static const char mount[] = "/sys/fs/cgroup";
+	size_t n = sizeof(mount) - 1;
+
+	return !strncmp(arg, mount, n) && arg[n] == '/' ? arg + n : arg;
+}
+
+static int parse_exe(struct options *o, const char *arg)
+{
+	static char path[PATH_MAX];
+
+	o->select.exe = realpath(arg, path);
+	if (o->select.exe)
+		return 0;
+	log_err("exe %s: %s", arg, strerror(errno));
+	return -EINVAL;
 }
 
 static int parse_format(struct options *o, const char *arg)
@@ -104,7 +145,25 @@ static int take(struct options *o, enum option_bits bit, const char *arg)
 	case OPTION_RATE:
 		return parse_rate(o, arg);
 	case OPTION_DURATION:
-		return parse_duration(o, arg);
+		return parse_seconds(&o->duration_ns, "duration", arg);
+	case OPTION_INTERVAL:
+		return parse_seconds(&o->interval_ns, "interval", arg);
+	case OPTION_COUNT:
+		return parse_count(o, arg);
+	case OPTION_EXE:
+		return parse_exe(o, arg);
+	case OPTION_COMM:
+		o->select.comm = arg;
+		return 0;
+	case OPTION_UNIT:
+		o->select.unit = arg;
+		return 0;
+	case OPTION_CGROUP:
+		o->select.cgroup = cgroup(arg);
+		return 0;
+	case OPTION_BATCH:
+		o->batch = true;
+		return 0;
 	case OPTION_FORMAT:
 		return parse_format(o, arg);
 	case OPTION_CLOCK:
@@ -179,6 +238,21 @@ int options_parse(struct options *o, unsigned int allowed, int argc, char **argv
 	}
 	o->argc = argc - optind;
 	o->argv = argv + optind;
+	return 0;
+}
+
+int options_pid(pid_t *out, const char *arg)
+{
+	unsigned long pid;
+	char *end;
+
+	errno = 0;
+	pid = strtoul(arg, &end, 10);
+	if (errno || end == arg || *end || *arg == '-' || !pid || pid > INT32_MAX) {
+		log_err("%s is no process id", arg);
+		return -EINVAL;
+	}
+	*out = (pid_t)pid;
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <linux/types.h>
 
+#include "procfs.h"
 #include "rows.h"
 
 #define OPTIONS_RATE_MIN 1
@@ -24,12 +25,24 @@ enum option_bits {
 	OPTION_HELP = 1 << 8,
 	OPTION_BY = 1 << 9,
 	OPTION_JSON = 1 << 10,
+	OPTION_COMM = 1 << 11,
+	OPTION_EXE = 1 << 12,
+	OPTION_CGROUP = 1 << 13,
+	OPTION_UNIT = 1 << 14,
+	OPTION_BATCH = 1 << 15,
+	OPTION_COUNT = 1 << 16,
+	OPTION_INTERVAL = 1 << 17,
 };
 
 #define OPTIONS_REPORT (OPTION_OUTPUT | OPTION_FORMAT | OPTION_JSON | OPTION_BY)
 #define OPTIONS_PROFILE                                                                  \
 	(OPTIONS_REPORT | OPTION_RATE | OPTION_DURATION | OPTION_SOCKET | OPTION_CLOCK | \
 	 OPTION_USER_ONLY | OPTION_NO_INHERIT)
+
+#define OPTIONS_SELECT (OPTION_COMM | OPTION_EXE | OPTION_CGROUP | OPTION_UNIT)
+#define OPTIONS_TOP                                                                       \
+	(OPTIONS_SELECT | OPTION_RATE | OPTION_SOCKET | OPTION_CLOCK | OPTION_USER_ONLY | \
+	 OPTION_BATCH | OPTION_COUNT | OPTION_INTERVAL)
 
 struct format;
 
@@ -40,8 +53,12 @@ struct options {
 	const char *clock;	     /* NULL: the daemon's own choice */
 	const struct format *format; /* NULL: text to stdout, a profile to a file */
 	enum rows_by by;	     /* of text */
-	__u64 rate_hz;		     /* 0: the daemon's */
-	__u64 duration_ns;	     /* 0: until the target ends */
+	struct procfs_select select;
+	bool batch;
+	__u64 count;	   /* of top's screens; 0: until it is ended */
+	__u64 interval_ns; /* between them; 0: the default */
+	__u64 rate_hz;	   /* 0: the daemon's */
+	__u64 duration_ns; /* 0: until the target ends */
 	bool user_only;
 	bool no_inherit;
 	bool help;
@@ -54,6 +71,9 @@ struct options {
  * after saying on stderr what is wrong.
  */
 int options_parse(struct options *o, unsigned int allowed, int argc, char **argv);
+
+/* Reads a process id. Likewise. */
+int options_pid(pid_t *out, const char *arg);
 
 /* Lists the options that @allowed names. */
 void options_help(FILE *f, unsigned int allowed);

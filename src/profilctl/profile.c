@@ -122,6 +122,25 @@ int profile_add_place(struct profile *p, __u32 object, __u64 offset, __u32 width
 	return 0;
 }
 
+int profile_add_places(struct profile *p, const struct profile *from)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < from->places_room && !err; i++) {
+		const struct place *o = &from->places[i];
+
+		err = profile_add_place(p, o->object, o->offset, o->width, o->count);
+	}
+	return err;
+}
+
+__u64 profile_place_count(const struct profile *p, const struct place *place)
+{
+	if (!p->places_room)
+		return 0;
+	return slot(p->places, p->places_room, place->object, place->offset, place->width)->count;
+}
+
 void profile_clear_places(struct profile *p)
 {
 	free(p->places);

@@ -91,6 +91,12 @@ int profile_find_object(const struct profile *p, const char *path, __u64 dev, __
 /* Adds @count ticks, binned ones. Returns 0 or -ENOMEM. */
 int profile_add_place(struct profile *p, __u32 object, __u64 offset, __u32 width, __u64 count);
 
+/* Adds the places of @from, whose objects @p has as well. Returns 0 or -ENOMEM. */
+int profile_add_places(struct profile *p, const struct profile *from);
+
+/* The ticks of one place; 0: none. */
+__u64 profile_place_count(const struct profile *p, const struct place *place);
+
 /* Forgets all places and what they add up to. */
 void profile_clear_places(struct profile *p);
 

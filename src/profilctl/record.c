@@ -131,7 +131,7 @@ static int profile_command(struct watch *w, struct command *c)
 		return CTL_ERROR;
 	}
 	watch_run(w);
-	command_close(c, w->profile, w->expired ? 0 : END_WAIT_MS, w->pidfd);
+	command_close(c, w->profile, w->expired ? 0 : END_WAIT_MS, w->sessions[0].pidfd);
 	return watch_finish(w);
 }
 

@@ -147,7 +147,37 @@ static struct symbols *symbols_of(const struct profile *p, const struct object *
 	return s;
 }
 
-int symbolize(struct profile *p)
+/* Those of the object from the cache. What a just-in-time compiler makes changes all the time. */
+static int cached(struct symbols **out, const struct profile *p, __u32 object,
+		  struct symbolize_cache *cache)
+{
+	struct symbols **more;
+
+	if (object >= cache->n) {
+		more = reallocarray(cache->symbols, p->nobjects, sizeof(struct symbols *));
+		if (!more)
+			return -ENOMEM;
+		memset(more + cache->n, 0, (p->nobjects - cache->n) * sizeof(struct symbols *));
+		cache->symbols = more;
+		cache->n = p->nobjects;
+	}
+	if (!strcmp(p->objects[object].path, PROFILE_ANON))
+		symbols_close(steal(cache->symbols[object]));
+	if (!cache->symbols[object])
+		cache->symbols[object] = symbols_of(p, &p->objects[object]);
+	*out = cache->symbols[object];
+	return 0;
+}
+
+void symbolize_cache_fini(struct symbolize_cache *cache)
+{
+	for (size_t i = 0; i < cache->n; i++)
+		symbols_close(cache->symbols[i]);
+	free(cache->symbols);
+	*cache = (struct symbolize_cache){ 0 };
+}
+
+static int symbolize_with(struct profile *p, struct symbolize_cache *cache)
 {
 	__cleanup(freep) struct place *places = profile_sorted_places(p);
 	struct parts parts = { 0 };
@@ -158,17 +188,26 @@ int symbolize(struct profile *p)
 		profile_clear_places(p);
 	while (!err && i < n) {
 		__u32 object = places[i].object;
-		struct symbols *s = symbols_of(p, &p->objects[object]);
+		struct symbols *s;
 
 		parts.n = 0;
+		err = cached(&s, p, object, cache);
 		for (; !err && i < n && places[i].object == object; i++)
 			err = share(&parts, p, s, &places[i]);
 		if (!err)
 			err = add_functions(p, object, &parts);
-		symbols_close(s);
 	}
 	free(parts.part);
 	if (!err)
 		profile_sort_functions(p);
+	return err;
+}
+
+int symbolize(struct profile *p, struct symbolize_cache *cache)
+{
+	struct symbolize_cache own = { 0 };
+	int err = symbolize_with(p, cache ? cache : &own);
+
+	symbolize_cache_fini(&own);
 	return err;
 }

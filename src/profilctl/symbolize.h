@@ -4,12 +4,23 @@
 
 #include "profile.h"
 
+struct symbols;
+
+/* The symbols of a profile's objects, for who asks for them again and again; all zero at first. */
+struct symbolize_cache {
+	struct symbols **symbols;
+	size_t n;
+};
+
+void symbolize_cache_fini(struct symbolize_cache *cache);
+
 /*
  * Fills in the functions of @p from its places, sorted: their samples add up to binned. A place
  * that reaches over several functions is shared out among them by the bytes it has of each, and
  * split: afterwards each place lies in one function. Once for each profile.
+ * @cache may be NULL.
  * Returns 0 or -ENOMEM.
  */
-int symbolize(struct profile *p);
+int symbolize(struct profile *p, struct symbolize_cache *cache);
 
 #endif

@@ -1,10 +1,9 @@
-/* watch.c - one session, from the daemon that is found to the report that is written */
+/* watch.c - what is watched, from the daemon that is found to the report that is written */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,7 +19,7 @@
 /* A tick that is under way while we detach lands microseconds later. */
 #define SETTLE_MS 10
 
-static __u64 now_ns(void)
+__u64 watch_now_ns(void)
 {
 	struct timespec t;
 
@@ -32,7 +31,7 @@ int watch_init(struct watch *w, const struct options *o)
 {
 	int status;
 
-	*w = (struct watch){ .options = o, .pidfd = -1, .maps = -1, .signals = -1 };
+	*w = (struct watch){ .options = o, .signals = -1 };
 	status = output_open(&w->out, o);
 	if (status)
 		return status;
@@ -71,20 +70,6 @@ static int attach_failed(const struct watch *w, pid_t pid, int err)
 	}
 }
 
-static int open_target(struct watch *w, pid_t pid)
-{
-	char path[64];
-
-	w->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (w->pidfd < 0)
-		return -errno;
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	w->maps = open(path, O_RDONLY | O_CLOEXEC);
-	if (w->maps < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	return 0;
-}
-
 /* What was asked for and what the clock gives may differ; beyond 1 % that is worth a word. */
 static void compare_rate(__u64 asked_hz, __u64 tick_ns)
 {
@@ -94,99 +79,141 @@ static void compare_rate(__u64 asked_hz, __u64 tick_ns)
 		log_warning("a rate of %llu Hz cannot be met: it is %.6g Hz", asked_hz, hz);
 }
 
-static __u32 flags_of(const struct options *o, bool follow_exec)
+/* A connection carries one session: each further one has its own. */
+static int connection(struct reader **r, struct watch *w)
 {
-	__u32 flags = 0;
+	if (w->reader) {
+		*r = steal(w->reader);
+		return 0;
+	}
+	return reader_open(r, daemon_socket(w->daemon, w->options));
+}
 
-	if (!o->no_inherit)
-		flags |= PROFIL_ATTACH_INHERIT;
-	if (follow_exec)
-		flags |= PROFIL_ATTACH_FOLLOW;
-	if (o->user_only)
-		flags |= PROFIL_ATTACH_USER_ONLY;
-	return flags;
+int watch_try(struct watch *w, pid_t pid, bool follow_exec)
+{
+	struct session *more = reallocarray(w->sessions, w->nsessions + 1, sizeof(*more));
+	struct reader *r;
+	int err;
+
+	if (!more)
+		return -ENOMEM;
+	w->sessions = more;
+	err = connection(&r, w);
+	if (!err)
+		err = session_open(&more[w->nsessions], r, w->profile, pid, w->options,
+				   follow_exec);
+	if (err < 0)
+		return err;
+	if (!w->nsessions++) {
+		w->profile->pid = pid;
+		w->profile->tick_ns = more->totals.tick_ns;
+		w->profile->started = time(NULL);
+		compare_rate(w->options->rate_hz, more->totals.tick_ns);
+	}
+	for (size_t i = 0; i < w->nsessions; i++)
+		follow_among(more[i].follow, w->nsessions);
+	/* What we attach to is at work already; a command may be over before it is worth it. */
+	return follow_exec ? 0 : follow_image(more[w->nsessions - 1].follow);
 }
 
 int watch_attach(struct watch *w, pid_t pid, bool follow_exec)
 {
-	const struct options *o = w->options;
-	__u64 period_ns = o->rate_hz ? (1000000000u + o->rate_hz / 2) / o->rate_hz : 0;
-	struct profil_msg_reply reply = { 0 };
-	int err;
+	int err = watch_try(w, pid, follow_exec);
 
-	w->follow_exec = follow_exec;
-	err = open_target(w, pid);
-	if (!err)
-		err = reader_attach(w->reader, w->pidfd, w->maps, period_ns,
-				    flags_of(o, follow_exec), &reply);
-	if (!err)
-		err = follow_open(&w->follow, w->reader, w->profile, pid, reply.tgid);
-	if (err < 0)
-		return attach_failed(w, pid, err);
-	w->profile->pid = pid;
-	w->profile->tick_ns = reply.tick_ns;
-	w->profile->started = time(NULL);
-	compare_rate(o->rate_hz, reply.tick_ns);
-	return CTL_OK;
+	return err < 0 ? attach_failed(w, pid, err) : CTL_OK;
 }
 
 static int show_progress(struct watch *w, __u64 elapsed_ns)
 {
-	struct profil_msg_reply reply;
-	int err = reader_stats(w->reader, &reply);
+	__u64 total = 0;
 
-	if (!err)
-		progress_show(elapsed_ns, reply.total);
-	return err;
+	for (size_t i = 0; i < w->nsessions; i++) {
+		int err = reader_stats(w->sessions[i].reader, &w->sessions[i].totals);
+
+		if (err < 0)
+			return err;
+		total += w->sessions[i].totals.total;
+	}
+	progress_show(elapsed_ns, total);
+	return 0;
 }
 
-/* The time until something has to be done even if nothing happens; -1: none. */
-static int until(__u64 now, __u64 end_ns, __u64 progress_ns)
+/* Until when poll() may sleep, in its own terms. */
+static int timeout_ms(__u64 now, __u64 next_ns)
 {
-	__u64 next = end_ns;
-
-	if (progress_ns < next)
-		next = progress_ns;
-	if (next == ~0ull)
+	if (next_ns == ~0ull)
 		return -1;
-	return next <= now ? 0 : (int)((next - now + 999999) / 1000000);
+	return next_ns <= now ? 0 : (int)((next_ns - now + 999999) / 1000000);
 }
 
-/* Takes in what has come and says whether it goes on: 1, 0 at the end, or a negative errno. */
-static int step(struct watch *w, int timeout_ms)
+/* Two descriptors for each session, and two more. */
+static struct pollfd *descriptors(const struct watch *w, int input)
 {
-	struct pollfd p[] = { { .fd = reader_fd(w->reader), .events = POLLIN },
-			      { .fd = w->pidfd, .events = POLLIN },
-			      { .fd = w->signals, .events = POLLIN } };
-	int err;
+	struct pollfd *p = calloc(2 * w->nsessions + 2, sizeof(*p));
 
-	if (poll(p, 3, timeout_ms) < 0 && errno != EINTR)
-		return -errno;
-	err = p[0].revents ? reader_pump(w->reader) : 0;
-	if (!err)
-		err = follow_events(w->follow);
-	if (err < 0)
-		return err;
-	return !(p[2].revents || p[1].revents || follow_ended(w->follow));
+	for (size_t i = 0; p && i < w->nsessions; i++) {
+		const struct session *s = &w->sessions[i];
+
+		p[2 * i] = (struct pollfd){ reader_fd(s->reader), POLLIN, 0 };
+		p[2 * i + 1] = (struct pollfd){ s->ended ? -1 : s->pidfd, POLLIN, 0 };
+	}
+	if (p) {
+		p[2 * w->nsessions] = (struct pollfd){ w->signals, POLLIN, 0 };
+		p[2 * w->nsessions + 1] = (struct pollfd){ input, POLLIN, 0 };
+	}
+	return p;
+}
+
+/* Takes in what has come: 1 where it may go on, 0 at the end, or a negative errno. */
+static int step(struct watch *w, const struct pollfd *p)
+{
+	bool going = false;
+
+	for (size_t i = 0; i < w->nsessions; i++) {
+		int err = session_step(&w->sessions[i], p[2 * i].revents, p[2 * i + 1].revents);
+
+		if (err < 0)
+			return err;
+		going |= !w->sessions[i].ended;
+	}
+	return going && !p[2 * w->nsessions].revents;
+}
+
+int watch_wait(struct watch *w, __u64 until_ns, int input)
+{
+	__cleanup(freep) struct pollfd *p = descriptors(w, input);
+	const struct pollfd *keys = p ? &p[2 * w->nsessions + 1] : NULL;
+	__u64 now = watch_now_ns();
+	int on = p ? 1 : -ENOMEM, n;
+
+	while (on > 0 && now < until_ns) {
+		n = poll(p, 2 * w->nsessions + 2, timeout_ms(now, until_ns));
+		if (n < 0 && errno == EINTR)
+			return 1; /* a signal that somebody handles: the terminal's size, say */
+		on = n < 0 ? -errno : step(w, p);
+		if (keys->revents)
+			break;
+		for (size_t i = 0; i < w->nsessions; i++)
+			p[2 * i + 1].fd = w->sessions[i].ended ? -1 : p[2 * i + 1].fd;
+		now = watch_now_ns();
+	}
+	return on;
 }
 
 int watch_run(struct watch *w)
 {
-	__u64 began = now_ns(), now = began;
+	__u64 began = watch_now_ns(), now = began;
 	__u64 end_ns = w->options->duration_ns ? began + w->options->duration_ns : ~0ull;
-	__u64 progress_ns = progress_wanted() ? began + PROGRESS_EVERY_NS : ~0ull;
+	__u64 every_ns = progress_wanted() ? PROGRESS_EVERY_NS : 0;
 	int on = 1;
 
-	/* What we attach to is at work already; a command may be over before it is worth it. */
-	if (!w->follow_exec)
-		on = follow_image(w->follow) ?: 1;
 	while (on > 0 && now < end_ns) {
-		on = step(w, until(now, end_ns, progress_ns));
-		now = now_ns();
-		if (on > 0 && now >= progress_ns) {
-			progress_ns = now + PROGRESS_EVERY_NS;
+		__u64 next_ns = every_ns && now + every_ns < end_ns ? now + every_ns : end_ns;
+
+		on = watch_wait(w, next_ns, -1);
+		now = watch_now_ns();
+		if (on > 0 && every_ns)
 			on = show_progress(w, now - began) ?: 1;
-		}
 	}
 	progress_clear();
 	w->profile->duration_ns = now - began;
@@ -199,75 +226,107 @@ int watch_run(struct watch *w)
 	return CTL_PARTIAL;
 }
 
-/* Ticks that were counted, but have not been seen anywhere. */
-static __u64 missing(const struct watch *w, const struct profil_msg_reply *reply)
+int watch_snapshot(const struct watch *w, struct profile *p)
 {
-	__u64 seen = w->profile->binned + follow_counted(w->follow) + follow_unmatched(w->follow) +
-		     reply->unmatched + reply->lost;
+	int err = profile_add_places(p, w->profile);
 
-	return reply->total > seen ? reply->total - seen : 0;
+	for (size_t i = 0; i < w->nsessions && !err; i++)
+		err = follow_snapshot(w->sessions[i].follow, p);
+	return err;
+}
+
+/* All sessions' counts together; *@missing were counted, but have not been seen anywhere. */
+static struct profil_msg_reply sum(const struct watch *w, __u64 *missing)
+{
+	struct profil_msg_reply all = { 0 };
+	__u64 seen = w->profile->binned;
+
+	for (size_t i = 0; i < w->nsessions; i++) {
+		const struct session *s = &w->sessions[i];
+
+		all.total += s->totals.total;
+		all.unmatched += s->totals.unmatched + follow_unmatched(s->follow);
+		all.lost += s->totals.lost;
+		seen += follow_counted(s->follow);
+	}
+	seen += all.unmatched + all.lost;
+	*missing = all.total > seen ? all.total - seen : 0;
+	return all;
+}
+
+/* Takes in what has come for any of them. */
+static int catch_up(struct watch *w)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < w->nsessions && !err; i++) {
+		if (!w->broken)
+			reader_pump(w->sessions[i].reader);
+		err = follow_events(w->sessions[i].follow);
+	}
+	return err;
 }
 
 /* Waits for what is under way, and makes total = binned + unmatched + lost. */
-static int tally(struct watch *w, const struct profil_msg_reply *reply)
+static int tally(struct watch *w)
 {
+	__u64 deadline = watch_now_ns() + SETTLE_MS * 1000000u, missing;
 	struct profile *p = w->profile;
-	__u64 deadline = now_ns() + SETTLE_MS * 1000000u;
+	struct profil_msg_reply all;
 	int err = 0;
 
-	while (!err && missing(w, reply) && now_ns() < deadline) {
-		struct pollfd events = { .fd = reader_fd(w->reader), .events = POLLIN };
+	sum(w, &missing);
+	while (!err && missing && watch_now_ns() < deadline) {
+		struct pollfd events = { reader_fd(w->sessions[0].reader), POLLIN, 0 };
 
-		/* Mapped counters wake nobody. */
-		if (poll(&events, 1, 1) > 0 && reader_pump(w->reader) < 0)
-			break;
-		err = follow_events(w->follow);
+		poll(&events, 1, 1); /* mapped counters wake nobody */
+		err = catch_up(w);
+		sum(w, &missing);
 	}
-	if (!err)
-		err = follow_settle(w->follow);
+	for (size_t i = 0; i < w->nsessions && !err; i++)
+		err = follow_settle(w->sessions[i].follow);
 	if (err < 0)
 		return err;
-	p->unmatched = follow_unmatched(w->follow) + reply->unmatched;
-	p->lost = reply->lost + missing(w, reply);
+	all = sum(w, &missing);
+	p->unmatched = all.unmatched;
+	p->lost = all.lost + missing;
 	p->total = p->binned + p->unmatched + p->lost;
 	return 0;
 }
 
-/* Without a daemon what we have seen is all there is. */
-static int detach(struct watch *w)
+int watch_end(struct watch *w)
 {
-	struct profil_msg_reply reply = { 0 };
 	int err = 0;
 
-	follow_stop(w->follow);
-	if (!w->broken)
-		err = reader_detach(w->reader, &reply);
-	if (err < 0) {
-		w->broken = true;
-		reply = (struct profil_msg_reply){ 0 };
+	for (size_t i = 0; i < w->nsessions; i++) {
+		follow_stop(w->sessions[i].follow);
+		if (w->broken || session_detach(&w->sessions[i]) < 0)
+			w->broken = true;
 	}
-	err = follow_events(w->follow);
+	for (size_t i = 0; w->broken && i < w->nsessions; i++)
+		w->sessions[i].totals = (struct profil_msg_reply){ 0 };
+	err = catch_up(w);
 	if (!err)
-		err = tally(w, &reply);
-	reader_close(steal(w->reader));
+		err = tally(w);
+	for (size_t i = 0; i < w->nsessions; i++)
+		reader_close(steal(w->sessions[i].reader));
 	daemon_end(steal(w->daemon));
 	self_relax(&w->self);
-	return err;
+	if (!err)
+		err = symbolize(w->profile, NULL);
+	if (!err)
+		return CTL_OK;
+	log_err("cannot make a report: %s", strerror(-err));
+	return CTL_ERROR;
 }
 
 int watch_finish(struct watch *w)
 {
-	struct profile *p = w->profile;
-	int err, status;
+	const struct profile *p = w->profile;
+	int status = watch_end(w);
 
-	err = detach(w);
-	if (!err)
-		err = symbolize(p);
-	if (err < 0) {
-		log_err("cannot make a report: %s", strerror(-err));
-		return CTL_ERROR;
-	}
-	status = output_write(steal(w->out), w->options, p);
+	if (!status)
+		status = output_write(steal(w->out), w->options, p);
 	if (status)
 		return status;
 	if (p->lost > p->total / 100)
@@ -277,12 +336,12 @@ int watch_finish(struct watch *w)
 
 void watch_fini(struct watch *w)
 {
+	for (size_t i = 0; i < w->nsessions; i++)
+		session_close(&w->sessions[i]);
+	free(w->sessions);
 	reader_close(w->reader);
 	daemon_end(w->daemon);
-	follow_close(w->follow);
 	profile_free(w->profile);
-	closep(&w->pidfd);
-	closep(&w->maps);
 	closep(&w->signals);
 	if (w->out && w->out != stdout)
 		fclose(w->out);

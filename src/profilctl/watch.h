@@ -1,4 +1,4 @@
-/* watch.h - one session, from the daemon that is found to the report that is written */
+/* watch.h - what is watched, from the daemon that is found to the report that is written */
 #ifndef PROFIL_WATCH_H
 #define PROFIL_WATCH_H
 
@@ -7,23 +7,20 @@
 #include <sys/types.h>
 
 #include "daemon.h"
-#include "follow.h"
 #include "options.h"
 #include "profile.h"
-#include "reader.h"
 #include "self.h"
+#include "session.h"
 
 struct watch {
 	const struct options *options;
 	struct private_daemon *daemon;
-	struct reader *reader;
-	struct follow *follow;
+	struct reader *reader; /* that the daemon was found with, until a session has it */
+	struct session *sessions;
+	size_t nsessions;
 	struct profile *profile;
 	FILE *out;
-	int pidfd; /* of the target */
-	int maps;  /* its /proc/PID/maps: who may open that may profile it */
 	int signals;
-	bool follow_exec;
 	bool expired; /* ended because the time was up */
 	bool broken;  /* the daemon went away */
 	struct self self;
@@ -35,15 +32,35 @@ struct watch {
  */
 int watch_init(struct watch *w, const struct options *o);
 
-/* Attaches to @pid with what the options ask for; its maps and pidfd are opened here. */
+/*
+ * Attaches to @pid as well, with what the options ask for. What is not followed through an exec is
+ * known to live a while: it is counted in the kernel at once.
+ */
 int watch_attach(struct watch *w, pid_t pid, bool follow_exec);
 
-/* Waits until the target has gone, the time is up, or a signal says so. */
+/* The same, without a word: returns a negative errno. */
+int watch_try(struct watch *w, pid_t pid, bool follow_exec);
+
+/* Waits until all that is watched has gone, the time is up, or a signal says so. */
 int watch_run(struct watch *w);
 
-/* Ends the session and writes the report. CTL_PARTIAL where much of it is missing. */
+/*
+ * Waits likewise until @until_ns (CLOCK_MONOTONIC), or until there is something to read from @input
+ * (-1: nothing). Returns 1 where it may go on, 0 at the end, or a negative errno.
+ */
+int watch_wait(struct watch *w, __u64 until_ns, int input);
+
+/* Adds all that has been counted so far to @p, whose objects are those of the watch's profile. */
+int watch_snapshot(const struct watch *w, struct profile *p);
+
+/* Ends the counting, and makes a report in memory of it, and of nothing that came later. */
+int watch_end(struct watch *w);
+
+/* Does that, and writes the report. CTL_PARTIAL where much of it is missing. */
 int watch_finish(struct watch *w);
 
 void watch_fini(struct watch *w);
+
+__u64 watch_now_ns(void);
 
 #endif

@@ -190,6 +190,49 @@ attaching() {
 	wait "$pid"
 }
 
+several() {
+	local one other
+
+	"$spin" split 100 &
+	one=$!
+	"$spin" split 100 &
+	other=$!
+	execed "$one"
+	execed "$other"
+	check "attach to two" "$ctl" attach -F 1000 -d 1 -f json -o "$dir/json" "$one" "$other"
+	check "attach to two: adds up" conserved
+	check "attach to two: hot has 70 %" share hot 70 5
+	"$ctl" attach -F 1000 -f json -o "$dir/json" --exe "$spin" &
+	ctl_pid=$!
+	attached "$one"
+	attached "$other"
+	kill -INT "$ctl_pid"
+	wait "$ctl_pid"
+	check "attach --exe: finds both" test $? -eq 0
+	check "attach --exe: adds up" conserved
+	check "attach --comm" "$ctl" attach -d 0.5 -f json -o "$dir/json" --comm spin
+	"$ctl" attach -d 0.5 --comm no-such-name 2>"$dir/stderr"
+	check "attach --comm: nobody is called so: status 6" test $? -eq 6
+
+	"$ctl" top -b -n 2 -i 0.5 -F 1000 "$one" >"$dir/top"
+	check "top -b" test $? -eq 0
+	check "top: two tables" test "$(grep -c '^profilctl top' "$dir/top")" -eq 2
+	check "top: what is hot comes first" test "$(awk '/^self/ { getline; print $(NF - 1) }' \
+		"$dir/top" | sort -u)" = hot
+	check "top: in columns of 80" awk 'length > 80 { exit 1 }' "$dir/top"
+	"$ctl" top -b -n 1 -i 0.5 >"$dir/top"
+	check "top of all" grep -q ' hot  *spin$' "$dir/top"
+	"$ctl" top -b -i 0.2 "$one" >"$dir/top" &
+	ctl_pid=$!
+	attached "$one"
+	kill "$one"
+	wait "$one"
+	wait "$ctl_pid"
+	check "top ends with what it shows" test $? -eq 0
+	kill "$other"
+	wait "$other"
+}
+
 # Waits until process $1 is no shell any more.
 execed() { # PID
 	until test "/proc/$1/exe" -ef "$spin"; do
@@ -240,6 +283,7 @@ ctl=$(realpath "$ctl")
 whole
 options
 attaching
+several
 others
 
 none_below() { # DIRECTORY

@@ -38,9 +38,15 @@ refuses "an unknown sum" 2 "must be function, line" "$ctl" report --by thread fi
 refuses "an unknown clock" 2 "cpu-clock" "$ctl" record --clock sun -- true
 refuses "no command" 2 "no command given" "$ctl" record -F 100
 refuses "no process" 2 "no process given" "$ctl" attach
-refuses "two processes" 2 "one process at a time" "$ctl" attach 1 2
+refuses "a process twice" 2 "is named twice" "$ctl" attach $$ $$
 refuses "a process of words" 2 "no process id" "$ctl" attach self
 refuses "pid 0" 2 "no process id" "$ctl" attach 0
+refuses "a process and a selection" 2 "selected by an option" "$ctl" attach --comm sh 1
+refuses "nobody of that name" 6 "no process is such" "$ctl" attach --comm "no such name"
+refuses "a unit that is none" 6 "no process is such" "$ctl" attach --unit no-such-unit
+refuses "a file that is none" 2 "No such file" "$ctl" attach --exe "$dir/no-such-file"
+refuses "no tables" 2 "from 1 on" "$ctl" top -n 0
+refuses "no interval" 2 "seconds" "$ctl" top -i 0
 refuses "an unknown pid" 6 "no process 4194305" "$ctl" attach 4194305
 refuses "a socket path that no socket can have" 1 "cannot talk to profild" \
 	"$ctl" status -s "/tmp/$(printf '%0120d' 1)"

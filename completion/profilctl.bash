@@ -1,0 +1,59 @@
+# profilctl.bash - what bash completes after profilctl
+_profilctl() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
+	local formats='text json pprof gmon folded callgrind speedscope gperftools html'
+	local options
+
+	COMPREPLY=()
+	if test "$COMP_CWORD" -eq 1; then
+		mapfile -t COMPREPLY < <(compgen -W \
+			'record attach top report diff annotate doctor list status schema --help --version' -- "$cur")
+		return
+	fi
+	case $prev in
+	-f | --format) mapfile -t COMPREPLY < <(compgen -W "$formats" -- "$cur") ;;
+	--by) mapfile -t COMPREPLY < <(compgen -W 'function line instruction object' -- "$cur") ;;
+	--clock) mapfile -t COMPREPLY < <(compgen -W 'tick cpu-clock cycles auto' -- "$cur") ;;
+	--comm) mapfile -t COMPREPLY < <(compgen -W "$(ps -eo comm= | sort -u)" -- "$cur") ;;
+	--unit)
+		mapfile -t COMPREPLY < <(compgen -W \
+			"$(systemctl list-units --plain --no-legend 2>/dev/null | cut -d ' ' -f 1)" -- "$cur")
+		;;
+	-o | --output | -s | --socket | --exe | --cgroup) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	-F | --rate | -d | --duration | -n | --count | -i | --interval) ;;
+	*) false ;;
+	esac && return
+
+	if test "$verb" = record; then # what stands after the options is a command line
+		for ((i = 2; i < COMP_CWORD; i++)); do
+			case ${COMP_WORDS[i]} in
+			-F | --rate | -d | --duration | -o | --output | -f | --format | --clock | -s | --socket | --by)
+				i=$((i + 1))
+				;;
+			--)
+				i=$((i + 1))
+				break
+				;;
+			-*) ;;
+			*) break ;;
+			esac
+		done
+		if test "$i" -lt "$COMP_CWORD"; then
+			declare -F _command_offset >/dev/null && _command_offset "$i"
+			return
+		fi
+	fi
+	case $cur in
+	-*)
+		options=$(profilctl "$verb" --help 2>/dev/null | grep -oE -- '(^|[ ,])--?[a-zA-Z-]+' | tr -d ' ,')
+		mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
+		return
+		;;
+	esac
+	case $verb in
+	record) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
+	attach | top) mapfile -t COMPREPLY < <(compgen -W "$(ps -eo pid=)" -- "$cur") ;;
+	report | diff | annotate) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	esac
+}
+complete -o filenames -F _profilctl profilctl

@@ -1,0 +1,86 @@
+/* session.c - one process that is watched: a connection of its own, and what follows it */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/scope.h"
+
+#include "session.h"
+
+static int open_target(struct session *s)
+{
+	char path[64];
+
+	s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
+	if (s->pidfd < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)s->pid);
+	s->maps = open(path, O_RDONLY | O_CLOEXEC);
+	if (s->maps < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	return 0;
+}
+
+static __u32 flags_of(const struct options *o, bool follow_exec)
+{
+	__u32 flags = 0;
+
+	if (!o->no_inherit)
+		flags |= PROFIL_ATTACH_INHERIT;
+	if (follow_exec)
+		flags |= PROFIL_ATTACH_FOLLOW;
+	if (o->user_only)
+		flags |= PROFIL_ATTACH_USER_ONLY;
+	return flags;
+}
+
+int session_open(struct session *s, struct reader *r, struct profile *p, pid_t pid,
+		 const struct options *o, bool follow_exec)
+{
+	__u64 period_ns = o->rate_hz ? (1000000000u + o->rate_hz / 2) / o->rate_hz : 0;
+	int err;
+
+	*s = (struct session){ .pid = pid, .pidfd = -1, .maps = -1, .reader = r };
+	err = open_target(s);
+	if (!err)
+		err = reader_attach(r, s->pidfd, s->maps, period_ns, flags_of(o, follow_exec),
+				    &s->totals);
+	if (!err)
+		err = follow_open(&s->follow, r, p, pid, s->totals.tgid);
+	if (err < 0)
+		session_close(s);
+	return err;
+}
+
+int session_step(struct session *s, bool readable, bool gone)
+{
+	int err = readable ? reader_pump(s->reader) : 0;
+
+	if (!err)
+		err = follow_events(s->follow);
+	s->ended |= gone || follow_ended(s->follow);
+	return err;
+}
+
+int session_detach(struct session *s)
+{
+	struct profil_msg_reply totals = { 0 };
+	int err;
+
+	follow_stop(s->follow);
+	err = reader_detach(s->reader, &totals);
+	s->totals = totals;
+	return err < 0 ? -ENODATA : 0;
+}
+
+void session_close(struct session *s)
+{
+	follow_close(steal(s->follow));
+	reader_close(steal(s->reader));
+	closep(&s->pidfd);
+	closep(&s->maps);
+	s->pidfd = -1;
+	s->maps = -1;
+}

@@ -1,0 +1,22 @@
+/* top.h - what is hot now: the parts of it that need no daemon */
+#ifndef PROFIL_TOP_H
+#define PROFIL_TOP_H
+
+#include <stdio.h>
+
+#include "profile.h"
+
+struct top_table {
+	__u64 period_ns; /* in which it was counted */
+	size_t processes;
+	size_t lines; /* that there is room for */
+	size_t columns;
+};
+
+/* Adds to @p what @now has more of than @last; all three have the same objects. */
+int top_difference(struct profile *p, const struct profile *last, const struct profile *now);
+
+/* Writes the hottest functions of @p. Returns 0 or -ENOMEM. */
+int top_write(FILE *out, const struct profile *p, const struct top_table *t);
+
+#endif

@@ -38,7 +38,7 @@ static struct profile *sample_profile(void)
 	p->lost = 1;
 	p->total = p->binned + p->unmatched + p->lost;
 	strcpy(p->objects[a].build_id, "0123abcd");
-	cr_assert_eq(symbolize(p), 0);
+	cr_assert_eq(symbolize(p, NULL), 0);
 	return p;
 }
 
@@ -194,7 +194,7 @@ Test(ctl_profile, a_place_in_two_functions_is_split_and_marked)
 
 	cr_assert_eq(profile_add_place(p, a, 0x1ff0, 32, 7), 0);
 	cr_assert_eq(profile_add_place(p, a, 0x2010, 16, 3), 0);
-	cr_assert_eq(symbolize(p), 0);
+	cr_assert_eq(symbolize(p, NULL), 0);
 	cr_assert_eq(p->nplaces, 3);
 	cr_expect_eq(p->binned, 10);
 	sorted = profile_sorted_places(p);

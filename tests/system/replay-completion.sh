@@ -36,6 +36,12 @@ check "bash: formats" test "$(completes profilctl report -f sp)" = speedscope
 check "bash: options" test "$(completes profilctl record --du)" = --duration
 check "bash: options of this verb only" test -z "$(completes profilctl list --du)"
 check "bash: processes" grep -qw $$ <<<"$(completes profilctl attach $$)"
+check "make install puts them where the shells look" env -u MAKEFLAGS make -s install B="$BUILD" \
+	SAN="${SAN:-}" DESTDIR="$dir/root" PREFIX=/opt/profil
+for file in bash-completion/completions/profilctl zsh/site-functions/_profilctl \
+	fish/vendor_completions.d/profilctl.fish; do
+	check "$file is there" test -f "$dir/root/opt/profil/share/$file"
+done
 for shell in zsh fish; do
 	file=completion/_profilctl
 	test $shell = zsh || file=completion/profilctl.fish

@@ -116,38 +116,78 @@ static int open_of(pid_t pid, const char *file)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Says whether @fd is a file of procfs called maps: nothing whose reading could block or tell. */
-static bool is_maps(int fd)
+/*
+ * Of which process @fd is the maps, as procfs names it there; 0 where it is no such file, and one
+ * whose reading could block or tell.
+ */
+static int number_of(int fd)
 {
-	char path[64], name[128];
+	char path[64], name[128], *base;
 	struct statfs fs;
 	struct stat st;
-	const char *base;
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	n = readlink(path, name, sizeof(name) - 1);
 	if (n < 0 || fstatfs(fd, &fs) < 0 || fstat(fd, &st) < 0)
-		return false;
+		return 0;
 	name[n] = 0;
 	base = strrchr(name, '/');
-	return fs.f_type == PROC_SUPER_MAGIC && S_ISREG(st.st_mode) && base &&
-	       !strcmp(base, "/maps");
+	if (fs.f_type != PROC_SUPER_MAGIC || !S_ISREG(st.st_mode) || !base || strcmp(base, "/maps"))
+		return 0;
+	*base = 0;
+	base = strrchr(name, '/');
+	return base ? atoi(base + 1) : 0;
+}
+
+/* What /proc/PID/status says behind @name, in @text; NULL where it does not. */
+static const char *status_of(pid_t pid, const char *name, char text[4096], struct stat *st)
+{
+	__cleanup(closep) int fd = open_of(pid, "status");
+	const char *at;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, st) < 0)
+		return NULL;
+	n = read(fd, text, 4095);
+	text[n > 0 ? n : 0] = 0;
+	at = strstr(text, name);
+	return at ? at + strlen(name) : NULL;
+}
+
+/* Says whether @pid is number @n in one of the pid namespaces that it is in. */
+static bool has_number(pid_t pid, int n)
+{
+	char text[4096], *end;
+	struct stat st;
+	const char *at = status_of(pid, "\nNSpid:", text, &st);
+
+	for (; at && *at == '\t'; at = end) {
+		if (strtol(at, &end, 10) == n)
+			return true;
+	}
+	return false;
 }
 
 /* A process that maps something just now reads differently twice. */
 #define PROOF_TRIES 3
 
 /*
- * Says whether @fd shows the mappings of @pid: what procfs instance it is from, and what number the
- * process has there, does not matter. Addresses are random, so nothing else reads the same.
+ * Says whether @fd is the maps of @pid: in our procfs they are one file. In a container's it must
+ * have one of the numbers of @pid, and show the same mappings: addresses are random, so only those
+ * that a process shares with what it forked from read so.
  */
 static bool is_maps_of(int fd, pid_t pid)
 {
 	__cleanup(closep) int own = open_of(pid, "maps");
 	char shown[4096], real[4096];
+	struct stat st, own_st;
 
-	if (own < 0 || !is_maps(fd))
+	if (own < 0 || !has_number(pid, number_of(fd)))
+		return false;
+	if (fstat(fd, &st) < 0 || fstat(own, &own_st) < 0)
+		return false;
+	if (st.st_dev == own_st.st_dev && st.st_ino != own_st.st_ino)
 		return false;
 	for (int i = 0; i < PROOF_TRIES; i++) {
 		ssize_t n = pread(fd, shown, sizeof(shown), 0);
@@ -163,29 +203,21 @@ static bool is_maps_of(int fd, pid_t pid)
 /* The user whose the process is; -EACCES where it is more than that: set-id, or not dumpable. */
 static int user_of(uid_t *out, pid_t pid)
 {
-	__cleanup(closep) int dir = open_of(pid, "");
-	__cleanup(closep) int status = open_of(pid, "status");
 	unsigned int uid[4], gid[4];
 	char text[4096];
 	struct stat st;
-	const char *at;
-	ssize_t n;
+	const char *at = status_of(pid, "\nUid:", text, &st);
 
-	if (dir < 0 || status < 0 || fstat(dir, &st) < 0)
+	if (!at)
 		return -ESRCH;
-	n = read(status, text, sizeof(text) - 1);
-	if (n <= 0)
-		return -ESRCH;
-	text[n] = 0;
-	at = strstr(text, "\nUid:");
-	if (!at || sscanf(at, "\nUid: %u %u %u %u", &uid[0], &uid[1], &uid[2], &uid[3]) != 4)
+	if (sscanf(at, "%u %u %u %u", &uid[0], &uid[1], &uid[2], &uid[3]) != 4)
 		return -EACCES;
 	at = strstr(text, "\nGid:");
 	if (!at || sscanf(at, "\nGid: %u %u %u %u", &gid[0], &gid[1], &gid[2], &gid[3]) != 4)
 		return -EACCES;
 	if (uid[0] != uid[1] || uid[1] != uid[2] || gid[0] != gid[1] || gid[1] != gid[2])
 		return -EACCES;
-	/* procfs gives a process that may not be dumped to root. */
+	/* The files of a process that may not be dumped are root's; its directory is not. */
 	if (st.st_uid != uid[1])
 		return -EACCES;
 	*out = uid[1];

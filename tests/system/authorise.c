@@ -1,0 +1,570 @@
+/* authorise.c - who may profile whom, and how much: a table, run as real users */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/scope.h"
+#include "core/wire.h"
+#include "daemon.h"
+
+/* Numbers that no file of users needs to know. */
+#define ALICE 60001
+#define BOB 60002
+#define CAROL 60003
+#define PROFIL_GID 60100
+
+static struct daemon d;
+
+/* In a mount namespace of our own there is a group profil, whatever the machine has. */
+static void make_group(void)
+{
+	char path[] = "/tmp/profil-group.XXXXXX";
+	int fd = mkstemp(path);
+
+	cr_assert(fd >= 0 && dprintf(fd, "root:x:0:\nprofil:x:%d:\n", PROFIL_GID) > 0);
+	close(fd);
+	cr_assert(chmod(path, 0644) == 0 && unshare(CLONE_NEWNS) == 0 &&
+			  mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+			  mount(path, "/etc/group", NULL, MS_BIND, NULL) == 0,
+		  "cannot put a group file into a mount namespace: %s", strerror(errno));
+	unlink(path);
+}
+
+static void start(void)
+{
+	static const char *args[] = { "--restrict-fast",
+				      "--user-profiles",
+				      "2",
+				      "--user-regions",
+				      "8",
+				      "--user-bins",
+				      "4096",
+				      "--user-rate",
+				      "2000",
+				      "--user-connections",
+				      "4",
+				      "--user-requests",
+				      "50",
+				      NULL };
+
+	make_group();
+	daemon_start(&d, NULL, args);
+}
+
+static void stop(void)
+{
+	daemon_stop(&d);
+}
+
+TestSuite(kernel_authorise, .init = start, .fini = stop);
+
+/* --- who -----------------------------------------------------------------------------------------
+ */
+
+enum who {
+	ROOT,
+	AS_ALICE,
+	AS_BOB,
+	OPERATOR,	   /* carol, one of whose groups is profil */
+	OPERATOR_BY_GID,   /* carol, whose first group it is */
+	ALICE_NS_ROOT,	   /* root in a user namespace of alice's */
+	ALICE_IN_CONTAINER /* the same in pid and mount namespaces too, with a /proc of its own */
+};
+
+/* Becomes @uid for good, as somebody who logs in: with nothing left of root. */
+static int become(uid_t uid, gid_t gid, gid_t other)
+{
+	if (setgroups(1, &other) < 0 || setresgid(gid, gid, gid) < 0 ||
+	    setresuid(uid, uid, uid) < 0)
+		return -1;
+	return prctl(PR_SET_DUMPABLE, 1);
+}
+
+static int write_file(const char *path, const char *text)
+{
+	__cleanup(closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -1;
+}
+
+static int become_ns_root(int more)
+{
+	char map[64];
+
+	if (become(ALICE, ALICE, ALICE) < 0 || unshare(CLONE_NEWUSER | more) < 0)
+		return -1;
+	prctl(PR_SET_DUMPABLE, 1);
+	snprintf(map, sizeof(map), "0 %d 1\n", ALICE);
+	return write_file("/proc/self/uid_map", map);
+}
+
+/* In a new pid namespace only a child is. Returns in that one, which is its first. */
+static int enter_container(void)
+{
+	int status;
+	pid_t pid;
+
+	if (become_ns_root(CLONE_NEWPID | CLONE_NEWNS) < 0)
+		return -1;
+	pid = fork();
+	if (pid)
+		_exit(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status)
+			      ? WEXITSTATUS(status)
+			      : 254);
+	prctl(PR_SET_DUMPABLE, 1);
+	return mount("proc", "/proc", "proc", 0, NULL);
+}
+
+static int become_who(enum who who)
+{
+	switch (who) {
+	case AS_ALICE:
+		return become(ALICE, ALICE, ALICE);
+	case AS_BOB:
+		return become(BOB, BOB, BOB);
+	case OPERATOR:
+		return become(CAROL, CAROL, PROFIL_GID);
+	case OPERATOR_BY_GID:
+		return become(CAROL, PROFIL_GID, CAROL);
+	case ALICE_NS_ROOT:
+		return become_ns_root(0);
+	case ALICE_IN_CONTAINER:
+		return enter_container();
+	case ROOT:
+		break;
+	}
+	return 0;
+}
+
+/* --- whom ----------------------------------------------------------------------------------------
+ */
+
+enum whom {
+	ALICES,
+	BOBS,
+	ROOTS,
+	OWN_CHILD,	  /* of whoever asks, forked by him */
+	UNDUMPABLE,	  /* alice's, by its own wish */
+	SAVED_UID,	  /* alice's, could become bob */
+	EFFECTIVE_UID,	  /* alice's, is bob for the moment */
+	CAPABLE,	  /* alice's, with a capability */
+	SET_UID,	  /* run by alice, a file of bob's with mode 4755 */
+	SET_UID_ROOT,	  /* the same of root's */
+	SET_GID,	  /* mode 2755 */
+	SET_UID_OWN,	  /* mode 4755, but her own */
+	UNREADABLE,	  /* mode 0711, root's: she may run it, and not look */
+	EXECED,		  /* a plain file of root's */
+	ALICES_NAMESPACE, /* in a user namespace of hers */
+	KERNEL_THREAD,
+	ZOMBIE,
+	GONE,
+};
+
+#define KTHREADD 2
+
+/* A copy of cat of @uid and @gid, which stays until its input ends. */
+static void run_copy(uid_t uid, gid_t gid, mode_t mode)
+{
+	char path[160], command[256];
+
+	snprintf(path, sizeof(path), "%s/cat.%d", d.dir, (int)getpid());
+	snprintf(command, sizeof(command), "cp /bin/cat %s", path);
+	if (system(command) || chown(path, uid, gid) < 0 || chmod(path, mode) < 0 ||
+	    become(ALICE, ALICE, ALICE) < 0)
+		return;
+	execl(path, path, (char *)NULL);
+}
+
+/* Keeps CAP_NET_ADMIN on the way from root to alice. */
+static int become_capable(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2] = { { .effective = 1u << CAP_NET_ADMIN,
+						    .permitted = 1u << CAP_NET_ADMIN } };
+
+	if (prctl(PR_SET_KEEPCAPS, 1) < 0 || become(ALICE, ALICE, ALICE) < 0 ||
+	    syscall(SYS_capset, &header, caps) < 0)
+		return -1;
+	return prctl(PR_SET_DUMPABLE, 1);
+}
+
+/* Runs in the target. Returns where it became what it should be; a program that it execs does not.
+ */
+static int become_whom(enum whom whom)
+{
+	switch (whom) {
+	case ALICES:
+		return become(ALICE, ALICE, ALICE);
+	case BOBS:
+		return become(BOB, BOB, BOB);
+	case UNDUMPABLE:
+		return become(ALICE, ALICE, ALICE) < 0 ? -1 : prctl(PR_SET_DUMPABLE, 0);
+	case SAVED_UID:
+		return setresuid(ALICE, ALICE, BOB) < 0 ? -1 : prctl(PR_SET_DUMPABLE, 1);
+	case EFFECTIVE_UID:
+		return setresuid(ALICE, BOB, ALICE) < 0 ? -1 : prctl(PR_SET_DUMPABLE, 1);
+	case CAPABLE:
+		return become_capable();
+	case SET_UID:
+		run_copy(BOB, BOB, 04755);
+		return -1;
+	case SET_UID_ROOT:
+		run_copy(0, 0, 04755);
+		return -1;
+	case SET_GID:
+		run_copy(BOB, BOB, 02755);
+		return -1;
+	case SET_UID_OWN:
+		run_copy(ALICE, ALICE, 04755);
+		return -1;
+	case UNREADABLE:
+		run_copy(0, 0, 0711);
+		return -1;
+	case EXECED:
+		run_copy(0, 0, 0755);
+		return -1;
+	case ALICES_NAMESPACE:
+		return become_ns_root(0);
+	default:
+		return 0;
+	}
+}
+
+/* A process that is there until @hold[1] is closed. */
+static pid_t target_start(enum whom whom, int hold[2])
+{
+	int ready[2];
+	char end;
+	pid_t pid;
+
+	cr_assert(pipe2(hold, O_CLOEXEC) == 0 && pipe2(ready, O_CLOEXEC) == 0);
+	if (whom == KERNEL_THREAD)
+		return KTHREADD;
+	pid = fork();
+	cr_assert(pid >= 0, "fork: %s", strerror(errno));
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(hold[1]);
+		dup2(hold[0], STDIN_FILENO);
+		if (become_whom(whom) < 0 && write(ready[1], "", 1))
+			_exit(1);
+		if (whom == ZOMBIE || whom == GONE)
+			_exit(0);
+		close(ready[1]);
+		_exit(read(STDIN_FILENO, &end, 1) != 0);
+	}
+	close(ready[1]);
+	cr_assert_eq(read(ready[0], &end, 1), 0, "target %d did not become what it should be",
+		     whom);
+	close(ready[0]);
+	return pid;
+}
+
+static void target_end(pid_t pid, int hold[2])
+{
+	close(hold[0]);
+	close(hold[1]);
+	if (pid != KTHREADD)
+		waitpid(pid, NULL, 0);
+}
+
+/* --- with what proof -----------------------------------------------------------------------------
+ */
+
+enum proof {
+	OPENS,	      /* /proc/PID/maps; where he may not, his own, which is all that he has */
+	OWN_MAPS,     /* /proc/self/maps */
+	SMAPS,	      /* /proc/PID/smaps, which tells as much */
+	UID_MAP,      /* /proc/self/uid_map */
+	COPY,	      /* the right text in a memfd of that name */
+	STALE,	      /* /proc/PID/maps of before an exec */
+	NO_PIDFD,     /* no pidfd: the maps twice */
+	OTHERS_PIDFD, /* a pidfd of his own, with the right maps */
+};
+
+static int open_proc(pid_t pid, const char *file)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static int open_copy(pid_t pid)
+{
+	__cleanup(closep) int from = open_proc(pid, "maps");
+	int to = memfd_create("maps", MFD_CLOEXEC);
+	char text[4096];
+	ssize_t n = read(from, text, sizeof(text));
+
+	return n > 0 && write(to, text, (size_t)n) == n ? to : -1;
+}
+
+static int pidfd_of(pid_t pid)
+{
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+/* Fills in the descriptors of the request. */
+static void prove(int fds[2], enum proof proof, pid_t pid)
+{
+	static const char *const file[] = {
+		[OPENS] = "maps",	[OWN_MAPS] = "maps", [SMAPS] = "smaps",
+		[UID_MAP] = "uid_map",	[STALE] = "maps",    [NO_PIDFD] = "maps",
+		[OTHERS_PIDFD] = "maps"
+	};
+
+	fds[1] = proof == COPY	     ? open_copy(pid)
+		 : proof == OWN_MAPS ? -1
+		 : proof == UID_MAP  ? open_proc(getpid(), file[proof])
+				     : open_proc(pid, file[proof]);
+	if (fds[1] < 0)
+		fds[1] = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	if (proof == NO_PIDFD)
+		fds[0] = fds[1];
+	if (proof == OTHERS_PIDFD)
+		fds[0] = pidfd_of(getpid());
+}
+
+/* --- asking --------------------------------------------------------------------------------------
+ */
+
+/* Exit statuses of who asks: an errno of the daemon's, or why he did not come to ask. */
+#define CUT_OFF 250
+#define NOBODY 251 /* he did not become who he should be */
+
+static int dial(struct profil_msg_hello *hello)
+{
+	struct sockaddr_un address;
+	struct timeval most = { .tv_sec = 20 };
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (sock < 0 || wire_address(&address, d.socket) ||
+	    setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) < 0 ||
+	    connect(sock, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    wire_recv(sock, hello, sizeof(*hello), NULL, NULL)) {
+		close(sock);
+		return -1;
+	}
+	return sock;
+}
+
+static int ask(int sock, const struct profil_header *h, const int *fds, unsigned int nfds)
+{
+	struct profil_msg_reply reply;
+
+	if (wire_send(sock, h, fds, nfds) || wire_recv(sock, &reply, sizeof(reply), NULL, NULL))
+		return CUT_OFF;
+	return (int)reply.error;
+}
+
+static int attach(int fds[2], unsigned int hz)
+{
+	struct profil_msg_attach m = { .period_ns = hz ? 1000000000 / hz : 0 };
+	struct profil_msg_hello hello;
+	__cleanup(closep) int sock = dial(&hello);
+
+	if (sock < 0)
+		return CUT_OFF;
+	wire_header(&m.h, PROFIL_MSG_ATTACH, sizeof(m), 0, 0);
+	return ask(sock, &m.h, fds, 2);
+}
+
+/* A child of who asks; it execs when told to. */
+static pid_t child_start(int tell[2], int told[2])
+{
+	char byte;
+	pid_t pid;
+
+	if (pipe2(tell, O_CLOEXEC) < 0 || pipe2(told, O_CLOEXEC) < 0)
+		return -1;
+	pid = fork();
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(tell[1]);
+	if (read(tell[0], &byte, 1) == 1 && dup2(tell[0], STDIN_FILENO) >= 0)
+		execl("/bin/cat", "cat", (char *)NULL);
+	_exit(0);
+}
+
+static int attach_child(enum proof proof, unsigned int hz)
+{
+	int tell[2], told[2], fds[2], err;
+	pid_t pid = child_start(tell, told);
+	char end;
+
+	if (pid < 0)
+		return NOBODY;
+	fds[0] = pidfd_of(pid);
+	prove(fds, proof, pid);
+	if (proof == STALE) {
+		close(told[1]);
+		if (write(tell[1], "", 1) != 1 || read(told[0], &end, 1) != 0)
+			return NOBODY; /* the exec closes the other end */
+	}
+	err = attach(fds, hz);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return err;
+}
+
+/* --- the table -----------------------------------------------------------------------------------
+ */
+
+struct row {
+	const char *fact;
+	enum who who;
+	enum whom whom;
+	enum proof proof;
+	unsigned int hz; /* 0: the daemon's own */
+	int err;
+};
+
+static const struct row rows[] = {
+	{ "a user may profile what is hers", AS_ALICE, ALICES, OPENS, 0, 0 },
+	{ "a user may profile her child", AS_ALICE, OWN_CHILD, OPENS, 0, 0 },
+	{ "a user may profile her own set-uid program", AS_ALICE, SET_UID_OWN, OPENS, 0, 0 },
+	{ "a user may profile a program of root's that she runs", AS_ALICE, EXECED, OPENS, 0, 0 },
+	{ "a user may not profile another's", AS_ALICE, BOBS, OPENS, 0, EACCES },
+	{ "nor the other hers", AS_BOB, ALICES, OPENS, 0, EACCES },
+	{ "a user may not profile root's", AS_ALICE, ROOTS, OPENS, 0, EACCES },
+	{ "nor what wants not to be looked into", AS_ALICE, UNDUMPABLE, OPENS, 0, EACCES },
+	{ "nor what could become another", AS_ALICE, SAVED_UID, OPENS, 0, EACCES },
+	{ "nor what is another for the moment", AS_ALICE, EFFECTIVE_UID, OPENS, 0, EACCES },
+	{ "nor the other what is still hers", AS_BOB, EFFECTIVE_UID, OPENS, 0, EACCES },
+	{ "nor what has a capability", AS_ALICE, CAPABLE, OPENS, 0, EACCES },
+	{ "nor another's set-uid program", AS_ALICE, SET_UID, OPENS, 0, EACCES },
+	{ "nor its owner", AS_BOB, SET_UID, OPENS, 0, EACCES },
+	{ "nor root's set-uid program", AS_ALICE, SET_UID_ROOT, OPENS, 0, EACCES },
+	{ "nor a set-gid program", AS_ALICE, SET_GID, OPENS, 0, EACCES },
+	{ "nor a program that she may not read", AS_ALICE, UNREADABLE, OPENS, 0, EACCES },
+	{ "nor a kernel thread", AS_ALICE, KERNEL_THREAD, OPENS, 0, EACCES },
+	{ "nor what is a zombie", AS_ALICE, ZOMBIE, OPENS, 0, ESRCH },
+	{ "nor what has gone", AS_ALICE, GONE, OPENS, 0, ESRCH },
+
+	{ "her own maps prove nothing", AS_ALICE, ALICES, OWN_MAPS, 0, EACCES },
+	{ "nor of her child", AS_ALICE, OWN_CHILD, OWN_MAPS, 0, EACCES },
+	{ "nor do smaps", AS_ALICE, ALICES, SMAPS, 0, EACCES },
+	{ "nor does an uid_map", AS_ALICE, ALICES, UID_MAP, 0, EACCES },
+	{ "nor does a copy of the maps", AS_ALICE, ALICES, COPY, 0, EACCES },
+	{ "nor do maps of before an exec", AS_ALICE, OWN_CHILD, STALE, 0, EACCES },
+	{ "maps are no pidfd", AS_ALICE, ALICES, NO_PIDFD, 0, EBADF },
+	{ "nor for root", ROOT, ALICES, NO_PIDFD, 0, EBADF },
+	{ "a pidfd of another process does not go with the maps", AS_ALICE, ALICES, OTHERS_PIDFD, 0,
+	  EACCES },
+
+	{ "root may profile anybody's", ROOT, ALICES, OPENS, 0, 0 },
+	{ "and his own", ROOT, ROOTS, OPENS, 0, 0 },
+	{ "and a set-uid program", ROOT, SET_UID_ROOT, OPENS, 0, 0 },
+	{ "and what wants not to be looked into", ROOT, UNDUMPABLE, OPENS, 0, 0 },
+	{ "and needs no proof", ROOT, BOBS, OWN_MAPS, 0, 0 },
+	{ "but not what has gone", ROOT, GONE, OPENS, 0, ESRCH },
+	{ "nor a zombie", ROOT, ZOMBIE, OPENS, 0, ESRCH },
+
+	{ "who is in group profil may profile anybody's", OPERATOR, ALICES, OPENS, 0, 0 },
+	{ "and root's", OPERATOR, ROOTS, OPENS, 0, 0 },
+	{ "and if it is his first group", OPERATOR_BY_GID, BOBS, OPENS, 0, 0 },
+	{ "but no set-uid program", OPERATOR, SET_UID_ROOT, OPENS, 0, EACCES },
+	{ "nor a set-gid one", OPERATOR, SET_GID, OPENS, 0, EACCES },
+	{ "nor what wants not to be looked into", OPERATOR, UNDUMPABLE, OPENS, 0, EACCES },
+	{ "nor what could become another", OPERATOR, SAVED_UID, OPENS, 0, EACCES },
+	{ "nor what has gone", OPERATOR, GONE, OPENS, 0, ESRCH },
+
+	{ "a user may have the rate that users may", AS_ALICE, ALICES, OPENS, 2000, 0 },
+	{ "but no higher one", AS_ALICE, ALICES, OPENS, 2001, EACCES },
+	{ "nor may who is in group profil", OPERATOR, ALICES, OPENS, 2001, EACCES },
+	{ "root may", ROOT, ALICES, OPENS, 2001, 0 },
+	{ "but not what no clock can do", ROOT, ALICES, OPENS, 1000000, EINVAL },
+};
+
+static const struct row namespace_rows[] = {
+	{ "a user may profile what is in her namespace", AS_ALICE, ALICES_NAMESPACE, OPENS, 0, 0 },
+	{ "but another may not", AS_BOB, ALICES_NAMESPACE, OPENS, 0, EACCES },
+	{ "root may", ROOT, ALICES_NAMESPACE, OPENS, 0, 0 },
+	{ "root of her namespace may profile his child", ALICE_NS_ROOT, OWN_CHILD, OPENS, 0, 0 },
+	{ "but is not root", ALICE_NS_ROOT, ROOTS, OPENS, 0, EACCES },
+	{ "nor bob", ALICE_NS_ROOT, BOBS, OPENS, 0, EACCES },
+	{ "nor without proof", ALICE_NS_ROOT, ALICES, OWN_MAPS, 0, EACCES },
+	{ "nor above the rate that users may", ALICE_NS_ROOT, OWN_CHILD, OPENS, 2001, EACCES },
+	{ "who is in a container may profile what is in there", ALICE_IN_CONTAINER, OWN_CHILD,
+	  OPENS, 0, 0 },
+	{ "but not by the maps of its first process", ALICE_IN_CONTAINER, OWN_CHILD, OWN_MAPS, 0,
+	  EACCES },
+};
+
+/* Runs in a child: never returns. */
+static void ask_row(const struct row *r, pid_t pid, int pidfd)
+{
+	int fds[2] = { pidfd, -1 };
+
+	if (become_who(r->who) < 0)
+		_exit(NOBODY);
+	if (r->whom == OWN_CHILD)
+		_exit(attach_child(r->proof, r->hz));
+	prove(fds, r->proof, pid);
+	_exit(attach(fds, r->hz));
+}
+
+static int run_row(const struct row *r)
+{
+	__cleanup(closep) int pidfd = -1;
+	int hold[2], status;
+	pid_t target = target_start(r->whom, hold), asks;
+
+	pidfd = pidfd_of(target);
+	cr_assert(pidfd >= 0, "pidfd_open %d: %s", (int)target, strerror(errno));
+	if (r->whom == GONE)
+		waitpid(target, NULL, 0);
+	asks = fork();
+	cr_assert(asks >= 0, "fork: %s", strerror(errno));
+	if (asks == 0)
+		ask_row(r, target, pidfd);
+	cr_assert_eq(waitpid(asks, &status, 0), asks);
+	if (r->whom == GONE)
+		hold[0] = hold[1] = -1;
+	target_end(target, hold);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : NOBODY;
+}
+
+static void run_rows(const struct row *row, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int err = run_row(&row[i]);
+
+		cr_assert_neq(err, NOBODY, "%s: who asks could not become it", row[i].fact);
+		cr_expect_eq(err, row[i].err, "%s: got %s, not %s", row[i].fact,
+			     err == CUT_OFF ? "cut off" : strerror(err), strerror(row[i].err));
+	}
+}
+
+Test(kernel_authorise, whoever_asks_for_whom)
+{
+	run_rows(rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+Test(kernel_authorise, whoever_asks_out_of_a_namespace)
+{
+	char most[32] = "";
+	__cleanup(closep) int fd = open("/proc/sys/user/max_user_namespaces", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, most, sizeof(most) - 1) <= 0 || atoi(most) == 0)
+		cr_skip_test("this kernel gives users no namespaces of their own");
+	run_rows(namespace_rows, sizeof(namespace_rows) / sizeof(namespace_rows[0]));
+}

@@ -78,7 +78,7 @@ PROFILCTL = src/profilctl/annotate.c src/profilctl/attach.c src/profilctl/callgr
 	src/profilctl/procfs.c src/profilctl/profile.c src/profilctl/progress.c \
 	src/profilctl/protobuf.c src/profilctl/reader.c src/profilctl/record.c src/profilctl/report.c \
 	src/profilctl/rows.c src/profilctl/schema.c src/profilctl/screen.c src/profilctl/self.c \
-	src/profilctl/session.c src/profilctl/source.c src/profilctl/speedscope.c \
+	src/profilctl/session.c src/profilctl/slices.c src/profilctl/source.c src/profilctl/speedscope.c \
 	src/profilctl/split.c src/profilctl/spots.c src/profilctl/symbolize.c src/profilctl/symbols.c \
 	src/profilctl/tally.c src/profilctl/text.c src/profilctl/top.c src/profilctl/watch.c
 

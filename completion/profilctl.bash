@@ -20,14 +20,14 @@ _profilctl() {
 			"$(systemctl list-units --plain --no-legend 2>/dev/null | cut -d ' ' -f 1)" -- "$cur")
 		;;
 	-o | --output | -s | --socket | --exe | --cgroup) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-	-F | --rate | -d | --duration | -n | --count | -i | --interval) ;;
+	-F | --rate | -d | --duration | -n | --count | -i | --interval | --slices) ;;
 	*) false ;;
 	esac && return
 
 	if test "$verb" = record; then # what stands after the options is a command line
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
-			-F | --rate | -d | --duration | -o | --output | -f | --format | --clock | -s | --socket | --by)
+			-F | --rate | -d | --duration | -o | --output | -f | --format | --clock | -s | --socket | --by | --slices)
 				i=$((i + 1))
 				;;
 			--)

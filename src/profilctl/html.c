@@ -44,6 +44,8 @@ static const char head[] =
 	"pre{font:13px/1.5 ui-monospace,monospace;overflow-x:auto;border:1px solid "
 	"var(--line);padding:.5em 0}"
 	"pre span{display:block;padding:0 .6em;tab-size:8}\n"
+	".strip{display:flex;height:1.4em;border-bottom:1px solid var(--line)}.strip i{flex:1 1 0}"
+	".strip span{flex:0 0 18em;padding-left:.6em;overflow:hidden;white-space:nowrap}\n"
 	"</style>\n";
 
 /* Sorts by what stands in data-v, or by the text. */
@@ -161,6 +163,37 @@ static void table(FILE *out, const struct profile *p)
 	fputs("</tbody></table>\n", out);
 }
 
+/* A strip of time for each of the functions that are shown, the hottest slice being darkest. */
+static void strips(FILE *out, const struct profile *p)
+{
+	__u64 peak = 1;
+
+	if (!p->nslices)
+		return;
+	for (size_t i = 0; i < p->nfunctions; i++) {
+		for (size_t k = 0; p->functions[i].slices && k < p->nslices; k++)
+			peak = p->functions[i].slices[k] > peak ? p->functions[i].slices[k] : peak;
+	}
+	fprintf(out, "<h2>When</h2><p>%zu slices of %.6g s; the darkest are %llu samples</p>\n",
+		p->nslices, (double)p->slice_ns / 1e9, peak);
+	for (size_t i = 0; i < p->nfunctions && is_shown(p, i); i++) {
+		const struct function *f = &p->functions[i];
+		char name[4096];
+
+		fputs("<div class=\"strip\">", out);
+		for (size_t k = 0; f->slices && k < p->nslices; k++)
+			fprintf(out,
+				"<i title=\"%.6g s: %llu\" "
+				"style=\"background:rgba(var(--hot),%.3f)\">"
+				"</i>",
+				(double)k * (double)p->slice_ns / 1e9, f->slices[k],
+				(double)f->slices[k] / (double)peak);
+		fputs("<span>", out);
+		escaped(out, profile_function_name(p, f, name, sizeof(name)));
+		fputs("</span></div>\n", out);
+	}
+}
+
 static void line_write(void *ctx, int line, const char *text, __u64 samples)
 {
 	const struct page *w = ctx;
@@ -229,6 +262,7 @@ int html_write(FILE *out, const struct profile *p)
 		fputs("</h1>\n", out);
 		provenance(out, p);
 		table(out, p);
+		strips(out, p);
 		err = sources(&w, &s);
 		fputs(script, out);
 		fputs("</body></html>\n", out);

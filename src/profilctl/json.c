@@ -17,15 +17,32 @@ static double rounded(double percent)
 	return (double)(long long)(percent * 10000 + 0.5) / 10000;
 }
 
+/* When it was hot: the samples of each slice. */
+static json_t *slices_of(const struct profile *p, const struct function *f)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < p->nslices; i++)
+		json_array_append_new(all, json_integer((json_int_t)f->slices[i]));
+	return all;
+}
+
 static json_t *function_of(const struct profile *p, const struct function *f)
 {
 	struct interval i = interval_of(f->samples, p->total);
 
-	return json_pack("{so so sI sf s[ff] sI sI sb sb}", "name", jsonname_of(p, f), "object",
-			 jsonname(p->objects[f->object].path), "samples", (json_int_t)f->samples,
-			 "percent", rounded(profile_percent(p, f->samples)), "interval",
-			 rounded(i.low), rounded(i.high), "offset", (json_int_t)f->offset, "size",
-			 (json_int_t)f->size, "named", f->name != NULL, "shared", f->shared);
+	json_t *j =
+		json_pack("{so so sI sf s[ff] sI sI sb sb}", "name", jsonname_of(p, f), "object",
+			  jsonname(p->objects[f->object].path), "samples", (json_int_t)f->samples,
+			  "percent", rounded(profile_percent(p, f->samples)), "interval",
+			  rounded(i.low), rounded(i.high), "offset", (json_int_t)f->offset, "size",
+			  (json_int_t)f->size, "named", f->name != NULL, "shared", f->shared);
+
+	if (f->slices && json_object_set_new(j, "slices", slices_of(p, f)) < 0) {
+		json_decref(j);
+		return NULL;
+	}
+	return j;
 }
 
 static json_t *functions_of(const struct profile *p)
@@ -103,6 +120,9 @@ int json_write(FILE *out, const struct profile *p, bool places)
 
 	if (!root)
 		return -ENOMEM;
+	if (p->nslices &&
+	    json_object_set_new(root, "slice_ns", json_integer((json_int_t)p->slice_ns)) < 0)
+		return -ENOMEM;
 	if (places && json_object_set_new(root, "places", places_of(p)) < 0)
 		return -ENOMEM;
 	if (json_dumpf(root, out, JSON_COMPACT | JSON_REAL_PRECISION(7)) < 0)
@@ -159,12 +179,34 @@ static int load_places(struct profile *p, const json_t *places)
 	return 0;
 }
 
+/* All functions have as many. */
+static int load_slices(struct profile *p, struct function *f, const json_t *slices)
+{
+	const json_t *n;
+	size_t i;
+
+	if (!slices)
+		return 0;
+	if (!p->nfunctions)
+		p->nslices = json_array_size(slices);
+	if (!p->nslices || json_array_size(slices) != p->nslices)
+		return -EINVAL;
+	f->slices = calloc(p->nslices, sizeof(*f->slices));
+	if (!f->slices)
+		return -ENOMEM;
+	json_array_foreach(slices, i, n)
+	{
+		f->slices[i] = (__u64)json_integer_value(n);
+	}
+	return 0;
+}
+
 static int load_function(struct profile *p, json_t *function)
 {
 	const char *name, *object;
 	json_int_t samples, offset, size;
 	struct function f = { 0 };
-	int named, shared = 0;
+	int named, shared = 0, err;
 
 	if (json_unpack(function, "{ss ss sI sI sI sb s?b}", "name", &name, "object", &object,
 			"samples", &samples, "offset", &offset, "size", &size, "named", &named,
@@ -179,22 +221,30 @@ static int load_function(struct profile *p, json_t *function)
 	f.offset = (__u64)offset;
 	f.size = (__u64)size;
 	f.shared = shared;
+	err = load_slices(p, &f, json_object_get(function, "slices"));
+	if (err < 0) {
+		free(f.slices);
+		return err;
+	}
 	f.name = named ? strdup(name) : NULL;
-	return named && !f.name ? -ENOMEM : profile_add_function(p, &f);
+	if (!named || f.name)
+		return profile_add_function(p, &f);
+	free(f.slices);
+	return -ENOMEM;
 }
 
 static int load_head(struct profile *p, json_t *root)
 {
-	json_int_t started, tick, duration, cpu, total, unmatched, lost, saturated = 0;
+	json_int_t slice = 0, started, tick, duration, cpu, total, unmatched, lost, saturated = 0;
 	const char *schema, *command;
 	json_t *status;
 	int pid;
 
-	if (json_unpack(root, "{ss ss si sI so sI sI sI s{sI sI sI s?I}}", "schema", &schema,
+	if (json_unpack(root, "{ss ss si sI so sI sI sI s{sI sI sI s?I} s?I}", "schema", &schema,
 			"command", &command, "pid", &pid, "started", &started, "command_status",
 			&status, "tick_ns", &tick, "duration_ns", &duration, "cpu_ns", &cpu,
 			"samples", "total", &total, "unmatched", &unmatched, "lost", &lost,
-			"saturated", &saturated) < 0 ||
+			"saturated", &saturated, "slice_ns", &slice) < 0 ||
 	    strcmp(schema, PROFILE_SCHEMA) != 0)
 		return -EINVAL;
 	p->command = strdup(command);
@@ -207,6 +257,7 @@ static int load_head(struct profile *p, json_t *root)
 	p->unmatched = (__u64)unmatched;
 	p->lost = (__u64)lost;
 	p->saturated = (__u64)saturated;
+	p->slice_ns = (__u64)slice;
 	if (json_is_integer(status)) {
 		p->end_code = (int)json_integer_value(status);
 		p->end = p->end_code > 128 ? PROFILE_KILLED : PROFILE_EXITED;

@@ -27,6 +27,7 @@ static const struct option_row rows[] = {
 	{ OPTION_FORMAT, 'f', "format", "FORMAT", "see below" },
 	{ OPTION_JSON, 259, "json", NULL, "the same as -f json" },
 	{ OPTION_BY, 260, "by", "WHAT", "sum up text by function, line, instruction or object" },
+	{ OPTION_SLICES, 265, "slices", "NxT", "and when: at most N slices of T seconds or more" },
 	{ OPTION_COMM, 261, "comm", "NAME", "processes of this name" },
 	{ OPTION_EXE, 262, "exe", "FILE", "processes that run this file" },
 	{ OPTION_UNIT, 263, "unit", "UNIT", "processes of this systemd unit" },
@@ -84,6 +85,21 @@ static int parse_count(struct options *o, const char *arg)
 		return 0;
 	log_err("count %s: must be a whole number from 1 on", arg);
 	return -EINVAL;
+}
+
+/* Two slices become one when there is no room: an even number leaves none over. */
+static int parse_slices(struct options *o, const char *arg)
+{
+	char *end;
+	unsigned long n = strtoul(arg, &end, 10);
+
+	if (end == arg || *end != 'x' || n < 2 || n > OPTIONS_SLICES_MAX || n % 2) {
+		log_err("slices %s: must be an even number from 2 to %d, an x, and seconds: 60x1",
+			arg, OPTIONS_SLICES_MAX);
+		return -EINVAL;
+	}
+	o->nslices = n;
+	return parse_seconds(&o->slice_ns, "slices of", end + 1);
 }
 
 /* The path of a cgroup may be written as the file system has it. */
@@ -148,6 +164,8 @@ static int take(struct options *o, enum option_bits bit, const char *arg)
 		return parse_seconds(&o->duration_ns, "duration", arg);
 	case OPTION_INTERVAL:
 		return parse_seconds(&o->interval_ns, "interval", arg);
+	case OPTION_SLICES:
+		return parse_slices(o, arg);
 	case OPTION_COUNT:
 		return parse_count(o, arg);
 	case OPTION_EXE:

@@ -9,6 +9,7 @@
 #include "procfs.h"
 #include "rows.h"
 
+#define OPTIONS_SLICES_MAX 1000
 #define OPTIONS_RATE_MIN 1
 #define OPTIONS_RATE_MAX 50000
 
@@ -32,12 +33,13 @@ enum option_bits {
 	OPTION_BATCH = 1 << 15,
 	OPTION_COUNT = 1 << 16,
 	OPTION_INTERVAL = 1 << 17,
+	OPTION_SLICES = 1 << 18,
 };
 
 #define OPTIONS_REPORT (OPTION_OUTPUT | OPTION_FORMAT | OPTION_JSON | OPTION_BY)
 #define OPTIONS_PROFILE                                                                  \
 	(OPTIONS_REPORT | OPTION_RATE | OPTION_DURATION | OPTION_SOCKET | OPTION_CLOCK | \
-	 OPTION_USER_ONLY | OPTION_NO_INHERIT)
+	 OPTION_USER_ONLY | OPTION_NO_INHERIT | OPTION_SLICES)
 
 #define OPTIONS_SELECT (OPTION_COMM | OPTION_EXE | OPTION_CGROUP | OPTION_UNIT)
 #define OPTIONS_TOP                                                                       \
@@ -59,6 +61,8 @@ struct options {
 	__u64 interval_ns; /* between them; 0: the default */
 	__u64 rate_hz;	   /* 0: the daemon's */
 	__u64 duration_ns; /* 0: until the target ends */
+	__u64 slice_ns;	   /* 0: no slices */
+	size_t nslices;
 	bool user_only;
 	bool no_inherit;
 	bool help;

@@ -21,8 +21,10 @@ void profile_free(struct profile *p)
 		closep(&p->objects[i].fd);
 		free(p->objects[i].path);
 	}
-	for (size_t i = 0; i < p->nfunctions; i++)
+	for (size_t i = 0; i < p->nfunctions; i++) {
 		free(p->functions[i].name);
+		free(p->functions[i].slices);
+	}
 	free(p->objects);
 	free(p->places);
 	free(p->functions);
@@ -33,6 +35,28 @@ void profile_free(struct profile *p)
 void profile_freep(struct profile **p)
 {
 	profile_free(*p);
+}
+
+struct profile *profile_borrow(const struct profile *from)
+{
+	struct profile *p = profile_new();
+
+	if (!p)
+		return NULL;
+	p->objects = from->objects;
+	p->nobjects = from->nobjects;
+	p->pid = from->pid;
+	p->tick_ns = from->tick_ns;
+	return p;
+}
+
+void profile_give_back(struct profile *p)
+{
+	if (!p)
+		return;
+	p->objects = NULL;
+	p->nobjects = 0;
+	profile_free(p);
 }
 
 /* Returns @array with room for element @n, growing in powers of two; NULL: it is as it was. */
@@ -141,6 +165,21 @@ __u64 profile_place_count(const struct profile *p, const struct place *place)
 	return slot(p->places, p->places_room, place->object, place->offset, place->width)->count;
 }
 
+int profile_difference(struct profile *p, const struct profile *last, const struct profile *now)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < now->places_room && !err; i++) {
+		const struct place *o = &now->places[i];
+		__u64 before = o->count && last ? profile_place_count(last, o) : 0;
+
+		if (o->count > before)
+			err = profile_add_place(p, o->object, o->offset, o->width,
+						o->count - before);
+	}
+	return err;
+}
+
 void profile_clear_places(struct profile *p)
 {
 	free(p->places);
@@ -182,6 +221,7 @@ int profile_add_function(struct profile *p, const struct function *f)
 
 	if (!functions) {
 		free(f->name);
+		free(f->slices);
 		return -ENOMEM;
 	}
 	functions[p->nfunctions++] = *f;
@@ -221,6 +261,15 @@ const char *profile_base_name(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash && slash[1] ? slash + 1 : path;
+}
+
+__u64 profile_slices(const struct profile *p, const struct function *f, size_t first, size_t n)
+{
+	__u64 sum = 0;
+
+	for (size_t i = first; i < first + n && i < p->nslices; i++)
+		sum += f->slices[i];
+	return sum;
 }
 
 double profile_percent(const struct profile *p, __u64 samples)

@@ -40,7 +40,8 @@ struct function {
 	__u64 size;
 	__u64 samples;
 	__u32 object;
-	bool shared; /* some of them came from counters that cover its neighbour as well */
+	__u64 *slices; /* of the profile's nslices; NULL: nobody asked when it was hot */
+	bool shared;   /* some of them came from counters that cover its neighbour as well */
 };
 
 enum profile_end {
@@ -63,6 +64,10 @@ struct profile {
 	__u64 unmatched;
 	__u64 lost;
 	__u64 saturated; /* counters that can hold no more */
+
+	__u64 slice_ns;
+	size_t nslices; /* of time, each of slice_ns, from the beginning on; the last may be shorter
+			 */
 
 	struct object *objects;
 	size_t nobjects;
@@ -91,6 +96,15 @@ int profile_find_object(const struct profile *p, const char *path, __u64 dev, __
 /* Adds @count ticks, binned ones. Returns 0 or -ENOMEM. */
 int profile_add_place(struct profile *p, __u32 object, __u64 offset, __u32 width, __u64 count);
 
+/* A profile that has its objects from another one, which must outlive it. NULL: ENOMEM. */
+struct profile *profile_borrow(const struct profile *from);
+
+/* Frees one that was borrowed. */
+void profile_give_back(struct profile *p);
+
+/* Adds to @p what @now has more of than @last (NULL: nothing); all have the same objects. */
+int profile_difference(struct profile *p, const struct profile *last, const struct profile *now);
+
 /* Adds the places of @from, whose objects @p has as well. Returns 0 or -ENOMEM. */
 int profile_add_places(struct profile *p, const struct profile *from);
 
@@ -115,6 +129,9 @@ const char *profile_function_name(const struct profile *p, const struct function
 
 /* The last part of a path. */
 const char *profile_base_name(const char *path);
+
+/* The samples of @f in @n slices from @first on, or as many as there are. */
+__u64 profile_slices(const struct profile *p, const struct function *f, size_t first, size_t n);
 
 /* Share of all ticks. */
 double profile_percent(const struct profile *p, __u64 samples);

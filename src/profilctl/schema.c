@@ -17,7 +17,8 @@ static const char profile[] = OBJECT(
 	"\"schema\",\"tick_ns\",\"duration_ns\",\"samples\",\"functions\",\"objects\"",
 	"\"schema\":{\"const\":\"profil/1\"},\"command\":" STRING ",\"pid\":" COUNT
 	",\"started\":" COUNT ",\"command_status\":{\"type\":[\"integer\",\"null\"]}"
-	",\"tick_ns\":" COUNT ",\"duration_ns\":" COUNT ",\"cpu_ns\":" COUNT ",\"samples\":" OBJECT(
+	",\"tick_ns\":" COUNT ",\"duration_ns\":" COUNT ",\"cpu_ns\":" COUNT ",\"slice_ns\":" COUNT
+	",\"samples\":" OBJECT(
 		"\"total\",\"binned\",\"unmatched\",\"lost\"",
 		"\"total\":" COUNT ","
 		"\"binned\":" COUNT ",\"unmatched\":" COUNT ",\"lost\":" COUNT

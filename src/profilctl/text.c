@@ -9,6 +9,7 @@
 #define LEAST_PERCENT 0.5
 #define WARM_PERCENT 1
 #define HOT_PERCENT 5
+#define SLICE_COLUMNS 50
 
 /* The numbers of a line, up to the name. */
 static void numbers(FILE *out, const struct profile *p, __u64 samples, bool colour)
@@ -91,6 +92,50 @@ static void table(FILE *out, const struct profile *p, const struct rows *rows,
 		fputs("~ shared out: counters cover its neighbours as well\n", out);
 }
 
+/* The greatest count in a column of @group slices, of the functions that are shown. */
+static __u64 peak_of(const struct profile *p, size_t group)
+{
+	__u64 peak = 1;
+
+	for (size_t i = 0; i < p->nfunctions; i++) {
+		const struct function *f = &p->functions[i];
+
+		for (size_t at = 0; f->slices && at < p->nslices; at += group) {
+			__u64 n = profile_slices(p, f, at, group);
+
+			peak = n > peak ? n : peak;
+		}
+	}
+	return peak;
+}
+
+/* A line for each function of which more than a little is to be told. */
+static void when(FILE *out, const struct profile *p)
+{
+	static const char shades[] = " .:-=+*#%@";
+	size_t group = (p->nslices + SLICE_COLUMNS - 1) / SLICE_COLUMNS;
+	__u64 peak;
+
+	if (!p->nslices)
+		return;
+	peak = peak_of(p, group);
+	fprintf(out, "\nwhen, a column for %.6g s; '@' are %llu samples\n",
+		(double)p->slice_ns * (double)group / 1e9, peak);
+	for (size_t i = 0; i < p->nfunctions; i++) {
+		const struct function *f = &p->functions[i];
+		char name[1024], whole[1024];
+
+		if (!f->slices || profile_percent(p, f->samples) < WARM_PERCENT)
+			continue;
+		fputc('|', out);
+		for (size_t at = 0; at < p->nslices; at += group)
+			fputc(shades[(profile_slices(p, f, at, group) * 9 + peak - 1) / peak], out);
+		fprintf(out, "|  %s\n",
+			clean(name, sizeof(name),
+			      profile_function_name(p, f, whole, sizeof(whole))));
+	}
+}
+
 static void footer(FILE *out, const struct profile *p)
 {
 	fprintf(out, "\n%llu samples: %llu binned, %llu unmatched, %llu lost; %llu saturated\n",
@@ -121,6 +166,7 @@ int text_write(FILE *out, const struct profile *p, const struct text_options *t)
 			table(out, p, &rows, t);
 		else
 			fputs("\nno samples: it used less CPU time than one tick\n", out);
+		when(out, p);
 		footer(out, p);
 	}
 	rows_fini(&rows);

@@ -31,44 +31,6 @@ struct top {
 	__u64 period_ns; /* of the table that is shown */
 };
 
-/* A profile that has its objects from another one. */
-static struct profile *borrow(const struct profile *from)
-{
-	struct profile *p = profile_new();
-
-	if (!p)
-		return NULL;
-	p->objects = from->objects;
-	p->nobjects = from->nobjects;
-	p->pid = from->pid;
-	p->tick_ns = from->tick_ns;
-	return p;
-}
-
-static void give_back(struct profile *p)
-{
-	if (!p)
-		return;
-	p->objects = NULL;
-	p->nobjects = 0;
-	profile_free(p);
-}
-
-int top_difference(struct profile *p, const struct profile *last, const struct profile *now)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < now->places_room && !err; i++) {
-		const struct place *o = &now->places[i];
-		__u64 before = o->count ? profile_place_count(last, o) : 0;
-
-		if (o->count > before)
-			err = profile_add_place(p, o->object, o->offset, o->width,
-						o->count - before);
-	}
-	return err;
-}
-
 static __u64 unmatched(const struct watch *w)
 {
 	__u64 all = 0;
@@ -81,23 +43,24 @@ static __u64 unmatched(const struct watch *w)
 /* Sums up what has come since the last time. */
 static int look(struct top *t)
 {
-	struct profile *all = borrow(t->watch.profile), *p = borrow(t->watch.profile);
+	struct profile *all = profile_borrow(t->watch.profile),
+		       *p = profile_borrow(t->watch.profile);
 	__u64 now_ns = watch_now_ns(), nowhere = unmatched(&t->watch);
 	int err = all && p ? watch_snapshot(&t->watch, all) : -ENOMEM;
 
 	if (!err)
-		err = top_difference(p, t->last, all);
+		err = profile_difference(p, t->last, all);
 	if (!err)
 		err = symbolize(p, &t->cache);
 	if (err < 0) {
-		give_back(all);
-		give_back(p);
+		profile_give_back(all);
+		profile_give_back(p);
 		return err;
 	}
 	p->unmatched = nowhere - t->unmatched;
 	p->total = p->binned + p->unmatched;
-	give_back(t->last);
-	give_back(t->now);
+	profile_give_back(t->last);
+	profile_give_back(t->now);
 	t->last = all;
 	t->now = p;
 	t->period_ns = now_ns - t->last_ns;
@@ -187,7 +150,7 @@ static int wait_for_next(struct top *t, __u64 next_ns)
 	int on = 1;
 
 	while (on > 0 && watch_now_ns() < next_ns) {
-		on = watch_wait(&t->watch, next_ns, t->screen ? STDIN_FILENO : -1);
+		on = watch_wait(&t->watch, next_ns);
 		if (on <= 0 || !t->screen)
 			continue;
 		if (!screen_keys(t->screen, &changed))
@@ -258,11 +221,11 @@ static int top(struct top *t, const struct options *o)
 	if (status)
 		return status;
 	self_relax(&t->watch.self);
-	t->last = borrow(t->watch.profile);
+	t->last = profile_borrow(t->watch.profile);
 	if (!t->last)
 		return CTL_ERROR;
-	if (!o->batch)
-		screen_open(&t->screen);
+	if (!o->batch && !screen_open(&t->screen))
+		watch_input(&t->watch, STDIN_FILENO);
 	err = run(t);
 	screen_close(t->screen);
 	if (!err)
@@ -276,8 +239,8 @@ int verb_top(const struct options *o)
 	struct top t = { 0 };
 	int status = top(&t, o);
 
-	give_back(t.last);
-	give_back(t.now);
+	profile_give_back(t.last);
+	profile_give_back(t.now);
 	symbolize_cache_fini(&t.cache);
 	watch_fini(&t.watch);
 	return status;

@@ -13,9 +13,6 @@ struct top_table {
 	size_t columns;
 };
 
-/* Adds to @p what @now has more of than @last; all three have the same objects. */
-int top_difference(struct profile *p, const struct profile *last, const struct profile *now);
-
 /* Writes the hottest functions of @p. Returns 0 or -ENOMEM. */
 int top_write(FILE *out, const struct profile *p, const struct top_table *t);
 

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,11 +28,26 @@ __u64 watch_now_ns(void)
 	return (__u64)t.tv_sec * 1000000000u + (__u64)t.tv_nsec;
 }
 
+/* What woke us: a session's connection or its process, or what concerns all. */
+enum source {
+	SOURCE_READER,
+	SOURCE_PROCESS,
+	SOURCE_SIGNAL,
+	SOURCE_INPUT,
+};
+
+static int listen_to(const struct watch *w, int fd, enum source source, size_t session)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.u64 = session << 8 | source };
+
+	return epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
+}
+
 int watch_init(struct watch *w, const struct options *o)
 {
 	int status;
 
-	*w = (struct watch){ .options = o, .signals = -1 };
+	*w = (struct watch){ .options = o, .signals = -1, .epoll = -1 };
 	status = output_open(&w->out, o);
 	if (status)
 		return status;
@@ -39,6 +55,15 @@ int watch_init(struct watch *w, const struct options *o)
 	w->signals = self_prepare(&w->self);
 	if (!w->profile || w->signals < 0) {
 		log_err("cannot begin: %s", strerror(w->profile ? -w->signals : ENOMEM));
+		return CTL_ERROR;
+	}
+	if (o->slice_ns && slices_init(&w->slices, o->nslices, o->slice_ns) < 0) {
+		log_err("cannot begin: no memory for %zu slices", o->nslices);
+		return CTL_ERROR;
+	}
+	w->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (w->epoll < 0 || listen_to(w, w->signals, SOURCE_SIGNAL, 0) < 0) {
+		log_err("cannot begin: %s", strerror(errno));
 		return CTL_ERROR;
 	}
 	return daemon_reach(&w->reader, &w->daemon, o);
@@ -104,6 +129,13 @@ int watch_try(struct watch *w, pid_t pid, bool follow_exec)
 				   follow_exec);
 	if (err < 0)
 		return err;
+	err = listen_to(w, reader_fd(r), SOURCE_READER, w->nsessions);
+	if (!err)
+		err = listen_to(w, more[w->nsessions].pidfd, SOURCE_PROCESS, w->nsessions);
+	if (err < 0) {
+		session_close(&more[w->nsessions]);
+		return err;
+	}
 	if (!w->nsessions++) {
 		w->profile->pid = pid;
 		w->profile->tick_ns = more->totals.tick_ns;
@@ -138,7 +170,7 @@ static int show_progress(struct watch *w, __u64 elapsed_ns)
 	return 0;
 }
 
-/* Until when poll() may sleep, in its own terms. */
+/* Until when epoll_wait() may sleep, in its own terms. */
 static int timeout_ms(__u64 now, __u64 next_ns)
 {
 	if (next_ns == ~0ull)
@@ -146,77 +178,103 @@ static int timeout_ms(__u64 now, __u64 next_ns)
 	return next_ns <= now ? 0 : (int)((next_ns - now + 999999) / 1000000);
 }
 
-/* Two descriptors for each session, and two more. */
-static struct pollfd *descriptors(const struct watch *w, int input)
-{
-	struct pollfd *p = calloc(2 * w->nsessions + 2, sizeof(*p));
-
-	for (size_t i = 0; p && i < w->nsessions; i++) {
-		const struct session *s = &w->sessions[i];
-
-		p[2 * i] = (struct pollfd){ reader_fd(s->reader), POLLIN, 0 };
-		p[2 * i + 1] = (struct pollfd){ s->ended ? -1 : s->pidfd, POLLIN, 0 };
-	}
-	if (p) {
-		p[2 * w->nsessions] = (struct pollfd){ w->signals, POLLIN, 0 };
-		p[2 * w->nsessions + 1] = (struct pollfd){ input, POLLIN, 0 };
-	}
-	return p;
-}
-
 /* Takes in what has come: 1 where it may go on, 0 at the end, or a negative errno. */
-static int step(struct watch *w, const struct pollfd *p)
+static int step(struct watch *w, const struct epoll_event *e)
 {
-	bool going = false;
+	struct session *s = &w->sessions[e->data.u64 >> 8];
+	enum source source = (enum source)(e->data.u64 & 0xff);
+	bool ended = s->ended;
+	int err;
 
-	for (size_t i = 0; i < w->nsessions; i++) {
-		int err = session_step(&w->sessions[i], p[2 * i].revents, p[2 * i + 1].revents);
-
-		if (err < 0)
-			return err;
-		going |= !w->sessions[i].ended;
-	}
-	return going && !p[2 * w->nsessions].revents;
+	if (source == SOURCE_SIGNAL)
+		return 0;
+	if (source == SOURCE_INPUT)
+		return 1;
+	err = session_step(s, source == SOURCE_READER, source == SOURCE_PROCESS);
+	if (err < 0)
+		return err;
+	/* That it has gone is news only once. */
+	if (source == SOURCE_PROCESS)
+		epoll_ctl(w->epoll, EPOLL_CTL_DEL, s->pidfd, NULL);
+	w->nended += s->ended && !ended;
+	return w->nended < w->nsessions;
 }
 
-int watch_wait(struct watch *w, __u64 until_ns, int input)
+int watch_input(struct watch *w, int fd)
 {
-	__cleanup(freep) struct pollfd *p = descriptors(w, input);
-	const struct pollfd *keys = p ? &p[2 * w->nsessions + 1] : NULL;
+	return listen_to(w, fd, SOURCE_INPUT, 0);
+}
+
+int watch_wait(struct watch *w, __u64 until_ns)
+{
+	struct epoll_event events[64];
 	__u64 now = watch_now_ns();
-	int on = p ? 1 : -ENOMEM, n;
+	int on = 1;
 
 	while (on > 0 && now < until_ns) {
-		n = poll(p, 2 * w->nsessions + 2, timeout_ms(now, until_ns));
-		if (n < 0 && errno == EINTR)
-			return 1; /* a signal that somebody handles: the terminal's size, say */
-		on = n < 0 ? -errno : step(w, p);
-		if (keys->revents)
+		bool input = false;
+		int n = epoll_wait(w->epoll, events, 64, timeout_ms(now, until_ns));
+
+		if (n < 0)
+			return errno == EINTR ? 1 : -errno; /* the terminal's size, say */
+		for (int i = 0; i < n && on > 0; i++) {
+			on = step(w, &events[i]);
+			input |= (events[i].data.u64 & 0xff) == SOURCE_INPUT;
+		}
+		if (input)
 			break;
-		for (size_t i = 0; i < w->nsessions; i++)
-			p[2 * i + 1].fd = w->sessions[i].ended ? -1 : p[2 * i + 1].fd;
 		now = watch_now_ns();
+	}
+	return on;
+}
+
+/* Ends the slice that is under way. */
+static int slice(struct watch *w)
+{
+	struct profile *now = profile_borrow(w->profile);
+	int err = now ? watch_snapshot(w, now) : -ENOMEM;
+
+	if (!err)
+		return slices_take(&w->slices, now);
+	profile_give_back(now);
+	return err;
+}
+
+static __u64 sooner(__u64 a, __u64 b)
+{
+	return a < b ? a : b;
+}
+
+/* Watches until the end: see watch_wait() for what is returned. */
+static int watch_on(struct watch *w, __u64 began)
+{
+	const struct options *o = w->options;
+	__u64 end_ns = o->duration_ns ? began + o->duration_ns : ~0ull, now = began;
+	__u64 progress_ns = progress_wanted() ? began + PROGRESS_EVERY_NS : ~0ull;
+	int on = 1;
+
+	while (on > 0 && now < end_ns) {
+		__u64 slice_ns = o->slice_ns ? began + slices_next_ns(&w->slices) : ~0ull;
+
+		on = watch_wait(w, sooner(end_ns, sooner(progress_ns, slice_ns)));
+		now = watch_now_ns();
+		if (on > 0 && now >= slice_ns)
+			on = slice(w) ?: 1;
+		if (on > 0 && now >= progress_ns) {
+			progress_ns = now + PROGRESS_EVERY_NS;
+			on = show_progress(w, now - began) ?: 1;
+		}
 	}
 	return on;
 }
 
 int watch_run(struct watch *w)
 {
-	__u64 began = watch_now_ns(), now = began;
-	__u64 end_ns = w->options->duration_ns ? began + w->options->duration_ns : ~0ull;
-	__u64 every_ns = progress_wanted() ? PROGRESS_EVERY_NS : 0;
-	int on = 1;
+	__u64 began = watch_now_ns();
+	int on = watch_on(w, began);
 
-	while (on > 0 && now < end_ns) {
-		__u64 next_ns = every_ns && now + every_ns < end_ns ? now + every_ns : end_ns;
-
-		on = watch_wait(w, next_ns, -1);
-		now = watch_now_ns();
-		if (on > 0 && every_ns)
-			on = show_progress(w, now - began) ?: 1;
-	}
 	progress_clear();
-	w->profile->duration_ns = now - began;
+	w->profile->duration_ns = watch_now_ns() - began;
 	w->expired = on > 0;
 	w->broken = on < 0;
 	if (!w->broken)
@@ -312,8 +370,13 @@ int watch_end(struct watch *w)
 		reader_close(steal(w->sessions[i].reader));
 	daemon_end(steal(w->daemon));
 	self_relax(&w->self);
+	/* All is settled: what is left of the last slice is in the profile. */
+	if (!err && w->options->slice_ns)
+		err = slice(w);
 	if (!err)
 		err = symbolize(w->profile, NULL);
+	if (!err && w->options->slice_ns)
+		err = slices_into(&w->slices, w->profile);
 	if (!err)
 		return CTL_OK;
 	log_err("cannot make a report: %s", strerror(-err));
@@ -341,8 +404,10 @@ void watch_fini(struct watch *w)
 	free(w->sessions);
 	reader_close(w->reader);
 	daemon_end(w->daemon);
+	slices_fini(&w->slices);
 	profile_free(w->profile);
 	closep(&w->signals);
+	closep(&w->epoll);
 	if (w->out && w->out != stdout)
 		fclose(w->out);
 }

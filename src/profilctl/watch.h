@@ -11,6 +11,7 @@
 #include "profile.h"
 #include "self.h"
 #include "session.h"
+#include "slices.h"
 
 struct watch {
 	const struct options *options;
@@ -18,9 +19,12 @@ struct watch {
 	struct reader *reader; /* that the daemon was found with, until a session has it */
 	struct session *sessions;
 	size_t nsessions;
+	size_t nended; /* of them */
 	struct profile *profile;
+	struct slices slices; /* if the options ask for them */
 	FILE *out;
 	int signals;
+	int epoll;    /* of all that is waited for */
 	bool expired; /* ended because the time was up */
 	bool broken;  /* the daemon went away */
 	struct self self;
@@ -45,10 +49,13 @@ int watch_try(struct watch *w, pid_t pid, bool follow_exec);
 int watch_run(struct watch *w);
 
 /*
- * Waits likewise until @until_ns (CLOCK_MONOTONIC), or until there is something to read from @input
- * (-1: nothing). Returns 1 where it may go on, 0 at the end, or a negative errno.
+ * Waits likewise until @until_ns (CLOCK_MONOTONIC), or until there is something to read where
+ * watch_input() says. Returns 1 where it may go on, 0 at the end, or a negative errno.
  */
-int watch_wait(struct watch *w, __u64 until_ns, int input);
+int watch_wait(struct watch *w, __u64 until_ns);
+
+/* Has watch_wait() look at @fd as well. Returns 0 or a negative errno. */
+int watch_input(struct watch *w, int fd);
 
 /* Adds all that has been counted so far to @p, whose objects are those of the watch's profile. */
 int watch_snapshot(const struct watch *w, struct profile *p);

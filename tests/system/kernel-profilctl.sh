@@ -113,6 +113,13 @@ options() {
 	check "-F 250: the tick is 4 ms" json '.tick_ns == 4000000'
 	check "-F 250: is complete" complete 3
 
+	check "--slices" profile --slices 4x0.1 -- "$spin" split 1
+	check "--slices: adds up" conserved
+	check "--slices: at most so many, longer ones" json '(.functions[0].slices | length) <= 4
+		and .slice_ns >= 400000000'
+	check "--slices: nothing is lost between them" json 'all(.functions[] | select(.shared | not);
+		(.slices | add) == .samples)'
+
 	check "-o without -f" "$ctl" record -F 1000 -o "$dir/kept" -- "$spin" split 0.5
 	check "a report can be made of it" sh -c "$ctl report '$dir/kept' | grep -Eq '% +[0-9.]+- *[0-9.]+ +[0-9]+ +[0-9.]+  hot +spin'"
 	"$ctl" report -f json "$dir/kept" >"$dir/json"

@@ -45,6 +45,8 @@ refuses "a process and a selection" 2 "selected by an option" "$ctl" attach --co
 refuses "nobody of that name" 6 "no process is such" "$ctl" attach --comm "no such name"
 refuses "a unit that is none" 6 "no process is such" "$ctl" attach --unit no-such-unit
 refuses "a file that is none" 2 "No such file" "$ctl" attach --exe "$dir/no-such-file"
+refuses "slices that are none" 2 "60x1" "$ctl" record --slices 60 -- true
+refuses "an odd number of slices" 2 "even number" "$ctl" record --slices 3x1 -- true
 refuses "no tables" 2 "from 1 on" "$ctl" top -n 0
 refuses "no interval" 2 "seconds" "$ctl" top -i 0
 refuses "an unknown pid" 6 "no process 4194305" "$ctl" attach 4194305

@@ -25,7 +25,7 @@ Test(ctl_top, shows_what_is_new_only)
 	profile_add_place(now, 0, 0x1000, 1, 5);
 	profile_add_place(now, 0, 0x2000, 1, 9);
 	profile_add_place(now, 0, 0x3000, 1, 4);
-	cr_assert_eq(top_difference(p, last, now), 0);
+	cr_assert_eq(profile_difference(p, last, now), 0);
 	cr_expect_eq(p->nplaces, 2);
 	cr_expect_eq(p->binned, 6);
 	cr_expect_eq(profile_place_count(p, &(struct place){ .offset = 0x3000, .width = 1 }), 4);
@@ -39,7 +39,7 @@ Test(ctl_top, all_is_new_at_first)
 	struct profile *last = with_object(), *now = with_object(), *p = with_object();
 
 	profile_add_place(now, 0, 0x1000, 1, 5);
-	cr_assert_eq(top_difference(p, last, now), 0);
+	cr_assert_eq(profile_difference(p, last, now), 0);
 	cr_expect_eq(p->binned, 5);
 	profile_free(last);
 	profile_free(now);

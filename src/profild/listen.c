@@ -1,5 +1,6 @@
 /* listen.c - the socket where clients connect */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -88,13 +89,24 @@ static const char *advice(int err)
 	return "";
 }
 
+/*
+ * How many descriptors the service manager has handed over. sd_listen_fds() would not say: to it
+ * one that has been closed since, as the store's are, is an error.
+ */
+static int handed_over(void)
+{
+	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
+
+	return pid && fds && atoi(pid) == getpid() ? atoi(fds) : 0;
+}
+
 int listen_open(struct profild *d)
 {
 	struct sockaddr_un addr;
 	int err, sock;
 
 	/* The manager may have handed over more than a socket: see store.h. */
-	for (int i = sd_listen_fds(1); i > 0; i--) {
+	for (int i = handed_over(); i > 0; i--) {
 		sock = SD_LISTEN_FDS_START + i - 1;
 		if (sd_is_socket(sock, AF_UNIX, SOCK_SEQPACKET, 1) <= 0)
 			continue;

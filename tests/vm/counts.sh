@@ -7,16 +7,16 @@
 SHARE_POINTS=10
 TICKS_PERCENT=20
 
-# The ids of what is loaded in the kernel.
+# What is loaded in the kernel, but for what systemd keeps its services in with.
 loaded() {
 	local what
 
 	for what in prog map link; do
-		bpftool "$what" show 2>/dev/null | sed -n "s/^\([0-9]*\): .*/$what \1/p"
+		bpftool "$what" show 2>/dev/null | sed -n "/cgroup/d; s/^[0-9]*: /$what &/p"
 	done | sort
 }
 
-# What is loaded that was not when loaded said @BEFORE; the kernel frees it some grace periods after
+# What is loaded that was not when loaded said @BEFORE. The kernel frees it some grace periods after
 # its last user.
 left_behind() { # BEFORE
 	local left=x end=$((SECONDS + 30))
@@ -25,6 +25,12 @@ left_behind() { # BEFORE
 		left=$(comm -13 <(echo "$1") <(loaded))
 	done
 	echo "$left"
+}
+
+# Says @WORDS, and whether there are none.
+says_nothing() { # WORDS
+	echo "$1"
+	test -z "$1"
 }
 
 # The number before the word @UNIT in the line of @PART that split has said.

@@ -29,9 +29,9 @@ check "a preloaded program's ticks are its time, where it was spent" \
 check "profilctl record finds the hot function" records
 daemon_stop
 left=$(left_behind "$before")
-check "SIGTERM leaves nothing in the kernel" test -z "$left"
+check "SIGTERM leaves nothing in the kernel" says_nothing "$left"
 PROFIL_SOCKET=$dir/nobody
 check "profilctl record starts a daemon of its own" records
 left=$(left_behind "$before")
-check "and leaves nothing in the kernel" test -z "$left"
+check "and leaves nothing in the kernel" says_nothing "$left"
 finish

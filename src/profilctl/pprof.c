@@ -212,7 +212,7 @@ static void samples(struct pprof *w)
 
 static int gzip(FILE *out, const char *bytes, size_t n)
 {
-	unsigned char buf[16384];
+	unsigned char buf[16384] = { 0 };
 	z_stream z = { .next_in = (unsigned char *)bytes, .avail_in = (uInt)n };
 	int ret;
 

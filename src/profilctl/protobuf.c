@@ -23,9 +23,10 @@ static size_t varint(unsigned char *out, __u64 value)
 
 static void put(FILE *out, __u64 value)
 {
-	unsigned char bytes[10];
+	unsigned char bytes[10] = { 0 };
+	size_t n = varint(bytes, value);
 
-	fwrite(bytes, 1, varint(bytes, value), out);
+	fwrite(bytes, 1, n, out);
 }
 
 void protobuf_number(FILE *out, unsigned int number, __u64 value)

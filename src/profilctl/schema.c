@@ -9,6 +9,9 @@
 #define STRING "{\"type\":\"string\"}"
 #define BOOLEAN "{\"type\":\"boolean\"}"
 #define PERCENT "{\"type\":\"number\",\"minimum\":0,\"maximum\":100}"
+#define COUNTS "{\"type\":\"array\",\"items\":" COUNT "}"
+#define STRINGS "{\"type\":\"array\",\"items\":" STRING "}"
+#define NUMBERS "{\"type\":\"array\",\"items\":{\"type\":\"number\"}}"
 #define OBJECT(required, properties) \
 	"{\"type\":\"object\",\"required\":[" required "],\"properties\":{" properties "}}"
 #define ARRAY(of) "{\"type\":\"array\",\"items\":" of "}"
@@ -93,24 +96,12 @@ static const char status[] =
 
 static const char diff[] = OBJECT(
 	"\"schema\",\"functions\"",
-	"\"schema\":{\"const\":\"profil-diff/1\"},\"commands\":" ARRAY(STRING) ",\"total\":" ARRAY(
-		COUNT) ",\"tested\":" COUNT
-		       ",\"functions\":" ARRAY(OBJECT(
-			       "\"name\",\"object\",\"samples\",\"significant\"",
-			       "\"name\":" STRING ",\"object\":" STRING
-			       ",\"samples\":" ARRAY(COUNT) ",\"percent\":" ARRAY(
-				       PERCENT) ",\"interval\":" ARRAY("{\"type\":"
-								       "\"number\"}") ",\"p"
-										      "\":{"
-										      "\"typ"
-										      "e\":"
-										      "\"num"
-										      "ber\""
-										      "},"
-										      "\"sig"
-										      "nific"
-										      "ant\""
-										      ":" BOOLEAN)));
+	"\"schema\":{\"const\":\"profil-diff/1\"},\"commands\":" STRINGS ",\"total\":" COUNTS
+	",\"tested\":" COUNT ",\"functions\":" ARRAY(OBJECT(
+		"\"name\",\"object\",\"samples\",\"significant\"",
+		"\"name\":" STRING ",\"object\":" STRING ",\"samples\":" COUNTS
+		",\"percent\":" NUMBERS ",\"interval\":" NUMBERS ",\"p\":{\"type\":\"number\"}"
+		",\"significant\":" BOOLEAN)));
 
 static const char doctor[] =
 	OBJECT("\"schema\",\"findings\"",

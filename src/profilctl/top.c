@@ -165,7 +165,7 @@ static int run(struct top *t)
 {
 	const struct options *o = t->watch.options;
 	__u64 every_ns = o->interval_ns ? o->interval_ns : INTERVAL_NS;
-	int on = 1;
+	int on = 1, err;
 
 	t->last_ns = watch_now_ns();
 	for (__u64 n = 0; on > 0 && (!o->count || n < o->count); n++) {
@@ -175,10 +175,11 @@ static int run(struct top *t)
 		/* What was counted up to the end is shown as well. */
 		if (look(t) < 0)
 			return -ENOMEM;
-		if (on || !t->screen)
-			on = show(t) ?: on;
+		err = on || !t->screen ? show(t) : 0;
+		if (err < 0)
+			return err;
 	}
-	return on < 0 ? on : 0;
+	return 0;
 }
 
 /* Whoever is there; of those that are named, all. */

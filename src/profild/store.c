@@ -2,6 +2,7 @@
 #include <bpf/bpf.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdint.h>
@@ -186,8 +187,12 @@ int store_take(struct store *s, const char *name)
 	for (int i = 0; i < s->nfds; i++) {
 		if (strcmp(s->names[i], name) != 0)
 			continue;
+		/* The manager's own number stays taken: it names this one until the sweep. */
+		fd = fcntl(SD_LISTEN_FDS_START + i, F_DUPFD_CLOEXEC, 0);
+		if (fd < 0)
+			return -errno;
 		remember(s, name);
-		return SD_LISTEN_FDS_START + i;
+		return fd;
 	}
 	return -ENOENT;
 }
@@ -213,11 +218,13 @@ void store_sweep(struct store *s)
 		int fd = SD_LISTEN_FDS_START + i;
 
 		/* Sockets are the manager's own. */
-		if (is_known(s, s->names[i]) || sd_is_socket(fd, AF_UNSPEC, 0, -1) > 0)
+		if (sd_is_socket(fd, AF_UNSPEC, 0, -1) > 0)
 			continue;
-		store_drop(s, s->names[i]);
+		if (!is_known(s, s->names[i]))
+			store_drop(s, s->names[i]);
 		close(fd);
 	}
+	s->nfds = 0;
 }
 
 void store_clear(struct store *s)

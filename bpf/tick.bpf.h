@@ -142,8 +142,8 @@ static __always_inline __u64 user_pc(struct task_struct *task)
 
 /* --- perf events ------------------------------------------------------------------------------ */
 
-/* A thread cannot be owed more at once without having kept out of the clock's sight. */
-#define OWED_MAX 64
+/* More than that at once nobody is owed who was not out of the clocks' sight for long. */
+#define OWED_MAX 256
 
 /*
  * How many ticks one event stands for: 1, as long as the events and the scheduler, who looks at
@@ -171,6 +171,7 @@ static __always_inline __u32 owed(struct task_struct *task, const struct profil_
 		return 0;
 	if (ahead < -slack)
 		n = (__u64)-ahead / target->period_ns;
+	n = n < OWED_MAX ? n : OWED_MAX;
 	thread->charged_ns += n * target->period_ns;
 	return n;
 }
@@ -248,6 +249,8 @@ static __always_inline struct stretch stretch_of(struct task_struct *task)
 	s.from = thread->moment;
 	if (s.known)
 		s.ns = ran_ns - thread->ran_ns;
+	if (s.ns > OWED_MAX * tick_ns)
+		s.ns = OWED_MAX * tick_ns;
 	thread->ran_ns = ran_ns;
 	thread->moment = profil_moment(bpf_ktime_get_ns()) | 1;
 	return s;

@@ -72,15 +72,16 @@ PROFILCTL = src/profilctl/annotate.c src/profilctl/attach.c src/profilctl/callgr
 	src/profilctl/follow.c src/profilctl/format.c src/profilctl/frames.c src/profilctl/gmon.c \
 	src/profilctl/gperftools.c src/profilctl/html.c src/profilctl/image.c \
 	src/profilctl/interval.c src/profilctl/json.c src/profilctl/jsonname.c src/profilctl/lines.c \
-	src/profilctl/list.c src/profilctl/load.c src/profilctl/main.c src/profilctl/mapped.c \
-	src/profilctl/maps.c src/profilctl/objectfile.c src/profilctl/options.c \
-	src/profilctl/output.c src/profilctl/perfmap.c src/profilctl/plt.c src/profilctl/pprof.c \
-	src/profilctl/procfs.c src/profilctl/profile.c src/profilctl/progress.c \
+	src/profilctl/list.c src/profilctl/listing.c src/profilctl/load.c src/profilctl/main.c \
+	src/profilctl/mapped.c src/profilctl/maps.c src/profilctl/objectfile.c \
+	src/profilctl/options.c src/profilctl/output.c src/profilctl/perfmap.c src/profilctl/plt.c \
+	src/profilctl/pprof.c src/profilctl/procfs.c src/profilctl/profile.c src/profilctl/progress.c \
 	src/profilctl/protobuf.c src/profilctl/reader.c src/profilctl/record.c src/profilctl/report.c \
 	src/profilctl/rows.c src/profilctl/schema.c src/profilctl/screen.c src/profilctl/self.c \
-	src/profilctl/session.c src/profilctl/slices.c src/profilctl/source.c src/profilctl/speedscope.c \
-	src/profilctl/split.c src/profilctl/spots.c src/profilctl/symbolize.c src/profilctl/symbols.c \
-	src/profilctl/tally.c src/profilctl/text.c src/profilctl/top.c src/profilctl/watch.c
+	src/profilctl/session.c src/profilctl/slices.c src/profilctl/source.c \
+	src/profilctl/speedscope.c src/profilctl/split.c src/profilctl/spots.c \
+	src/profilctl/symbolize.c src/profilctl/symbols.c src/profilctl/tally.c src/profilctl/text.c \
+	src/profilctl/top.c src/profilctl/watch.c
 
 LIBPROFIL = src/libprofil/profil.c \
 	src/libprofil/aix.c \

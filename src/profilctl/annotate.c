@@ -1,6 +1,5 @@
 /* annotate.c - the source and the instructions of a function, with their samples */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +7,8 @@
 #include "core/scope.h"
 
 #include "clean.h"
+#include "listing.h"
 #include "load.h"
-#include "objectfile.h"
 #include "output.h"
 #include "spots.h"
 #include "tally.h"
@@ -70,76 +69,26 @@ static int source_write(FILE *out, const struct function *f, const struct spots 
 	return 0;
 }
 
-/* The samples in [from, upto), which are offsets in the object of @f. */
-static __u64 between(const struct spots *s, const struct function *f, __u64 from, __u64 upto)
+static void instruction_write(void *ctx, const char *instruction, __u64 samples)
 {
-	__u64 sum = 0;
+	const struct annotation *a = ctx;
+	char text[1024];
 
-	for (size_t i = 0; i < s->n; i++) {
-		const struct place *o = &s->spot[i].place;
-
-		if (s->spot[i].function == f && o->offset >= from && o->offset < upto)
-			sum += o->count;
-	}
-	return sum;
-}
-
-/* A line of objdump's, whose successor begins at @upto. */
-static void instruction_write(FILE *out, const struct function *f, const struct spots *s,
-			      const char *line, __u64 from, __u64 upto)
-{
-	char text[512];
-
-	columns(out, f, between(s, f, from, upto));
-	fprintf(out, "%s\n", clean(text, sizeof(text), line));
-}
-
-/* "  401136:<tab>push %rbp"; what is no instruction is left out. */
-static void listing_write(FILE *out, FILE *objdump, const struct function *f, const struct spots *s,
-			  __u64 vaddr)
-{
-	char line[1024], last[1024] = "";
-	__u64 from = 0;
-
-	while (fgets(line, sizeof(line), objdump)) {
-		char *end;
-		__u64 at = strtoull(line, &end, 16) - vaddr;
-
-		if (end == line || *end != ':')
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		if (*last)
-			instruction_write(out, f, s, last, from, at);
-		memcpy(last, line, sizeof(last));
-		from = at;
-	}
-	if (*last)
-		instruction_write(out, f, s, last, from, f->offset + f->size);
+	columns(a->out, a->function, samples);
+	fprintf(a->out, "%s\n", clean(text, sizeof(text), instruction));
 }
 
 static void instructions_write(FILE *out, const struct profile *p, const struct function *f,
 			       const struct spots *s)
 {
-	const struct object *o = &p->objects[f->object];
-	__cleanup(closep) int fd = objectfile_open(o);
-	__u64 start = f->offset + o->vaddr;
-	char command[256];
-	FILE *objdump;
+	struct annotation a = { out, f };
+	int err;
 
-	if (fd < 0) {
-		fputs("\nno instructions: the file has gone, or is another one by now\n", out);
-		return;
-	}
-	snprintf(command, sizeof(command),
-		 "objdump -d -C --no-show-raw-insn --start-address=0x%llx --stop-address=0x%llx "
-		 "/proc/%d/fd/%d 2>/dev/null",
-		 start, start + f->size, (int)getpid(), fd);
 	fputc('\n', out);
-	fflush(out);
-	objdump = popen(command, "re");
-	if (objdump)
-		listing_write(out, objdump, f, s, o->vaddr);
-	if (!objdump || pclose(objdump))
+	err = listing_show(p, f, s, instruction_write, &a);
+	if (err == -ENOENT)
+		fputs("no instructions: the file has gone, or is another one by now\n", out);
+	else if (err < 0)
 		fputs("no instructions: they take objdump; 'apt-get install binutils'\n", out);
 }
 

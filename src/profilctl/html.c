@@ -7,11 +7,13 @@
 
 #include "format.h"
 #include "interval.h"
+#include "listing.h"
 #include "spots.h"
 #include "tally.h"
 
-/* Of so many functions the source is shown, if they have this share. */
+/* Of so many functions the source is shown, and the instructions, if they have this share. */
 #define SOURCE_FUNCTIONS 40
+#define LISTED_FUNCTIONS 10
 #define SOURCE_PERCENT 0.5
 
 static const char head[] =
@@ -225,6 +227,28 @@ static void file_write(void *ctx, const struct tally *t, size_t n)
 	fputs("</pre>\n", w->out);
 }
 
+static void instruction_write(void *ctx, const char *text, __u64 samples)
+{
+	const struct page *w = ctx;
+	double share = samples ? (double)samples / (double)w->function->samples : 0;
+
+	if (samples)
+		fprintf(w->out, "<span style=\"background:rgba(var(--hot),%.3f)\">%6.2f %% ",
+			0.1 + 0.6 * share, 100 * share);
+	else
+		fputs("<span>         ", w->out);
+	escaped(w->out, text);
+	fputs("</span>", w->out);
+}
+
+static void instructions(struct page *w, const struct spots *s)
+{
+	fputs("<details><summary>instructions</summary><pre>", w->out);
+	if (listing_show(w->profile, w->function, s, instruction_write, w) < 0)
+		fputs("<span class=\"dim\">they take the file, and objdump</span>", w->out);
+	fputs("</pre></details>\n", w->out);
+}
+
 static int sources(struct page *w, const struct spots *s)
 {
 	const struct profile *p = w->profile;
@@ -243,6 +267,8 @@ static int sources(struct page *w, const struct spots *s)
 		if (!n)
 			fputs("<p>no line of source is known</p>\n", w->out);
 		tally_files(t, n, file_write, w);
+		if (i < LISTED_FUNCTIONS)
+			instructions(w, s);
 	}
 	return 0;
 }

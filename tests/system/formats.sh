@@ -156,7 +156,7 @@ reads google-pprof "gperftools: google-pprof's totals" $'70345\n70010 hot\n320 c
 # The sum of the column of samples, as a parser of HTML sees it, and all that is loaded from elsewhere.
 page() {
 	/usr/bin/python3 -c '
-import html.parser, sys
+import html.parser, re, sys
 class Page(html.parser.HTMLParser):
     cells, rows, outside, source = 0, [], [], ""
     def handle_starttag(self, tag, attrs):
@@ -169,10 +169,22 @@ class Page(html.parser.HTMLParser):
     def handle_data(self, data): self.source += data
 page = Page()
 page.feed(open(sys.argv[1]).read())
-print(sum(page.rows), len(page.rows), page.outside, "CHAIN(7 * n);" in page.source)' "$dir/html"
+print(sum(page.rows), len(page.rows), page.outside, "CHAIN(7 * n);" in page.source, bool(re.search(r"[0-9a-f]:\s+[a-z]", page.source)))' "$dir/html"
 }
 
-reads /usr/bin/python3 "html: all ticks, nothing from elsewhere, the source" "$total 5 [] True" page
+reads /usr/bin/python3 "html: all ticks, nothing from elsewhere, source and instructions" "$total 5 [] True True" page
 reads go "pprof: go tool pprof's totals" $'PeriodType: cpu nanoseconds\n70345 703450000000' go_rows
 reads go "pprof: go tool pprof's functions" $'70010 hot\n2 [lost]' go_top
+
+# What the browser says of the page, and the first function once two clicks have put the fewest samples first.
+browsed() {
+	sed 's|</body>|<script>for (let i = 0; i < 2; i++) document.querySelectorAll("th button")[2].click()</script></body>|' \
+		"$dir/html" >"$dir/clicked.html"
+	timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$dir/chromium" \
+		--enable-logging=stderr --dump-dom "file://$dir/clicked.html" 2>"$dir/console" |
+		tr -d '\n' | sed 's|.*<tbody>||; s|</td><td class="object">.*||; s|.*>||'
+	echo
+	grep CONSOLE "$dir/console"
+}
+reads chromium "html: clicks sort, and nothing is wrong" '(lost)' browsed
 finish

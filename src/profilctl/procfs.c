@@ -120,6 +120,8 @@ static bool has_cgroup(pid_t pid, const struct procfs_select *select)
 	if (select->unit && !has_part(path, select->unit, ".service"))
 		return false;
 	n = select->cgroup ? strlen(select->cgroup) : 0;
+	while (n > 1 && select->cgroup[n - 1] == '/')
+		n--;
 	return !n || (!strncmp(path, select->cgroup, n) &&
 		      (!path[n] || path[n] == '/' || path[n - 1] == '/'));
 }

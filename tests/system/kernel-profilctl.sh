@@ -197,6 +197,28 @@ attaching() {
 	wait "$pid"
 }
 
+# Process $1 in a cgroup as systemd makes them.
+by_cgroup() { # PID
+	local group=profil-test-$$ option
+
+	mkdir "$dir/cgroup"
+	if ! mount -t cgroup2 none "$dir/cgroup" 2>"$dir/stderr"; then
+		skip "attach --unit, --cgroup" "$(cat "$dir/stderr")"
+		return
+	fi
+	mkdir -p "$dir/cgroup/$group/spin.service"
+	echo "$1" >"$dir/cgroup/$group/spin.service/cgroup.procs"
+	for option in "--cgroup /$group" "--cgroup /sys/fs/cgroup/$group/" "--unit spin" "--unit spin.service"; do
+		# shellcheck disable=SC2086 # an option and its value
+		check "attach $option" "$ctl" attach -d 0.2 -f json -o "$dir/json" $option
+	done
+	"$ctl" attach -d 0.2 --unit spi 2>"$dir/stderr"
+	check "attach --unit: its whole name" test $? -eq 6
+	echo "$1" >"$dir/cgroup/cgroup.procs"
+	rmdir "$dir/cgroup/$group/spin.service" "$dir/cgroup/$group"
+	umount "$dir/cgroup"
+}
+
 several() {
 	local one other
 
@@ -220,6 +242,8 @@ several() {
 	check "attach --comm" "$ctl" attach -d 0.5 -f json -o "$dir/json" --comm spin
 	"$ctl" attach -d 0.5 --comm no-such-name 2>"$dir/stderr"
 	check "attach --comm: nobody is called so: status 6" test $? -eq 6
+
+	by_cgroup "$one"
 
 	"$ctl" top -b -n 2 -i 0.5 -F 1000 "$one" >"$dir/top"
 	check "top -b" test $? -eq 0

@@ -22,6 +22,7 @@ struct clock {
 	struct clock *next;
 	uint64_t period_ns; /* 0: the timer's tick, whatever it is thinned to */
 	unsigned int users;
+	bool found; /* as an earlier daemon left it */
 	int nlinks; /* one for each CPU; of the tick, one for all */
 	int link[]; /* -1: that CPU is not online */
 };
@@ -59,6 +60,7 @@ static int link_open(struct clocks *c, struct clock *clock, int cpu)
 	char name[NAME_BYTES];
 	int link = store_take(c->store, link_name(clock, cpu, name)), err;
 
+	clock->found |= link >= 0;
 	if (link < 0) {
 		link = link_new(c, clock, cpu);
 		err = link < 0 ? 0 : store_put(c->store, name, link);
@@ -233,9 +235,15 @@ static int try_tick(struct clocks *c)
 
 	if (err)
 		return err;
-	c->ticks = clock_tick_await(c->skel);
+	c->ticks = (*place_of(c, 0))->found || clock_tick_await(c->skel);
 	unuse(c, 0);
 	return c->ticks ? 0 : -ENODEV;
+}
+
+/* What the tick needs, for who wonders. */
+static const char *why_no_tick(int err)
+{
+	return err == -ENODEV ? "not every CPU has one by high-resolution timers" : strerror(-err);
 }
 
 static int choose(struct clocks *c, const struct config *config)
@@ -252,17 +260,19 @@ static int choose(struct clocks *c, const struct config *config)
 	}
 	if (c->choice == CLOCK_AUTO || c->choice == CLOCK_TICK)
 		err = try_tick(c);
-	if (c->choice == CLOCK_TICK && err) {
-		log_err("--clock tick: the kernel's timer cannot be ridden on here: %s; use "
-			"--clock auto",
-			err == -ENODEV ? "not every CPU has a tick by high-resolution timers"
-				       : strerror(-err));
+	if (c->choice == CLOCK_AUTO && err) {
+		log_notice("no riding on the timer's tick (%s): each rate has perf events",
+			   why_no_tick(err));
+		err = 0;
+	} else if (c->choice == CLOCK_TICK && err) {
+		log_err("--clock tick: no riding on it here (%s); use --clock auto",
+			why_no_tick(err));
 	} else if (c->choice == CLOCK_TICK && config->period_ns < c->tick_ns) {
 		log_err("--rate: with --clock tick, at most %llu Hz",
 			(unsigned long long)(NSEC_PER_SEC / c->tick_ns));
 		err = -EINVAL;
 	}
-	return c->choice == CLOCK_AUTO ? 0 : err;
+	return err;
 }
 
 int clocks_open(struct clocks **out, const struct config *config, struct profil_bpf *skel,

@@ -10,15 +10,15 @@ static int report_write(FILE *out, const struct profile *p)
 }
 
 static const struct format formats[] = {
-	{ "text", NULL },
-	{ "json", report_write },
-	{ "pprof", pprof_write },
-	{ "gmon", gmon_write },
-	{ "folded", folded_write },
-	{ "callgrind", callgrind_write },
-	{ "speedscope", speedscope_write },
-	{ "gperftools", gperftools_write },
-	{ "html", html_write },
+	{ .name = "text" },
+	{ .name = "json", .write = report_write },
+	{ .name = "pprof", .write = pprof_write, .binary = true },
+	{ .name = "gmon", .write = gmon_write, .binary = true },
+	{ .name = "folded", .write = folded_write },
+	{ .name = "callgrind", .write = callgrind_write },
+	{ .name = "speedscope", .write = speedscope_write },
+	{ .name = "gperftools", .write = gperftools_write, .binary = true },
+	{ .name = "html", .write = html_write },
 };
 
 #define NFORMATS (sizeof(formats) / sizeof(*formats))

@@ -10,6 +10,7 @@
 struct format {
 	const char *name;
 	int (*write)(FILE *out, const struct profile *p); /* NULL: text, which has options */
+	bool binary;
 };
 
 /* NULL: there is none of that name. */

@@ -15,6 +15,10 @@ int output_open(FILE **out, const struct options *o)
 {
 	__cleanup(closep) int fd = -1;
 
+	if (!o->output && o->format && o->format->binary && isatty(STDOUT_FILENO)) {
+		log_err("%s is nothing for a terminal: take -o FILE, or a pipe", o->format->name);
+		return CTL_USAGE;
+	}
 	if (!o->output) {
 		*out = stdout;
 		return CTL_OK;

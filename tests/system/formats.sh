@@ -115,6 +115,8 @@ prints "by line" "$(grep -n 'CHAIN(7' tests/system/programs/spin.c | sed 's/:.*/
 	sh -c "$ctl report --by line $kept | sed -n 's/.*spin.c:\([0-9]*\) hot .*/\1/p'"
 prints "by instruction" 70000 text_column ' hot[+]0x0 ' 5 --by instruction
 prints "by object" 70330 text_column "^ .*$spin" 4 --by object
+prints "no pprof on a terminal" 1 sh -c "script -qec '$ctl report -f pprof $kept' /dev/null |
+	grep -c 'pprof is nothing for a terminal'"
 prints "no colour where there is no terminal" 0 grep -c $'\033' "$dir/text"
 prints "colour on a terminal" 1 sh -c "TERM=xterm script -qec '$ctl report $kept' /dev/null |
 	grep -c '\[1;31m.*hot'"

@@ -8,7 +8,7 @@
 #include "bin.h"
 
 /* Changes whenever a struct below does: a daemon takes over only maps of its own layout. */
-#define PROFIL_LAYOUT_VERSION 2
+#define PROFIL_LAYOUT_VERSION 3
 
 /*
  * Counters lie in chunks, one BPF array each. Element 0 of a chunk holds a dirty byte for every
@@ -185,6 +185,7 @@ struct profil_state {
 struct profil_owner {
 	__u64 cookie_addr;
 	__u8 cookie[16];
+	__u64 image; /* in which it is */
 	__u64 ncounters;
 	__u64 nbins;
 	__u32 live; /* written last, cleared first */
@@ -196,7 +197,7 @@ struct profil_owner {
 	__u32 counter_first;
 	__u32 zero;
 };
-_Static_assert(sizeof(struct profil_owner) == 72, "lies in a map");
+_Static_assert(sizeof(struct profil_owner) == 80, "lies in a map");
 
 /* The daemon's half of a target's ticks. */
 struct profil_ledger {

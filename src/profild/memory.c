@@ -19,6 +19,7 @@ struct memory {
 	int maps;
 	uint64_t start; /* the writable mapping that was seen last: [start, end) */
 	uint64_t end;
+	uint64_t image;
 };
 
 /* linux/fs.h of 6.11 and later; only the start of the kernel's structure is used. */
@@ -52,21 +53,45 @@ static int open_proc(pid_t pid, pid_t tid, const char *file, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The memory that thread @tid of @pid has; -ESRCH where it has gone, or given its memory up. */
+/* FNV-1a of what the kernel told the image of itself when it began: where all of it lies. */
+static int read_image(uint64_t *out, pid_t pid, pid_t tid)
+{
+	__cleanup(closep) int fd = open_proc(pid, tid, "auxv", O_RDONLY);
+	uint8_t auxv[1024];
+	ssize_t n = fd < 0 ? fd : read(fd, auxv, sizeof(auxv));
+
+	if (fd < 0)
+		return fd;
+	*out = 14695981039346656037u;
+	for (ssize_t i = 0; i < n; i++)
+		*out = (*out ^ auxv[i]) * 1099511628211u;
+	return n > 0 ? 0 : -ESRCH;
+}
+
+/*
+ * The memory that thread @tid of @pid has; -ESRCH where it has gone, or given its memory up, and
+ * where it is just now becoming another image's.
+ */
 static int open_thread(struct memory *m, pid_t pid, pid_t tid)
 {
+	uint64_t after = 0;
 	char any;
+	int err;
 
 	closep(&m->mem);
 	closep(&m->maps);
 	m->maps = -1;
-	m->mem = open_proc(pid, tid, "mem", O_RDWR);
+	err = read_image(&m->image, pid, tid);
+	m->mem = err ? err : open_proc(pid, tid, "mem", O_RDWR);
 	if (m->mem >= 0)
 		m->maps = open_proc(pid, tid, "maps", O_RDONLY);
 	if (m->mem < 0 || m->maps < 0)
 		return m->mem < 0 ? m->mem : m->maps;
 	/* Where there is no memory at all, the end of the file is at 0; else that is no address. */
-	return pread(m->mem, &any, 1, 0) ? 0 : -ESRCH;
+	if (pread(m->mem, &any, 1, 0) == 0)
+		return -ESRCH;
+	err = read_image(&after, pid, tid);
+	return err ? err : after == m->image ? 0 : -ESRCH;
 }
 
 /* Any thread's will do: they all have the same. */
@@ -115,6 +140,11 @@ struct memory *memory_close(struct memory *m)
 	}
 	free(m);
 	return NULL;
+}
+
+uint64_t memory_image(const struct memory *m)
+{
+	return m->image;
 }
 
 void memory_forget(struct memory *m)

@@ -24,6 +24,12 @@ int memory_read(struct memory *m, uint64_t addr, void *buf, size_t bytes);
 int memory_write(struct memory *m, uint64_t addr, const void *buf, size_t bytes);
 int memory_writable(struct memory *m, uint64_t addr, size_t bytes);
 
+/*
+ * Tells the image in there from whatever else the process execs, and from other processes' images,
+ * but not from that of a fork: addresses that the kernel chose for it at random are in it.
+ */
+uint64_t memory_image(const struct memory *m);
+
 /* What was learnt about the mappings is no longer to be trusted: once before each pass. */
 void memory_forget(struct memory *m);
 

@@ -125,16 +125,33 @@ static int check_cookie(struct memory *m, const struct session_request *r)
 }
 
 /*
+ * Opens the memory of r->tgid where it still has the image @image. That it holds the cookie is not
+ * enough: whoever knows the cookie can pass it on to what he execs.
+ */
+static int open_memory(struct memory **out, const struct session_request *r, uint64_t image)
+{
+	struct memory *m = NULL;
+	int err = memory_open(&m, r->tgid);
+
+	if (!err)
+		err = memory_image(m) == image ? check_cookie(m, r) : -ESRCH;
+	if (err) {
+		memory_close(m);
+		return err;
+	}
+	*out = m;
+	return 0;
+}
+
+/*
  * The process may have gone, or have exec'd, between the check of its cookie and the moment that
  * the kernel knew it; after that moment the kernel ends the profile itself.
  */
-static int check_still_there(const struct session_request *r)
+static int check_still_there(const struct session *s, const struct session_request *r)
 {
 	struct memory *now = NULL;
-	int err = memory_open(&now, r->tgid);
+	int err = open_memory(&now, r, s->image);
 
-	if (!err)
-		err = check_cookie(now, r);
 	memory_close(now);
 	return err;
 }
@@ -205,6 +222,7 @@ static int prepare(struct session *s, const struct session_request *r)
 		err = target_new(&t, s, r->tgid, r->region, r->nregions);
 	if (err)
 		return err;
+	s->image = memory_image(s->memory);
 	s->targets = t;
 	t->period_ns = s->period_ns;
 	t->flags = PROFIL_TARGET_INHERIT;
@@ -251,7 +269,7 @@ int session_start(struct session **out, struct profild *d, const struct session_
 	session_link(s);
 	err = sampler->ops->start(sampler, s->targets, NULL, 0);
 	if (!err)
-		err = check_still_there(r);
+		err = check_still_there(s, r);
 	if (err) {
 		session_end(s);
 		return err;
@@ -292,9 +310,8 @@ static int adopt(struct session **out, struct session *parent, pid_t tgid, uint3
 	s->period_ns = parent->period_ns;
 	s->cookie_addr = parent->cookie_addr;
 	memcpy(s->cookie, parent->cookie, sizeof(s->cookie));
-	err = memory_open(&s->memory, tgid);
-	if (!err)
-		err = check_cookie(s->memory, &r);
+	s->image = parent->image;
+	err = open_memory(&s->memory, &r, s->image);
 	if (!err)
 		err = target_copy(&s->targets, s, tgid, t);
 	if (err) {
@@ -350,11 +367,9 @@ int session_recover(struct profild *d, struct target *t, const struct profil_own
 	s->period_ns = t->period_ns;
 	s->cookie_addr = owner->cookie_addr;
 	memcpy(s->cookie, owner->cookie, sizeof(s->cookie));
-	if (memory_open(&s->memory, r.tgid) < 0 || check_cookie(s->memory, &r) < 0) {
-		/* It has gone, or is another by now. Its fork children may be there still. */
-		s->memory = memory_close(s->memory);
-		s->tgid = 0;
-	}
+	s->image = owner->image;
+	if (open_memory(&s->memory, &r, s->image))
+		s->tgid = 0; /* gone, or another by now; fork children of it may be there still */
 	t->session = s;
 	s->targets = t;
 	session_link(s);
@@ -373,6 +388,7 @@ void session_owner(const struct session *s, struct profil_owner *out)
 		.width = s->width,
 		.cap = s->cap,
 	};
+	out->image = s->image;
 	memcpy(out->cookie, s->cookie, sizeof(out->cookie));
 }
 

@@ -28,6 +28,7 @@ struct session {
 	struct memory *memory;
 	uint64_t cookie_addr; /* where fork children have it too ... */
 	uint8_t cookie[PROFIL_COOKIE_BYTES];
+	uint64_t image;	   /* ... in what memory_image() says is theirs */
 	bool over;	   /* a fault or a full counter has ended it: session_end() it */
 	uint64_t pcs_told; /* of the pcs stored, as of the last reply (PROFIL_START_PCS) */
 };

@@ -1,0 +1,426 @@
+/* kernel_attack.c - clients that want what is not theirs: nothing of it succeeds, and nobody else
+ * pays */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/profil.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/scope.h"
+#include "core/wire.h"
+#include "kernel_ticks.h"
+#include "neighbour.h"
+
+#define ATTACKER 60001
+
+static struct daemon d;
+
+static int profile(unsigned short *buf)
+{
+	return profil(buf, LOOPS * sizeof(*buf), loop_at(0), TICKS_SCALE_16);
+}
+
+static void start(void)
+{
+	static const char *args[] = { "--rate", TICKS_RATE, NULL };
+
+	daemon_start(&d, NULL, args);
+	neighbour_start(&d);
+}
+
+static void stop(void)
+{
+	daemon_stop(&d);
+}
+
+TestSuite(kernel_attack, .init = start, .fini = stop);
+
+/* --- the bare protocol ---------------------------------------------------------------------------
+ */
+
+/* Where all cookies and buffers of ours are: at the same place in every process that has them. */
+#define PAGE 4096
+#define PAGE_AT 0x200000000000ul
+
+static unsigned char *map_page(int flags)
+{
+	void *at = mmap((void *)PAGE_AT, PAGE, PROT_READ | PROT_WRITE,
+			flags | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	cr_assert_eq(at, (void *)PAGE_AT, "mmap: %s", strerror(errno));
+	return at;
+}
+
+struct start_one {
+	struct profil_msg_start m;
+	struct profil_msg_region region;
+};
+
+/* A START of one buffer at @addr, in which every pc there is counts in the first counter. */
+static void start_one(struct start_one *s, unsigned long cookie_addr, unsigned long addr)
+{
+	*s = (struct start_one){
+		.m = { .cookie_addr = cookie_addr, .width = 2, .cap = 65535, .nregions = 1 },
+		.region = { .x = { .span = ~0ull, .nbins = 1 }, .addr = addr }
+	};
+	wire_header(&s->m.h, PROFIL_MSG_START, sizeof(s->m), sizeof(s->region), 1);
+}
+
+static int ask_start(int sock, unsigned long cookie_addr, unsigned long addr)
+{
+	struct start_one s;
+
+	start_one(&s, cookie_addr, addr);
+	return client_ask(sock, &s.m.h, NULL);
+}
+
+static int ask_self(int sock, unsigned int type, unsigned long cookie_addr)
+{
+	struct profil_msg_self m = { .cookie_addr = cookie_addr };
+
+	wire_header(&m.h, type, sizeof(m), 0, 0);
+	return client_ask(sock, &m.h, NULL);
+}
+
+/* Says whether the daemon has hung up on us, whatever we ask. */
+static int is_cut_off(int sock, const struct profil_header *h)
+{
+	struct profil_msg_reply reply;
+
+	return !client_send(sock, h, h->bytes) || client_recv(sock, &reply, sizeof(reply)) == 0;
+}
+
+/* Every profile that there is has been drained once more since: ours is one of them. */
+static void await_mirror(void)
+{
+	static unsigned short buf[LOOPS];
+	struct loop_time t;
+	unsigned short seen;
+
+	cr_assert_eq(profile(buf), 0, "profil: %s", strerror(errno));
+	for (int i = 0; i < 2; i++) {
+		seen = ((volatile unsigned short *)buf)[0];
+		while (((volatile unsigned short *)buf)[0] == seen)
+			loop_timed(&t, 0, 1000000);
+	}
+	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
+}
+
+/* --- exec while registering ----------------------------------------------------------------------
+ */
+
+/* The process that registers, one that shares its memory, and the program that it execs. */
+static struct exec_attack {
+	int sock;
+	int in[2], out[2]; /* of the program */
+	int hold[2];	   /* the other stays until this ends */
+	int told[2];	   /* it tells this: the daemon's answer, and what it got at the end */
+	unsigned char stack[16384];
+} * exec_attack;
+
+static int exec_keeper(void *arg)
+{
+	struct exec_attack *a = arg;
+	struct profil_msg_reply reply = { .error = ~0u };
+	unsigned int ticks = 0;
+	char end;
+
+	close(a->hold[1]);
+	if (wire_recv(a->sock, &reply, sizeof(reply), NULL, NULL))
+		reply.error = ECONNRESET;
+	if (write(a->told[1], &reply.error, sizeof(reply.error)) < 0 ||
+	    read(a->hold[0], &end, 1) != 0)
+		return 1;
+	for (unsigned int i = 16; i < PAGE; i++)
+		ticks += ((volatile unsigned char *)PAGE_AT)[i];
+	return write(a->told[1], &ticks, sizeof(ticks)) < 0;
+}
+
+static int dial(struct profil_msg_hello *hello)
+{
+	struct sockaddr_un address;
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	if (sock < 0 || wire_address(&address, d.socket) ||
+	    connect(sock, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    wire_recv(sock, hello, sizeof(*hello), NULL, NULL))
+		return -1;
+	return sock;
+}
+
+static void cookie_text(char text[33], const struct profil_msg_hello *hello)
+{
+	for (int i = 0; i < 16; i++)
+		snprintf(text + 2 * i, 3, "%02x", hello->cookie[i]);
+}
+
+/* Runs in the attacker: asks, and is another program before the daemon reads what he asks. */
+static void exec_attacker(struct exec_attack *a, const char *program)
+{
+	struct profil_msg_hello hello;
+	char address[32], cookie[33], go;
+	struct start_one s;
+
+	if (neighbour_become(ATTACKER) < 0)
+		_exit(1);
+	a->sock = dial(&hello);
+	map_page(MAP_PRIVATE);
+	memcpy((void *)PAGE_AT, hello.cookie, sizeof(hello.cookie));
+	if (a->sock < 0 ||
+	    clone(exec_keeper, a->stack + sizeof(a->stack), CLONE_VM | SIGCHLD, a) < 0)
+		_exit(2);
+	close(a->hold[1]);
+	if (write(a->told[1], "", 1) != 1 || read(a->in[0], &go, 1) != 1)
+		_exit(3);
+	start_one(&s, PAGE_AT, PAGE_AT + 64);
+	if (wire_send(a->sock, &s.m.h, NULL, 0))
+		_exit(4);
+	snprintf(address, sizeof(address), "%lx", PAGE_AT);
+	cookie_text(cookie, &hello);
+	dup2(a->in[0], STDIN_FILENO);
+	dup2(a->out[1], STDOUT_FILENO);
+	execl(program, program, "forge", address, cookie, "300", (char *)NULL);
+	_exit(5);
+}
+
+static void read_all(int fd, void *buf, size_t bytes, const char *what)
+{
+	cr_assert_eq(read(fd, buf, bytes), (ssize_t)bytes, "%s: nothing came", what);
+}
+
+/* A copy of tests/programs/image.c of root's, with @mode. */
+static void make_program(char path[128], mode_t mode)
+{
+	const char *build = getenv("BUILD");
+	char command[512];
+
+	snprintf(path, 128, "%s/program", d.dir);
+	snprintf(command, sizeof(command), "cp %s/tests/programs/image %s", build ? build : "build",
+		 path);
+	cr_assert(system(command) == 0 && chmod(path, mode) == 0, "%s failed", command);
+}
+
+/*
+ * The attacker knows the cookie, so the program that he execs can hold it at the right place; who
+ * shares the attacker's memory keeps it alive, so the buffer is there still. The daemon sleeps from
+ * before he asks until he is the other program.
+ */
+static void exec_while_registering(mode_t mode)
+{
+	struct exec_attack *a =
+		mmap(NULL, sizeof(*a), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct profil_msg_profile p;
+	unsigned int error, euid, ticks;
+	char program[128], byte;
+	FILE *says;
+	pid_t pid;
+
+	exec_attack = a;
+	make_program(program, mode);
+	cr_assert(a != MAP_FAILED && pipe(a->in) == 0 && pipe(a->out) == 0 && pipe(a->hold) == 0 &&
+		  pipe(a->told) == 0);
+	pid = fork();
+	if (pid == 0)
+		exec_attacker(a, program);
+	says = fdopen(a->out[0], "r");
+	close(a->out[1]);
+	read_all(a->told[0], &byte, 1, "the attacker");
+	kill(d.pid, SIGSTOP);
+	cr_assert_eq(waitpid(d.pid, NULL, WUNTRACED), d.pid);
+	cr_assert_eq(write(a->in[1], "", 1), 1);
+	cr_assert_eq(fscanf(says, "forged%c", &byte), 1, "the program did not begin");
+	kill(d.pid, SIGCONT);
+	read_all(a->told[0], &error, sizeof(error), "the daemon's answer");
+
+	cr_expect(!ticks_list(&d, pid, &p), "the new image is profiled");
+	cr_assert_eq(write(a->in[1], "", 1), 1);
+	cr_assert_eq(fscanf(says, "worked as %u: ticks %u", &euid, &ticks), 2);
+	await_mirror();
+	close(a->hold[1]);
+	cr_expect_neq(error, 0, "the daemon granted it");
+	cr_expect_eq(euid, mode & 04000 ? 0 : ATTACKER);
+	cr_expect_eq(ticks, 0, "%u was added to the new image's memory", ticks);
+	read_all(a->told[0], &ticks, sizeof(ticks), "the other process");
+	cr_expect_eq(ticks, 0, "%u was added to the old image's memory: ticks of the new one",
+		     ticks);
+	waitpid(pid, NULL, 0);
+}
+
+Test(kernel_attack, a_set_uid_program_that_is_execd_while_registering_is_not_profiled)
+{
+	exec_while_registering(04755);
+	neighbour_stop(&d);
+}
+
+Test(kernel_attack, nor_is_a_program_that_may_not_be_read)
+{
+	exec_while_registering(0711);
+	neighbour_stop(&d);
+}
+
+/* --- exec of a fork child ------------------------------------------------------------------------
+ */
+
+#define CHILDREN 100
+
+/* Runs in the child of a process that is profiled: works up to 3 ms, and execs. */
+static void fork_and_exec(const char *program, const char *cookie, unsigned int i, int in, int out)
+{
+	char address[32];
+	struct loop_time t;
+
+	snprintf(address, sizeof(address), "%lx", PAGE_AT);
+	dup2(in, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	loop_timed(&t, 1, i * 3000000ul / CHILDREN);
+	execl(program, program, "forge", address, cookie, "10", (char *)NULL);
+	_exit(5);
+}
+
+/*
+ * The child's first tick is on its way to the daemon, or is there, when the child is another
+ * program, with the cookie at its place: what the daemon would write through it, is seen.
+ */
+Test(kernel_attack, a_fork_childs_exec_is_not_overtaken)
+{
+	struct profil_msg_hello hello;
+	__cleanup(closep) int sock = client_open(&d, &hello);
+	unsigned int euid, ticks, n = 0;
+	char program[128], cookie[33];
+	int in[2], out[2];
+	FILE *says;
+
+	make_program(program, 04755);
+	memcpy(map_page(MAP_PRIVATE), hello.cookie, sizeof(hello.cookie));
+	cr_assert_eq(ask_start(sock, PAGE_AT, PAGE_AT + 64), 0);
+	cookie_text(cookie, &hello);
+	cr_assert(pipe(in) == 0 && pipe(out) == 0);
+	says = fdopen(out[0], "r");
+	for (unsigned int i = 0; i < CHILDREN; i++) {
+		int status;
+		pid_t pid = fork();
+
+		if (pid == 0)
+			fork_and_exec(program, cookie, i, in[0], out[1]);
+		cr_assert_eq(write(in[1], "", 1), 1);
+		cr_assert_eq(fscanf(says, " forged worked as %u: ticks %u", &euid, &ticks), 2);
+		n += ticks != 0;
+		cr_assert_eq(waitpid(pid, &status, 0), pid);
+		cr_expect_eq(status, 0, "child %u ended with wait status 0x%x", i, status);
+	}
+	cr_expect_eq(n, 0, "%u of %u programs had something added to their memory", n, CHILDREN);
+	cr_assert_eq(ask_self(sock, PROFIL_MSG_STOP, PAGE_AT), 0);
+	neighbour_stop(&d);
+}
+
+/* --- what is another's ---------------------------------------------------------------------------
+ */
+
+/* What the daemon says to a START whose cookie is that of @other, or its own where that is NULL. */
+static int start_with(const struct profil_msg_hello *other, unsigned long cookie_addr)
+{
+	struct profil_msg_hello own;
+	__cleanup(closep) int sock = client_open(&d, &own);
+
+	memcpy((void *)PAGE_AT, other ? other->cookie : own.cookie, sizeof(own.cookie));
+	return ask_start(sock, cookie_addr, PAGE_AT + 64);
+}
+
+Test(kernel_attack, a_forged_cookie_proves_nothing)
+{
+	struct profil_msg_hello other = { .cookie = "" };
+
+	map_page(MAP_PRIVATE);
+	cr_expect_eq(start_with(&other, PAGE_AT), EPERM, "a cookie of zeros");
+	__cleanup(closep) int sock = client_open(&d, &other);
+	cr_expect_eq(start_with(&other, PAGE_AT), EPERM, "another connection's");
+	cr_expect_eq(start_with(NULL, PAGE_AT + 1), EPERM, "beside the address");
+	cr_expect_eq(start_with(NULL, PAGE_AT + PAGE - 8), EPERM, "at the end of a page");
+	cr_expect_eq(start_with(NULL, PAGE_AT - 1), EPERM, "before a page");
+	cr_expect_eq(start_with(NULL, 0), EPERM, "at address 0");
+	cr_expect_eq(start_with(NULL, ~0ul), EPERM, "at the last address");
+	cr_expect_eq(start_with(NULL, PAGE_AT), 0, "its own, in its place");
+	cr_expect_eq(ask_self(sock, PROFIL_MSG_STOP, PAGE_AT), 0);
+	neighbour_stop(&d);
+}
+
+/* The cookie of one of ours is found where nobody put that of the connection. */
+Test(kernel_attack, a_profile_is_not_stopped_without_its_cookie)
+{
+	struct profil_msg_hello hello;
+	__cleanup(closep) int sock = client_open(&d, &hello);
+	__cleanup(closep) int second = client_open(&d, NULL);
+	struct profil_msg_profile p;
+
+	memcpy(map_page(MAP_PRIVATE), hello.cookie, sizeof(hello.cookie));
+	cr_assert_eq(ask_start(sock, PAGE_AT, PAGE_AT + 64), 0);
+	ask_self(second, PROFIL_MSG_STOP, PAGE_AT);
+	cr_expect(ticks_list(&d, getpid(), &p), "it has been stopped");
+	cr_assert_eq(ask_self(sock, PROFIL_MSG_STOP, PAGE_AT), 0);
+	cr_expect(!ticks_list(&d, getpid(), &p), "it has not been stopped");
+	neighbour_stop(&d);
+}
+
+/* A child has all that its parent has, the connection and the cookie, but is not who connected. */
+Test(kernel_attack, a_connection_that_is_handed_on_is_cut_off)
+{
+	struct profil_msg_hello hello;
+	__cleanup(closep) int sock = client_open(&d, &hello);
+	struct start_one s;
+	int status;
+	pid_t pid;
+
+	memcpy(map_page(MAP_PRIVATE), hello.cookie, sizeof(hello.cookie));
+	start_one(&s, PAGE_AT, PAGE_AT + 64);
+	pid = fork();
+	if (pid == 0)
+		_exit(!is_cut_off(sock, &s.m.h));
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_expect_eq(status, 0, "the child was answered");
+	cr_expect(is_cut_off(sock, &s.m.h), "its parent is answered still");
+	neighbour_stop(&d);
+}
+
+/* Addresses are those of whoever asks: what another has at the same address stays as it is. */
+Test(kernel_attack, anothers_memory_is_out_of_reach)
+{
+	struct profil_msg_hello hello;
+	__cleanup(closep) int sock = client_open(&d, &hello);
+	struct loop_time t = { 0 };
+	int gate[2], ready[2], status;
+	char byte;
+	pid_t pid;
+
+	cr_assert(pipe(gate) == 0 && pipe(ready) == 0);
+	pid = fork();
+	if (pid == 0) {
+		unsigned char *page = map_page(MAP_PRIVATE);
+		unsigned int sum = 0;
+
+		close(gate[1]);
+		if (write(ready[1], "", 1) != 1 || read(gate[0], &byte, 1) != 0)
+			_exit(1);
+		for (unsigned int i = 0; i < PAGE; i++)
+			sum += page[i];
+		_exit(sum ? 2 : 0);
+	}
+	read_all(ready[0], &byte, 1, "the other process");
+	cr_assert_eq(ask_start(sock, (unsigned long)hello.cookie, PAGE_AT + 64), 0);
+	loop_timed(&t, 0, 100000000);
+	ask_self(sock, PROFIL_MSG_STOP, (unsigned long)hello.cookie);
+	close(gate[1]);
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_expect_eq(status, 0, "the other process ended with wait status 0x%x", status);
+	neighbour_stop(&d);
+}

@@ -37,7 +37,8 @@ part_overhead() {
 				CPUPROFILE_FREQUENCY=$hz "$work" gaps "$SECONDS_EACH" 2>/dev/null |
 				numbers_of "overhead-$hz" "$peer"
 		done < <(self_profilers)
-		"$work.gprof" gaps "$SECONDS_EACH" | numbers_of "overhead-$hz" gprof
+		GMON_OUT_PREFIX=$dir/gmon "$work.gprof" gaps "$SECONDS_EACH" |
+			numbers_of "overhead-$hz" gprof
 	done
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
@@ -231,6 +232,45 @@ Test(kernel_fork, a_shared_buffer_gets_the_ticks_of_both)
 	expect_100(&parent, b->buf[0], "the parent");
 	expect_100(&b->child, b->buf[1], "the child");
 	expect_100(&b->shared, b->buf[2], "both in one loop");
+}
+
+/* Waits until @pid, who has said in @b->pid that he is about to, sleeps for the daemon's word. */
+static void await_connecting(pid_t pid, struct both *b)
+{
+	char path[64], text[512], state = 'R';
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	while (!__atomic_load_n(&b->pid, __ATOMIC_SEQ_CST) || state != 'S') {
+		__cleanup(fclosep) FILE *f = fopen(path, "re");
+
+		cr_assert(f && fgets(text, sizeof(text), f), "process %d has gone", (int)pid);
+		state = strrchr(text, ')')[2];
+		sched_yield();
+	}
+}
+
+/* The daemon sleeps until the child has asked: all the child's ticks are news, like the request. */
+Test(kernel_fork, a_childs_first_request_finds_its_first_ticks)
+{
+	static unsigned short buf[LOOPS];
+	struct both *b = shared(sizeof(*b));
+	pid_t pid;
+
+	profile_into(buf);
+	pid = fork_now();
+	if (pid == 0) {
+		kill(d.pid, SIGSTOP);
+		loop_timed(&b->child, 1, 100 * MS);
+		__atomic_store_n(&b->pid, 1, __ATOMIC_SEQ_CST);
+		if (profil_sync())
+			_exit(1);
+		memcpy(b->seen, buf, sizeof(b->seen));
+		_exit(0);
+	}
+	await_connecting(pid, b);
+	kill(d.pid, SIGCONT);
+	reap(pid);
+	expect_100(&b->child, b->seen[1], "the child");
 }
 
 Test(kernel_fork, a_childs_stop_ends_its_own_profile_only)

@@ -150,7 +150,8 @@ int store_put(struct store *s, const char *name, int fd)
 	if (s->kind == STORE_MANAGER) {
 		int err;
 
-		snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%s", name);
+		/* A map that is no ring has an error when polled, and then is dropped. */
+		snprintf(text, sizeof(text), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
 		err = sd_pid_notify_with_fds(0, 0, text, &fd, 1);
 		return err < 0 ? err : 0;
 	}

@@ -124,7 +124,7 @@ help:
 ## make deps       installs the Debian packages that are missing, and nothing else
 ## make check      unit and replay tests: quick, no root
 ## make test       packages, build, every test that this machine can run (root)
-## make test-vm    the same on Debian's other kernels, in guests (root; half an hour without KVM)
+## make test-vm    the same on Debian's other kernels and under systemd, in guests (root; half an hour)
 ## make demo       packages, build, profile a real program (root)
 ## make bench      measures against the other profilers
 ## make install    installs below DESTDIR and PREFIX
@@ -290,7 +290,7 @@ test-vm: deps
 	$(Q)$(SUBMAKE) test-vm-run
 
 test-vm-run: all tests
-	$(Q)BUILD=$(B) tests/vm/run.sh
+	$(Q)BUILD=$(B) tests/vm/run.sh; kernels=$$?; BUILD=$(B) tests/vm/systemd.sh && exit $$kernels
 
 demo: deps
 	$(Q)$(SUBMAKE) demo-run

@@ -181,6 +181,17 @@ static unsigned long crew_check(unsigned int n, unsigned long *lost, struct loop
 	return all;
 }
 
+static void profiles_are(unsigned int n)
+{
+	struct profil_msg_status status;
+
+	alarm(30);
+	do
+		client_status(&d, &status);
+	while (status.profiles != n);
+	alarm(0);
+}
+
 /* --- kills ---------------------------------------------------------------------------------------
  */
 
@@ -241,6 +252,63 @@ Test(kernel_restart, kills_lose_no_count_and_no_profile, .timeout = 1800)
 	crew_end(workers);
 }
 
+/* Starts a profile, works for a moment, and stops it: over and over. */
+static void come_and_go(unsigned int i)
+{
+	struct worker *w = &crew->worker[i];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setpriority(PRIO_PROCESS, 0, 10);
+	if (write(said[1], "", 1) != 1)
+		_exit(1);
+	while (!__atomic_load_n(&crew->end, __ATOMIC_RELAXED)) {
+		if (profile(w->buf))
+			continue; /* no daemon just now */
+		loop_timed(&w->time, i, 5 * MS);
+		if (sync_at_last() || sprofil(NULL, 0, NULL, 0))
+			_exit(2);
+	}
+	_exit(0);
+}
+
+#define COMERS 8
+
+/*
+ * Whatever a start was answered with is so, and so with a stop. Each of some hundred profiles of 5
+ * ticks has a standard deviation of half a tick: 5 % and 30 ticks are more than five of all of
+ * them.
+ */
+Test(kernel_restart, kills_while_profiles_come_and_go)
+{
+	struct loop_time time = { 0 };
+	unsigned long all = 0;
+
+	crew = mmap(NULL, sizeof(*crew), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	cr_assert(crew != MAP_FAILED && pipe2(said, O_CLOEXEC) == 0 && pipe2(gate, O_CLOEXEC) == 0);
+	for (unsigned int i = 0; i < COMERS; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			come_and_go(i);
+		crew->worker[i].pid = pid;
+	}
+	hear(COMERS, "have begun");
+	for (unsigned int i = 0; i < number("PROFIL_TEST_KILLS", 40) / 4; i++) {
+		wait_at_random(150 * MS);
+		daemon_kill(&d);
+		daemon_restart(&d);
+	}
+	__atomic_store_n(&crew->end, 1, __ATOMIC_RELAXED);
+	crew_end(COMERS);
+	for (unsigned int i = 0; i < COMERS; i++) {
+		all += crew->worker[i].buf[i];
+		time.cpu_ns += crew->worker[i].time.cpu_ns;
+		time.task_ns += crew->worker[i].time.task_ns;
+	}
+	ticks_expect(all, &time, TICKS_PERIOD_NS, 5, 30, "all of them");
+	profiles_are(0);
+}
+
 /* What counts while no daemon is there comes with the next one. */
 Test(kernel_restart, ticks_of_the_time_without_a_daemon_are_not_missing)
 {
@@ -256,4 +324,250 @@ Test(kernel_restart, ticks_of_the_time_without_a_daemon_are_not_missing)
 	cr_assert_eq(profil_sync(), 0);
 	ticks_expect_spell(buf[3], &time, TICKS_PERIOD_NS);
 	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
+}
+
+/* --- what is not as the next daemon would have it ------------------------------------------------
+ */
+
+/* Runs @fn in a process that is profiled, and returns that when @fn has said so. */
+static pid_t process_start(void (*fn)(struct worker *w))
+{
+	pid_t pid;
+
+	crew = mmap(NULL, sizeof(*crew), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	cr_assert(crew != MAP_FAILED && pipe2(said, O_CLOEXEC) == 0 && pipe2(gate, O_CLOEXEC) == 0);
+	pid = fork();
+	cr_assert(pid >= 0, "fork: %s", strerror(errno));
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(gate[1]);
+		if (profile(crew->worker[0].buf) == 0)
+			fn(&crew->worker[0]);
+		_exit(9);
+	}
+	close(said[1]);
+	close(gate[0]);
+	hear(1, "have begun");
+	return pid;
+}
+
+/* In the process: says so, and waits for a byte, or the end, of the gate. */
+static void say_and_wait(void)
+{
+	char byte;
+
+	if (write(said[1], "", 1) != 1 || read(gate[0], &byte, 1) < 0)
+		_exit(8);
+}
+
+static void process_end(pid_t pid)
+{
+	int status;
+
+	close(gate[1]);
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_expect_eq(status, 0, "the process ended with wait status 0x%x", status);
+}
+
+static void just_wait(struct worker *w)
+{
+	(void)w;
+	say_and_wait();
+	_exit(0);
+}
+
+Test(kernel_restart, who_exits_while_no_daemon_is_there_is_forgotten)
+{
+	pid_t pid = process_start(just_wait);
+
+	daemon_kill(&d);
+	process_end(pid);
+	daemon_restart(&d);
+	profiles_are(0);
+}
+
+static void exec_then(struct worker *w)
+{
+	(void)w;
+	say_and_wait();
+	dup2(gate[0], STDIN_FILENO);
+	execl("/bin/cat", "cat", (char *)NULL);
+}
+
+Test(kernel_restart, who_execs_while_no_daemon_is_there_is_forgotten)
+{
+	pid_t pid = process_start(exec_then);
+	char end;
+
+	daemon_kill(&d);
+	cr_assert_eq(write(gate[1], "", 1), 1);
+	cr_assert_eq(read(said[0], &end, 1), 0); /* the exec closes its end */
+	daemon_restart(&d);
+	profiles_are(0);
+	process_end(pid);
+}
+
+static void stop_then(struct worker *w)
+{
+	say_and_wait();
+	if (sprofil(NULL, 0, NULL, 0))
+		_exit(1);
+	say_and_wait();
+	loop_timed(&w->time, 0, 100 * MS);
+	if (profil_sync())
+		_exit(2);
+	say_and_wait();
+	_exit(0);
+}
+
+/* It says so to nobody, and yet the next daemon keeps to it. */
+Test(kernel_restart, who_stops_while_no_daemon_is_there_gets_no_count)
+{
+	pid_t pid = process_start(stop_then);
+	struct profil_msg_profile p;
+
+	daemon_kill(&d);
+	cr_assert_eq(write(gate[1], "", 1), 1);
+	hear(1, "have stopped");
+	daemon_restart(&d);
+	cr_expect(!ticks_list(&d, pid, &p), "it is profiled still");
+	cr_assert_eq(write(gate[1], "", 1), 1);
+	hear(1, "have worked");
+	cr_expect_eq(crew->worker[0].buf[0], 0, "it got %u ticks", crew->worker[0].buf[0]);
+	process_end(pid);
+	profiles_are(0);
+}
+
+static void fork_then(struct worker *w)
+{
+	int status;
+	pid_t pid;
+
+	say_and_wait();
+	pid = fork();
+	if (pid == 0) {
+		loop_timed(&w->time, 1, 100 * MS);
+		if (write(said[1], "", 1) != 1 || sync_at_last())
+			_exit(1);
+		say_and_wait();
+		_exit(0);
+	}
+	if (waitpid(pid, &status, 0) != pid)
+		_exit(2);
+	_exit(status != 0);
+}
+
+/* The ticks of a child that the daemon never saw lie in the ring. */
+Test(kernel_restart, who_is_forked_while_no_daemon_is_there_counts)
+{
+	pid_t pid = process_start(fork_then);
+	const struct worker *w = &crew->worker[0];
+
+	daemon_kill(&d);
+	cr_assert_eq(write(gate[1], "", 1), 1);
+	hear(1, "have forked");
+	daemon_restart(&d);
+	hear(1, "have synced");
+	ticks_expect(w->buf[1], &w->time, TICKS_PERIOD_NS, 10, 15, "the child");
+	process_end(pid);
+	profiles_are(0);
+}
+
+/* --- the store -----------------------------------------------------------------------------------
+ */
+
+static int bpf(int cmd, union bpf_attr *attr)
+{
+	return (int)syscall(SYS_bpf, cmd, attr, sizeof(*attr));
+}
+
+/* Where the daemon keeps what outlives it: a directory for each socket path, by FNV-1a. */
+static const char *store_path(const char *name)
+{
+	static char path[256];
+	unsigned long long hash = 14695981039346656037ull;
+
+	for (const char *c = d.socket; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
+	snprintf(path, sizeof(path), BPFFS "/profil-%016llx/%s", hash, name);
+	return path;
+}
+
+static void set_layout(__u32 version)
+{
+	union bpf_attr attr = { .pathname = (unsigned long)store_path("state") };
+	__cleanup(closep) int fd = bpf(BPF_OBJ_GET, &attr);
+	struct profil_state state;
+	__u32 key = 0;
+
+	cr_assert(fd >= 0, "%s: %s", store_path("state"), strerror(errno));
+	attr = (union bpf_attr){ .map_fd = (__u32)fd,
+				 .key = (unsigned long)&key,
+				 .value = (unsigned long)&state };
+	cr_assert_eq(bpf(BPF_MAP_LOOKUP_ELEM, &attr), 0, "state: %s", strerror(errno));
+	cr_expect_eq(state.version, PROFIL_LAYOUT_VERSION);
+	state.version = version;
+	cr_assert_eq(bpf(BPF_MAP_UPDATE_ELEM, &attr), 0, "state: %s", strerror(errno));
+}
+
+static int log_has(const char *words)
+{
+	char line[512];
+	__cleanup(fclosep) FILE *f = fopen(d.log, "re");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strstr(line, words))
+			return 1;
+	}
+	return 0;
+}
+
+/* What an earlier daemon left cannot be read: the profile ends, and the next one counts. */
+static void ends_what_it_cannot_read(const char *words)
+{
+	static unsigned short buf[LOOPS], next[LOOPS];
+	struct loop_time time = { 0 };
+	struct profil_msg_profile p;
+
+	cr_assert_eq(profile(buf), 0);
+	daemon_kill(&d);
+	if (!strcmp(words, "layout"))
+		set_layout(PROFIL_LAYOUT_VERSION + 1);
+	else
+		cr_assert_eq(unlink(store_path("owners")), 0);
+	daemon_restart(&d);
+	cr_expect(log_has(words), "it has not said so");
+	cr_expect(!ticks_list(&d, getpid(), &p), "the profile is there still");
+	loop_timed(&time, 3, 100 * MS);
+	cr_assert_eq(profil_sync(), 0);
+	cr_expect_eq(buf[3], 0, "it got %u ticks", buf[3]);
+	cr_assert_eq(profile(next), 0);
+	time = (struct loop_time){ 0 };
+	loop_timed(&time, 3, 250 * MS);
+	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
+	ticks_expect_spell(next[3], &time, TICKS_PERIOD_NS);
+}
+
+Test(kernel_restart, maps_of_another_layout_are_not_read)
+{
+	ends_what_it_cannot_read("layout");
+}
+
+Test(kernel_restart, maps_that_are_not_all_there_are_not_read)
+{
+	ends_what_it_cannot_read("not all there");
+}
+
+Test(kernel_restart, a_stop_after_a_kill_leaves_nothing_behind)
+{
+	static unsigned short buf[LOOPS];
+
+	cr_assert_eq(profile(buf), 0);
+	daemon_kill(&d);
+	cr_expect_eq(access(store_path(""), F_OK), 0, "nothing outlives the daemon");
+	daemon_restart(&d);
+	daemon_stop(&d);
+	cr_expect_neq(access(store_path(""), F_OK), 0, "%s is there still", store_path(""));
+	daemon_restart(&d);
+	profiles_are(0);
 }

@@ -32,6 +32,7 @@ DEPS_BUILD = gcc make pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g
 DEPS_TEST = libcriterion-dev linux-perf xz-utils python3 openssl jq binutils mandoc \
 	shellcheck clang-format clang-tidy cppcheck g++ procps util-linux \
 	valgrind google-perftools golang-go python3-jsonschema zsh fish
+DEPS = $(DEPS_BUILD) $(DEPS_TEST)
 DEPS_VM = qemu-system-$(ARCH:arm64=arm) busybox-static udev kmod zstd cpio debootstrap e2fsprogs bsdutils \
 	python3-argcomplete python3-requests python3-pkg-resources
 
@@ -139,7 +140,7 @@ deps:
 	@lacking() { for p; do \
 		dpkg-query -W -f '$${db:Status-Status}\n' $$p 2>/dev/null | grep -qx installed || echo $$p; \
 	done; }; \
-	set -- $$(lacking $(DEPS_BUILD) $(DEPS_TEST)); \
+	set -- $$(lacking $(DEPS)); \
 	test $$# -gt 0 || exit 0; \
 	if test $$(id -u) -ne 0; then \
 		echo "make deps: these packages are missing, and only root can install them: $$*" >&2; exit 1; \
@@ -292,6 +293,7 @@ test-vm: deps
 test-vm-run: all tests
 	$(Q)BUILD=$(B) tests/vm/run.sh; kernels=$$?; BUILD=$(B) tests/vm/systemd.sh && exit $$kernels
 
+demo: DEPS = $(DEPS_BUILD)
 demo: deps
 	$(Q)$(SUBMAKE) demo-run
 

@@ -32,6 +32,8 @@ static struct usage usage_of(const struct profild *d, uid_t uid, bool all,
 
 		if (s == except || (!all && s->uid != uid))
 			continue;
+		if (d->sampler->ops->ended(d->sampler, s->targets))
+			continue; /* the next pass of the mirror puts it away */
 		session_usage(s, &nregions, &nbins);
 		u.profiles++;
 		u.regions += nregions;

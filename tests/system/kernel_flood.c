@@ -1,0 +1,311 @@
+/* kernel_flood.c - clients that ask too much, or nothing: they are refused, and nobody else pays */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/profil.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/scope.h"
+#include "core/wire.h"
+#include "kernel_ticks.h"
+#include "neighbour.h"
+
+#define ATTACKER 60001
+#define ATTACKERS 3
+#define CONNECTIONS 64 /* the daemon's own limit for a user */
+#define SILENCE_MS 30000
+
+static struct daemon d;
+
+static void start(void)
+{
+	static const char *args[] = { "--rate",
+				      TICKS_RATE,
+				      "--user-profiles",
+				      "2",
+				      "--user-regions",
+				      "8",
+				      "--user-bins",
+				      "4096",
+				      "--user-requests",
+				      "200",
+				      NULL };
+
+	daemon_start(&d, NULL, args);
+	neighbour_start(&d);
+}
+
+static void stop(void)
+{
+	daemon_stop(&d);
+}
+
+TestSuite(kernel_flood, .init = start, .fini = stop);
+
+static int dial(struct profil_msg_hello *hello)
+{
+	struct sockaddr_un address;
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (sock < 0 || wire_address(&address, d.socket) ||
+	    connect(sock, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    wire_recv(sock, hello, sizeof(*hello), NULL, NULL)) {
+		close(sock);
+		return -1;
+	}
+	return sock;
+}
+
+/* Runs @fn as a user of its own; its exit status is what it returns. */
+static pid_t as_user(uid_t uid, int (*fn)(void))
+{
+	pid_t pid = fork();
+
+	cr_assert(pid >= 0, "fork: %s", strerror(errno));
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(neighbour_become(uid) < 0 ? 99 : fn());
+	}
+	return pid;
+}
+
+static void expect_status(pid_t pid, int status, const char *what)
+{
+	int seen;
+
+	cr_assert_eq(waitpid(pid, &seen, 0), pid);
+	cr_expect(WIFEXITED(seen) && WEXITSTATUS(seen) == status,
+		  "%s: ended with wait status 0x%x, not with exit status %d", what, seen, status);
+}
+
+/* Somebody else of whom the daemon has not heard: he is served meanwhile. */
+static void another_is_served(void)
+{
+	static unsigned short buf[LOOPS];
+	struct loop_time t = { 0 };
+
+	cr_assert_eq(profil(buf, sizeof(buf), loop_at(0), TICKS_SCALE_16), 0, "profil: %s",
+		     strerror(errno));
+	loop_timed(&t, 3, TICKS_SPELL_NS);
+	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
+	ticks_expect_spell(buf[3], &t, TICKS_PERIOD_NS);
+}
+
+/* --- connections that say nothing
+ * ----------------------------------------------------------------- */
+
+static int flooded[2]; /* a byte from each attacker whose connections are all there */
+
+static int flood(void)
+{
+	int sock[CONNECTIONS + 1];
+	struct profil_msg_hello hello;
+	int n = 0, closed = 0;
+
+	while (n <= CONNECTIONS && (sock[n] = dial(&hello)) >= 0)
+		n++;
+	if (n != CONNECTIONS || write(flooded[1], "", 1) != 1)
+		return 1;
+	for (int i = 0; i < n; i++) {
+		struct pollfd end = { .fd = sock[i], .events = POLLIN };
+		char byte;
+
+		closed += poll(&end, 1, SILENCE_MS) == 1 && read(sock[i], &byte, 1) == 0;
+	}
+	return closed == n ? 0 : 2;
+}
+
+/* A user has so many and no more; who says nothing on them is hung up on. */
+Test(kernel_flood, of_connections_that_say_nothing)
+{
+	pid_t pid[ATTACKERS];
+	char byte;
+
+	cr_assert_eq(pipe2(flooded, O_CLOEXEC), 0);
+	for (unsigned int i = 0; i < ATTACKERS; i++)
+		pid[i] = as_user(ATTACKER + i, flood);
+	close(flooded[1]);
+	for (unsigned int i = 0; i < ATTACKERS; i++)
+		cr_assert_eq(read(flooded[0], &byte, 1), 1, "%u of %u attackers", i, ATTACKERS);
+	another_is_served();
+	for (unsigned int i = 0; i < ATTACKERS; i++)
+		expect_status(pid[i], 0, "an attacker");
+	neighbour_stop(&d);
+}
+
+static int come_and_go(void)
+{
+	struct profil_msg_hello hello;
+
+	for (int i = 0; i < 3000; i++) {
+		int sock = dial(&hello);
+
+		if (sock >= 0)
+			close(sock);
+	}
+	return 0;
+}
+
+Test(kernel_flood, of_connections_that_come_and_go)
+{
+	pid_t pid[ATTACKERS];
+
+	for (unsigned int i = 0; i < ATTACKERS; i++)
+		pid[i] = as_user(ATTACKER + i, come_and_go);
+	another_is_served();
+	for (unsigned int i = 0; i < ATTACKERS; i++)
+		expect_status(pid[i], 0, "an attacker");
+	neighbour_stop(&d);
+}
+
+/* --- requests
+ * ------------------------------------------------------------------------------------- */
+
+/* The errno of a request, or 255 where there is no answer. */
+static int ask(int sock, const struct profil_header *h)
+{
+	struct profil_msg_reply reply;
+
+	if (wire_send(sock, h, NULL, 0) || wire_recv(sock, &reply, sizeof(reply), NULL, NULL))
+		return 255;
+	return (int)reply.error;
+}
+
+#define SECONDS 2
+
+/* 200 requests a second are answered, after a second's worth at once; a stop always is. */
+static int ask_on_and_on(void)
+{
+	struct profil_msg_hello hello;
+	__cleanup(closep) int sock = dial(&hello);
+	struct profil_msg_self sync = { .cookie_addr = 16 }, end = { .cookie_addr = 16 };
+	unsigned int granted = 0, refused = 0;
+	uint64_t began = cpu_ns(CLOCK_MONOTONIC), took;
+
+	wire_header(&sync.h, PROFIL_MSG_SYNC, sizeof(sync), 0, 0);
+	wire_header(&end.h, PROFIL_MSG_STOP, sizeof(end), 0, 0);
+	do {
+		int err = ask(sock, &sync.h);
+
+		granted += err == 0;
+		refused += err == EAGAIN;
+		if (ask(sock, &end.h) != 0)
+			return 1;
+		took = cpu_ns(CLOCK_MONOTONIC) - began;
+	} while (took < SECONDS * 1000000000ull || !refused);
+	return granted <= 200 * (took / 1e9 + 1) + 1 ? 0 : 2;
+}
+
+Test(kernel_flood, of_requests)
+{
+	pid_t pid[ATTACKERS];
+
+	for (unsigned int i = 0; i < ATTACKERS; i++)
+		pid[i] = as_user(ATTACKER + i, ask_on_and_on);
+	another_is_served();
+	for (unsigned int i = 0; i < ATTACKERS; i++)
+		expect_status(pid[i], 0, "an attacker");
+	neighbour_stop(&d);
+}
+
+/* --- profiles, regions, bins
+ * ---------------------------------------------------------------------- */
+
+/* Starts a profile of @n regions of @nbins each in the calling process; the errno, or 255. */
+static int start_so_many(unsigned int n, __u32 nbins)
+{
+	static struct {
+		struct profil_msg_start m;
+		struct profil_msg_region region[16];
+	} s;
+	static unsigned short buf[8192];
+	struct profil_msg_hello hello;
+	__cleanup(closep) int sock = dial(&hello);
+
+	s.m = (struct profil_msg_start){
+		.cookie_addr = (unsigned long)hello.cookie, .width = 2, .cap = 65535, .nregions = n
+	};
+	for (unsigned int i = 0; i < n; i++)
+		s.region[i] = (struct profil_msg_region){
+			.lo = 4096 * i,
+			.x = { .base = 4096 * i, .span = 2 * nbins, .mul = 1, .nbins = nbins },
+			.addr = (unsigned long)buf,
+			.owner = i,
+		};
+	wire_header(&s.m.h, PROFIL_MSG_START, sizeof(s.m), sizeof(s.region[0]), n);
+	return ask(sock, &s.m.h);
+}
+
+static int start_8_regions(void)
+{
+	return start_so_many(8, 1);
+}
+
+static int start_9_regions(void)
+{
+	return start_so_many(9, 1);
+}
+
+static int start_4096_bins(void)
+{
+	return start_so_many(1, 4096);
+}
+
+static int start_4097_bins(void)
+{
+	return start_so_many(1, 4097);
+}
+
+/* What one process has is gone with it: the next may have as much. */
+Test(kernel_flood, of_regions_and_bins)
+{
+	for (int i = 0; i < 2; i++) {
+		expect_status(as_user(ATTACKER, start_9_regions), EAGAIN, "9 regions");
+		expect_status(as_user(ATTACKER, start_8_regions), 0, "8 regions");
+		expect_status(as_user(ATTACKER, start_4097_bins), ENOMEM, "4097 bins");
+		expect_status(as_user(ATTACKER, start_4096_bins), 0, "4096 bins");
+	}
+	cr_expect_eq(start_9_regions(), 0, "root has no such limit");
+	cr_expect_eq(start_4097_bins(), 0, "root has no such limit");
+	neighbour_stop(&d);
+}
+
+static int held[2], begun[2];
+
+static int start_and_hold(void)
+{
+	int err = start_so_many(1, 1);
+	char end;
+
+	close(held[1]);
+	if (write(begun[1], "", 1) != 1 || read(held[0], &end, 1) != 0)
+		return 98;
+	return err;
+}
+
+/* Children of one's own count like any other: each of them has a profile. */
+Test(kernel_flood, of_profiles)
+{
+	pid_t pid[3];
+	char byte;
+
+	cr_assert(pipe2(held, O_CLOEXEC) == 0 && pipe2(begun, O_CLOEXEC) == 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		pid[i] = as_user(ATTACKER, start_and_hold);
+		cr_assert_eq(read(begun[0], &byte, 1), 1);
+	}
+	expect_status(as_user(ATTACKER + 1, start_8_regions), 0, "another user");
+	close(held[1]);
+	expect_status(pid[0], 0, "the first profile");
+	expect_status(pid[1], 0, "the second profile");
+	expect_status(pid[2], EAGAIN, "the third profile");
+	neighbour_stop(&d);
+}

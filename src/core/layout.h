@@ -236,6 +236,6 @@ struct profil_journal {
 };
 _Static_assert(sizeof(struct profil_journal) == 40 + 8 * PROFIL_SPAN, "lies in a map");
 
-#define PROFIL_RING_BYTES (1u << 19)
+#define PROFIL_RING_BYTES (1u << 18) /* mapped twice, a tenth of what the daemon takes */
 
 #endif

@@ -60,7 +60,7 @@ struct profil_thread {
 	__u32 began;
 	__u64 first_ns;	  /* what it had run when they began */
 	__u64 charged_ns; /* that they have counted since */
-	__u32 period_ns;
+	__u32 target;
 	__u32 zero;
 };
 

@@ -151,7 +151,8 @@ static __always_inline __u64 user_pc(struct task_struct *task)
  * who is on the CPU when an event comes is no fair choice; so who has more ticks than time is
  * passed over, and who has less gets what he is owed.
  */
-static __always_inline __u32 owed(struct task_struct *task, const struct profil_target *target)
+static __always_inline __u32 owed(struct task_struct *task, __u32 index,
+				  const struct profil_target *target)
 {
 	struct profil_thread *thread =
 		bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -160,9 +161,9 @@ static __always_inline __u32 owed(struct task_struct *task, const struct profil_
 
 	if (!thread || !target->period_ns)
 		return 1;
-	if (thread->began != target->began || thread->period_ns != target->period_ns) {
+	if (thread->began != target->began || thread->target != index) {
 		thread->began = target->began;
-		thread->period_ns = target->period_ns;
+		thread->target = index;
 		thread->first_ns = ran_ns;
 		thread->charged_ns = 0;
 	}
@@ -193,7 +194,7 @@ static __attribute__((noinline)) int event_of(struct bpf_perf_event_data *ctx, _
 	if (!pc)
 		return 0;
 	if (settle)
-		n = owed(task, target);
+		n = owed(task, profil_entry_target(entry), target);
 	if (!user_mode && (target->flags & PROFIL_TARGET_USER_ONLY))
 		return 0;
 	for (__u32 i = 0; i < OWED_MAX && i < n; i++)

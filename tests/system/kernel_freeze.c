@@ -1,0 +1,218 @@
+/* kernel_freeze.c - processes that stand still for a while: their totals stay conserved */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/profil.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/scope.h"
+#include "kernel_ticks.h"
+#include "profil.h"
+
+static struct daemon d;
+
+static void start(void)
+{
+	static const char *args[] = { "--rate", TICKS_RATE, NULL };
+
+	daemon_start(&d, NULL, args);
+}
+
+static void stop(void)
+{
+	daemon_stop(&d);
+}
+
+TestSuite(kernel_freeze, .init = start, .fini = stop);
+
+/* Works until it is told to rest, in memory that we see too. */
+static struct worker {
+	unsigned short buf[LOOPS];
+	struct loop_time time;
+	int end;
+} * worker;
+
+static int said[2], gate[2];
+
+/* Runs in the worker: never returns. */
+static void work(struct worker *w)
+{
+	char end;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(gate[1]);
+	if (profil(w->buf, sizeof(w->buf), loop_at(0), TICKS_SCALE_16))
+		_exit(1);
+	while (!__atomic_load_n(&w->end, __ATOMIC_RELAXED))
+		loop_timed(&w->time, 5, 20000000);
+	if (profil_sync() || write(said[1], "", 1) != 1)
+		_exit(2);
+	_exit(read(gate[0], &end, 1) != 0);
+}
+
+static pid_t worker_start(void)
+{
+	pid_t pid;
+
+	worker = mmap(NULL, sizeof(*worker), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	cr_assert(worker != MAP_FAILED && pipe2(said, O_CLOEXEC) == 0 &&
+		  pipe2(gate, O_CLOEXEC) == 0);
+	pid = fork();
+	cr_assert(pid >= 0, "fork: %s", strerror(errno));
+	if (pid == 0)
+		work(worker);
+	return pid;
+}
+
+/* It has worked for a while more since: its counts show that. */
+static void worker_works(void)
+{
+	unsigned short *counter = &worker->buf[5];
+	unsigned int seen = __atomic_load_n(counter, __ATOMIC_RELAXED);
+
+	alarm(60);
+	while (__atomic_load_n(counter, __ATOMIC_RELAXED) < seen + 200)
+		poll(NULL, 0, 10);
+	alarm(0);
+}
+
+/*
+ * It rests, and has what it should: several hundred ticks, in 3 ms slices where the machine is
+ * busy, have a standard deviation of 10 at most; 2 % and 40 ticks are more than four of those.
+ */
+static void worker_ends(pid_t pid)
+{
+	struct profil_msg_profile p;
+	char byte;
+	int status;
+
+	__atomic_store_n(&worker->end, 1, __ATOMIC_RELAXED);
+	cr_assert_eq(read(said[0], &byte, 1), 1, "the worker did not come to rest");
+	cr_assert(ticks_list(&d, pid, &p), "its profile has gone");
+	cr_expect_eq(p.total, worker->buf[5] + p.unmatched + p.lost, "%llu != %u + %llu + %llu",
+		     p.total, worker->buf[5], p.unmatched, p.lost);
+	cr_expect_eq(p.lost, 0, "%llu ticks are lost", p.lost);
+	ticks_expect(worker->buf[5], &worker->time, TICKS_PERIOD_NS, 2, 40, "the worker");
+	close(gate[1]);
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_expect_eq(status, 0, "the worker ended with wait status 0x%x", status);
+}
+
+/* Every profile has been drained once between two times that ours was. */
+static void await_mirror(void)
+{
+	static volatile unsigned short buf[LOOPS];
+	struct loop_time t;
+
+	cr_assert_eq(profil((unsigned short *)buf, sizeof(buf), loop_at(0), TICKS_SCALE_16), 0);
+	for (int i = 0; i < 2; i++) {
+		unsigned short seen = buf[0];
+
+		while (buf[0] == seen)
+			loop_timed(&t, 0, 1000000);
+	}
+	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
+}
+
+/* What stands still gets nothing: not even while a daemon takes its profile over. */
+static void stands_still(void)
+{
+	unsigned int seen;
+
+	await_mirror(); /* which brings the counts of before */
+	seen = worker->buf[5];
+	daemon_kill(&d);
+	daemon_restart(&d);
+	await_mirror();
+	cr_expect_eq(worker->buf[5], seen, "it got %u ticks", worker->buf[5] - seen);
+}
+
+Test(kernel_freeze, a_stopped_process_goes_on_where_it_was)
+{
+	pid_t pid = worker_start();
+
+	worker_works();
+	kill(pid, SIGSTOP);
+	cr_assert_eq(waitpid(pid, NULL, WUNTRACED), pid);
+	stands_still();
+	kill(pid, SIGCONT);
+	worker_works();
+	worker_ends(pid);
+}
+
+/* --- a cgroup that is frozen
+ * ---------------------------------------------------------------------- */
+
+static char group[160];
+
+static void group_write(const char *file, const char *text)
+{
+	char path[256];
+	__cleanup(closep) int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/%s", group, file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	cr_assert(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), "%s: %s", path,
+		  strerror(errno));
+}
+
+/* The hierarchy of cgroups is one, wherever it is mounted. */
+static void group_make(void)
+{
+	char root[128];
+
+	snprintf(root, sizeof(root), "%s/cgroup", d.dir);
+	cr_assert(mkdir(root, 0700) == 0 && unshare(CLONE_NEWNS) == 0 &&
+			  mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0,
+		  "cannot have mounts of our own: %s", strerror(errno));
+	if (mount("none", root, "cgroup2", 0, NULL) < 0)
+		cr_skip_test("this kernel has no cgroup2");
+	snprintf(group, sizeof(group), "%s/profil-test-%d", root, (int)getpid());
+	cr_assert_eq(mkdir(group, 0700), 0, "mkdir %s: %s", group, strerror(errno));
+}
+
+static void group_await(const char *state)
+{
+	char path[256], text[256] = "";
+	struct pollfd event = { .events = POLLPRI };
+
+	snprintf(path, sizeof(path), "%s/cgroup.events", group);
+	event.fd = open(path, O_RDONLY | O_CLOEXEC);
+	cr_assert(event.fd >= 0, "%s: %s", path, strerror(errno));
+	alarm(60);
+	while (pread(event.fd, text, sizeof(text) - 1, 0) > 0 && !strstr(text, state))
+		poll(&event, 1, -1);
+	alarm(0);
+	close(event.fd);
+}
+
+Test(kernel_freeze, a_frozen_process_goes_on_where_it_was)
+{
+	char number[16];
+	pid_t pid;
+
+	group_make();
+	pid = worker_start();
+	snprintf(number, sizeof(number), "%d", (int)pid);
+	group_write("cgroup.procs", number);
+	worker_works();
+	group_write("cgroup.freeze", "1");
+	group_await("frozen 1");
+	stands_still();
+	group_write("cgroup.freeze", "0");
+	worker_works();
+	worker_ends(pid);
+	group_await("populated 0");
+	cr_expect_eq(rmdir(group), 0, "rmdir %s: %s", group, strerror(errno));
+}

@@ -40,7 +40,7 @@ storm() {
 		kill -0 "$program" 2>/dev/null || { cat "$dir/storm.err"; return 1; }
 		sleep 0.1
 	done
-	cat "$dir/storm"
+	sed "s/^/  /" "$dir/storm"
 }
 
 all_came_to_an_end() { # LINE

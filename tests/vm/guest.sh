@@ -53,6 +53,7 @@ run_suite() { # SUITE
 	echo "suite $1"
 	case $1 in
 	smoke) lines_of tests/vm/smoke.sh ;;
+	pids) lines_of tests/vm/pids.sh ;;
 	system) run_criterion "$BUILD/tests/system-tests" '!(replay_*)/*' ;;
 	scripts) run_scripts ;;
 	*) echo "FAIL $1: no such suite" ;;

@@ -117,10 +117,37 @@ static int client_greet(struct client *c)
 	return wire_send(c->sock, &hello.h, NULL, 0);
 }
 
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+/* Kernels before 6.5 know the peer by its number only, which may be another's by now. */
+static int peer_pidfd(const struct client *c)
+{
+	socklen_t len = sizeof(int);
+	int pidfd;
+
+	if (getsockopt(c->sock, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) == 0)
+		return pidfd;
+	if (errno != ENOPROTOOPT)
+		return -errno;
+	pidfd = (int)syscall(SYS_pidfd_open, c->peer.pid, 0);
+	return pidfd < 0 ? -errno : pidfd;
+}
+
+/* Says whether the peer has said, or closed, something before it was greeted. */
+static bool is_early(const struct client *c)
+{
+	char byte;
+
+	return recv(c->sock, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
+}
+
 /*
  * Takes hold of the process that connects, and of the memory that it has now, before it learns the
  * cookie: so what is found with the cookie in it can be no other process, and no image that it
- * execs afterwards.
+ * execs afterwards. Whoever speaks too early may be dead already, and its number another's; what
+ * comes with that number after this comes from who has it now.
  */
 static int client_identify(struct client *c)
 {
@@ -131,12 +158,12 @@ static int client_identify(struct client *c)
 		return -errno;
 	if (setsockopt(c->sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
 		return -errno;
-	c->pidfd = (int)syscall(SYS_pidfd_open, c->peer.pid, 0);
+	c->pidfd = peer_pidfd(c);
 	if (c->pidfd < 0)
-		return -errno;
+		return c->pidfd;
 	if (memory_open(&c->memory, c->peer.pid) < 0)
 		c->memory = NULL; /* a reader has no need of it */
-	return 0;
+	return is_early(c) ? -EPROTO : 0;
 }
 
 static int check_connections(const struct profild *d, uid_t uid)

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -389,6 +390,78 @@ Test(kernel_attack, a_connection_that_is_handed_on_is_cut_off)
 	cr_assert_eq(waitpid(pid, &status, 0), pid);
 	cr_expect_eq(status, 0, "the child was answered");
 	cr_expect(is_cut_off(sock, &s.m.h), "its parent is answered still");
+	neighbour_stop(&d);
+}
+
+/* --- a pid that is somebody else's by now
+ * --------------------------------------------------------- */
+
+/* Its creator chooses its pid. */
+static pid_t fork_as(pid_t pid)
+{
+	struct clone_args args = { .exit_signal = SIGCHLD,
+				   .set_tid = (unsigned long)&pid,
+				   .set_tid_size = 1 };
+
+	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+}
+
+/* Connects, says what it wants without having heard the cookie, and goes. */
+static pid_t ask_too_early(int *sock)
+{
+	struct sockaddr_un address;
+	struct start_one s;
+	pid_t pid;
+
+	*sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	cr_assert(*sock >= 0 && wire_address(&address, d.socket) == 0);
+	start_one(&s, PAGE_AT, PAGE_AT + 64);
+	pid = fork();
+	if (pid == 0)
+		_exit(connect(*sock, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+		      wire_send(*sock, &s.m.h, NULL, 0));
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	return pid;
+}
+
+#define TRIES 50
+
+/*
+ * Who connected has gone, and a victim has its pid, when the daemon looks. What was asked is there
+ * already, and the cookie is in the victim's memory a moment after it is known: where the daemon
+ * took the victim for the asker, one of two or three tries would win that race.
+ */
+Test(kernel_attack, a_reused_pid_is_not_who_connected)
+{
+	unsigned char *page = map_page(MAP_SHARED);
+	struct profil_msg_hello hello;
+	struct profil_msg_reply reply;
+	unsigned int granted = 0;
+
+	for (int i = 0; i < TRIES; i++) {
+		int sock, status;
+		pid_t pid, victim;
+
+		kill(d.pid, SIGSTOP);
+		cr_assert_eq(waitpid(d.pid, NULL, WUNTRACED), d.pid);
+		pid = ask_too_early(&sock);
+		victim = fork_as(pid);
+		if (victim == 0) {
+			pause();
+			_exit(0);
+		}
+		cr_assert_eq(victim, pid, "clone3: %s", strerror(errno));
+		kill(d.pid, SIGCONT);
+		if (wire_recv(sock, &hello, sizeof(hello), NULL, NULL) == 0) {
+			memcpy(page, hello.cookie, sizeof(hello.cookie));
+			granted += wire_recv(sock, &reply, sizeof(reply), NULL, NULL) == 0 &&
+				   reply.error == 0;
+		}
+		close(sock);
+		kill(victim, SIGKILL);
+		cr_assert_eq(waitpid(victim, &status, 0), victim);
+	}
+	cr_expect_eq(granted, 0, "%u of %u strangers were profiled", granted, TRIES);
 	neighbour_stop(&d);
 }
 

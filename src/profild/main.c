@@ -92,6 +92,10 @@ static int profild_open(struct profild *d)
 	}
 	d->started_ns *= 1000;
 	sink.arg = d;
+	/* Before what an earlier daemon left is touched: it may be there still, and answer. */
+	err = listen_open(d);
+	if (err < 0)
+		return err;
 	if (d->config.replay_path)
 		err = sampler_replay_open(&d->sampler, &d->config, &sink);
 	else
@@ -99,7 +103,7 @@ static int profild_open(struct profild *d)
 	if (err < 0)
 		return err;
 	d->sampler->ops->recover(d->sampler);
-	return listen_open(d);
+	return 0;
 }
 
 static void profild_close(struct profild *d)

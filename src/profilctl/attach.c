@@ -65,73 +65,79 @@ static int parse_pids(pid_t *pids, const struct options *o)
 	return status;
 }
 
-static bool is_selective(const struct procfs_select *s)
+/* Finds out whether anybody is selected, before a daemon is asked. */
+static int check_selection(const struct procfs_select *select)
 {
-	return s->comm || s->exe || s->cgroup || s->unit;
-}
+	__cleanup(freep) pid_t *pids = NULL;
+	size_t n;
+	int err = procfs_find(&pids, &n, select);
 
-/* Those that are named, or those that the options select. The caller frees them. */
-static int choose(pid_t **pids, size_t *n, const struct options *o)
-{
-	int err;
-
-	*n = (size_t)o->argc;
-	if (is_selective(&o->select) == (o->argc > 0)) {
-		log_err("attach: %s; 'profilctl attach PID...'",
-			o->argc ? "processes are named, or selected by an option"
-				: "no process given");
-		return CTL_USAGE;
-	}
-	if (o->argc) {
-		*pids = calloc((size_t)o->argc, sizeof(**pids));
-		return *pids ? parse_pids(*pids, o) : CTL_ERROR;
-	}
-	err = procfs_find(pids, n, &o->select);
 	if (err < 0) {
 		log_err("cannot look for processes: %s", strerror(-err));
 		return CTL_ERROR;
 	}
-	if (*n)
+	if (n)
 		return CTL_OK;
 	log_err("no process is such; see ps(1), and for cgroups systemd-cgls(1)");
 	return CTL_GONE;
 }
 
-/* Of those that an option selects, some may have gone since, and some may be others'. */
-static int attach_all(struct watch *w, const pid_t *pids, size_t n)
+/* Those that are named; the caller frees them. None, where the options select. */
+static int choose(pid_t **pids, const struct options *o)
 {
-	bool selected = is_selective(&w->options->select);
+	bool selective = procfs_is_selective(&o->select);
+
+	if (selective == (o->argc > 0)) {
+		log_err("attach: %s; 'profilctl attach PID...'",
+			o->argc ? "processes are named, or selected by an option"
+				: "no process given");
+		return CTL_USAGE;
+	}
+	if (selective)
+		return check_selection(&o->select);
+	*pids = calloc((size_t)o->argc, sizeof(**pids));
+	return *pids ? parse_pids(*pids, o) : CTL_ERROR;
+}
+
+static int attach_all(struct watch *w, const pid_t *pids)
+{
 	int status = CTL_OK;
 
-	for (size_t i = 0; i < n && !status; i++) {
-		if (selected)
-			watch_try(w, pids[i], false);
-		else
-			status = watch_attach(w, pids[i], false);
-	}
-	/* Where none could be, one of them says why. */
-	if (selected && !w->nsessions)
-		status = watch_attach(w, pids[0], false);
+	if (!pids)
+		return watch_select(w);
+	for (int i = 0; i < w->options->argc && !status; i++)
+		status = watch_attach(w, pids[i], false);
 	return status;
+}
+
+/* Where nobody has come, the profile is called by what was asked for. */
+static int finish(struct watch *w)
+{
+	const struct procfs_select *s = &w->options->select;
+
+	if (!w->profile->command)
+		w->profile->command = strdup(s->comm   ? s->comm
+					     : s->exe  ? s->exe
+					     : s->unit ? s->unit
+						       : s->cgroup);
+	return watch_finish(w);
 }
 
 int verb_attach(const struct options *o)
 {
 	__cleanup(freep) pid_t *pids = NULL;
 	struct watch w;
-	size_t n;
 	int status;
 
-	status = choose(&pids, &n, o);
+	status = choose(&pids, o);
 	if (status)
 		return status;
 	status = watch_init(&w, o);
 	if (!status)
-		status = attach_all(&w, pids, n);
+		status = attach_all(&w, pids);
 	if (!status) {
-		w.profile->command = procfs_command(w.sessions[0].pid);
 		watch_run(&w);
-		status = watch_finish(&w);
+		status = finish(&w);
 	}
 	watch_fini(&w);
 	return status;

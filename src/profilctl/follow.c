@@ -342,6 +342,17 @@ bool follow_ended(const struct follow *f)
 	return f->first->gone;
 }
 
+bool follow_alone(const struct follow *f)
+{
+	for (size_t i = 0; i < FOLLOW_SLOTS; i++) {
+		for (const struct process *p = f->processes[i]; p; p = p->next) {
+			if (p != f->first)
+				return false;
+		}
+	}
+	return true;
+}
+
 __u64 follow_counted(const struct follow *f)
 {
 	__u64 sum = 0;

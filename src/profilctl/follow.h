@@ -36,6 +36,9 @@ void follow_stop(struct follow *f);
 /* Says whether the first process has gone, as far as the events tell. */
 bool follow_ended(const struct follow *f);
 
+/* Says whether no other process is known to have ticks that come here. */
+bool follow_alone(const struct follow *f);
+
 /* The ticks so far: those that images hold, and those that came one by one and fell nowhere. */
 __u64 follow_counted(const struct follow *f);
 __u64 follow_unmatched(const struct follow *f);

@@ -103,12 +103,18 @@ static int parse_slices(struct options *o, const char *arg)
 }
 
 /* The path of a cgroup may be written as the file system has it. */
-static const char *cgroup(const char *arg)
+static int parse_cgroup(struct options *o, const char *arg)
 {
 	static const char mount[] = "/sys/fs/cgroup";
 	size_t n = sizeof(mount) - 1;
 
-	return !strncmp(arg, mount, n) && arg[n] == '/' ? arg + n : arg;
+	if (*arg != '/') {
+		log_err("cgroup %s: must be a path from / on, as 'cat /proc/PID/cgroup' shows it",
+			arg);
+		return -EINVAL;
+	}
+	o->select.cgroup = !strncmp(arg, mount, n) && arg[n] == '/' ? arg + n : arg;
+	return 0;
 }
 
 static int parse_exe(struct options *o, const char *arg)
@@ -177,8 +183,7 @@ static int take(struct options *o, enum option_bits bit, const char *arg)
 		o->select.unit = arg;
 		return 0;
 	case OPTION_CGROUP:
-		o->select.cgroup = cgroup(arg);
-		return 0;
+		return parse_cgroup(o, arg);
 	case OPTION_BATCH:
 		o->batch = true;
 		return 0;

@@ -79,12 +79,16 @@ static bool has_comm(pid_t pid, const char *comm)
 
 static bool has_exe(pid_t pid, const char *exe)
 {
-	char path[64], own[PATH_MAX];
+	static const char deleted[] = " (deleted)";
+	char path[64], own[PATH_MAX + sizeof(deleted)];
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	n = readlink(path, own, sizeof(own) - 1);
 	own[n < 0 ? 0 : n] = '\0';
+	/* An upgrade has taken the name away; what runs is what had it. */
+	if (n > (ssize_t)sizeof(deleted) && !strcmp(own + n - (sizeof(deleted) - 1), deleted))
+		own[n - (sizeof(deleted) - 1)] = '\0';
 	return !strcmp(own, exe);
 }
 
@@ -106,27 +110,66 @@ static bool has_part(const char *path, const char *name, const char *suffix)
 	return false;
 }
 
-static bool has_cgroup(pid_t pid, const struct procfs_select *select)
+/* Says whether @path is @above or lies below it. */
+static bool is_below(const char *path, const char *above)
 {
-	char text[4096], *path;
-	size_t n;
+	size_t n = strlen(above);
 
-	procfs_read(pid, "cgroup", text, sizeof(text));
-	path = strstr(text, "0::/");
-	if (!path)
-		return false;
-	path += strlen("0::");
-	path[strcspn(path, "\n")] = '\0';
-	if (select->unit && !has_part(path, select->unit, ".service"))
-		return false;
-	n = select->cgroup ? strlen(select->cgroup) : 0;
-	while (n > 1 && select->cgroup[n - 1] == '/')
+	while (n > 1 && above[n - 1] == '/')
 		n--;
-	return !n || (!strncmp(path, select->cgroup, n) &&
-		      (!path[n] || path[n] == '/' || path[n - 1] == '/'));
+	return !strncmp(path, above, n) && (!path[n] || path[n] == '/' || path[n - 1] == '/');
 }
 
-static bool matches(pid_t pid, const struct procfs_select *select)
+/* Where a hierarchy is usually mounted, below /sys/fs/cgroup, if it is not the only one. */
+static const char *directory_of(const char *controllers)
+{
+	static const char name[] = "name=";
+
+	if (!*controllers)
+		return "unified";
+	return strncmp(controllers, name, sizeof(name) - 1) ? controllers
+							    : controllers + sizeof(name) - 1;
+}
+
+/* HIERARCHY:CONTROLLERS:PATH: as it stands there, or as the file system has it. */
+static bool line_matches(char *line, const struct procfs_select *select)
+{
+	char *controllers = strchr(line, ':'),
+	     *path = controllers ? strchr(controllers + 1, ':') : NULL;
+	char mounted[4096 + 64];
+
+	if (!path)
+		return false;
+	*controllers++ = *path++ = '\0';
+	/* systemd has its units in the new hierarchy, or in one of its own. */
+	if (select->unit && *controllers && strcmp(controllers, "name=systemd") != 0)
+		return false;
+	if (select->unit && !has_part(path, select->unit, ".service"))
+		return false;
+	if (!select->cgroup || is_below(path, select->cgroup))
+		return true;
+	snprintf(mounted, sizeof(mounted), "/%s%s", directory_of(controllers), path);
+	return is_below(mounted, select->cgroup);
+}
+
+static bool has_cgroup(pid_t pid, const struct procfs_select *select)
+{
+	char text[4096], *line, *rest;
+
+	procfs_read(pid, "cgroup", text, sizeof(text));
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		if (line_matches(line, select))
+			return true;
+	}
+	return false;
+}
+
+bool procfs_is_selective(const struct procfs_select *select)
+{
+	return select->comm || select->exe || select->cgroup || select->unit;
+}
+
+bool procfs_matches(pid_t pid, const struct procfs_select *select)
 {
 	if (pid == getpid() || procfs_is_kernel_thread(pid))
 		return false;
@@ -161,7 +204,7 @@ int procfs_find(pid_t **out, size_t *n, const struct procfs_select *select)
 	while (!err && (e = readdir(proc))) {
 		pid_t pid = isdigit((unsigned char)*e->d_name) ? atoi(e->d_name) : 0;
 
-		if (pid && matches(pid, select))
+		if (pid && procfs_matches(pid, select))
 			err = append(out, n, pid);
 	}
 	closedir(proc);

@@ -21,9 +21,15 @@ char *procfs_command(pid_t pid);
 struct procfs_select {
 	const char *comm;   /* of this name, as ps(1) shows it */
 	const char *exe;    /* that run this file */
-	const char *cgroup; /* in this cgroup or below it, as /proc/PID/cgroup has it */
+	const char *cgroup; /* or below; as /proc/PID/cgroup or the file system has it */
 	const char *unit;   /* of this systemd unit; ".service" may be left out */
 };
+
+/* Says whether it leaves anybody out. */
+bool procfs_is_selective(const struct procfs_select *select);
+
+/* Says whether @pid is meant: no kernel thread ever is, nor are we. */
+bool procfs_matches(pid_t pid, const struct procfs_select *select);
 
 /*
  * Finds those processes, kernel threads and ourselves left out, in an array that the caller frees.

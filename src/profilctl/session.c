@@ -23,30 +23,19 @@ static int open_target(struct session *s)
 	return 0;
 }
 
-static __u32 flags_of(const struct options *o, bool follow_exec)
+int session_open(struct session *s, struct reader *r, struct profile *p, pid_t pid, __u64 period_ns,
+		 __u32 flags)
 {
-	__u32 flags = 0;
-
-	if (!o->no_inherit)
-		flags |= PROFIL_ATTACH_INHERIT;
-	if (follow_exec)
-		flags |= PROFIL_ATTACH_FOLLOW;
-	if (o->user_only)
-		flags |= PROFIL_ATTACH_USER_ONLY;
-	return flags;
-}
-
-int session_open(struct session *s, struct reader *r, struct profile *p, pid_t pid,
-		 const struct options *o, bool follow_exec)
-{
-	__u64 period_ns = o->rate_hz ? (1000000000u + o->rate_hz / 2) / o->rate_hz : 0;
 	int err;
 
-	*s = (struct session){ .pid = pid, .pidfd = -1, .maps = -1, .reader = r };
+	*s = (struct session){ .pid = pid,
+			       .pidfd = -1,
+			       .maps = -1,
+			       .reader = r,
+			       .inherits = flags & PROFIL_ATTACH_INHERIT };
 	err = open_target(s);
 	if (!err)
-		err = reader_attach(r, s->pidfd, s->maps, period_ns, flags_of(o, follow_exec),
-				    &s->totals);
+		err = reader_attach(r, s->pidfd, s->maps, period_ns, flags, &s->totals);
 	if (!err)
 		err = follow_open(&s->follow, r, p, pid, s->totals.tgid);
 	if (err < 0)

@@ -6,7 +6,6 @@
 #include <sys/types.h>
 
 #include "follow.h"
-#include "options.h"
 #include "profile.h"
 #include "reader.h"
 
@@ -16,16 +15,17 @@ struct session {
 	int maps; /* its /proc/PID/maps: who may open that may profile it */
 	struct reader *reader;
 	struct follow *follow;
+	bool inherits; /* so the children that it forks are in here, too */
 	bool ended;
 	struct profil_msg_reply totals; /* as of its end, or as last asked for */
 };
 
 /*
- * Attaches to @pid with what the options ask for, to add to @p, which must outlive it. Takes over
- * @r, also when it fails. Returns 0 or a negative errno.
+ * Attaches to @pid with PROFIL_ATTACH_ @flags, to add to @p, which must outlive it. Takes over @r,
+ * also when it fails. Returns 0 or a negative errno.
  */
-int session_open(struct session *s, struct reader *r, struct profile *p, pid_t pid,
-		 const struct options *o, bool follow_exec);
+int session_open(struct session *s, struct reader *r, struct profile *p, pid_t pid, __u64 period_ns,
+		 __u32 flags);
 
 /* Takes in what has come. Returns 0, or a negative errno where it cannot go on. */
 int session_step(struct session *s, bool readable, bool gone);

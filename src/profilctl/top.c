@@ -31,21 +31,12 @@ struct top {
 	__u64 period_ns; /* of the table that is shown */
 };
 
-static __u64 unmatched(const struct watch *w)
-{
-	__u64 all = 0;
-
-	for (size_t i = 0; i < w->nsessions; i++)
-		all += follow_unmatched(w->sessions[i].follow);
-	return all;
-}
-
 /* Sums up what has come since the last time. */
 static int look(struct top *t)
 {
 	struct profile *all = profile_borrow(t->watch.profile),
 		       *p = profile_borrow(t->watch.profile);
-	__u64 now_ns = watch_now_ns(), nowhere = unmatched(&t->watch);
+	__u64 now_ns = watch_now_ns(), nowhere = watch_unmatched(&t->watch);
 	int err = all && p ? watch_snapshot(&t->watch, all) : -ENOMEM;
 
 	if (!err)
@@ -182,26 +173,25 @@ static int run(struct top *t)
 	return 0;
 }
 
-/* Whoever is there; of those that are named, all. */
-static int attach(struct watch *w, const struct options *o)
+static int attach_named(struct watch *w, const struct options *o)
+{
+	int status = CTL_OK;
+
+	for (int i = 0; i < o->argc && !status; i++) {
+		pid_t pid;
+
+		status = options_pid(&pid, o->argv[i]) < 0 ? CTL_USAGE : watch_attach(w, pid, true);
+	}
+	return status;
+}
+
+/* Whoever is there: what comes later is a child of one of them. */
+static int attach_everybody(struct watch *w)
 {
 	__cleanup(freep) pid_t *pids = NULL;
 	size_t n = 0;
-	int err;
+	int err = procfs_find(&pids, &n, &w->options->select);
 
-	for (int i = 0; i < o->argc; i++) {
-		pid_t pid;
-		int status;
-
-		if (options_pid(&pid, o->argv[i]) < 0)
-			return CTL_USAGE;
-		status = watch_attach(w, pid, true);
-		if (status)
-			return status;
-	}
-	if (o->argc)
-		return CTL_OK;
-	err = procfs_find(&pids, &n, &o->select);
 	for (size_t i = 0; i < n && !err; i++) {
 		/* Some are others', and some have gone. */
 		if (watch_try(w, pids[i], true) == -ENODATA)
@@ -209,8 +199,15 @@ static int attach(struct watch *w, const struct options *o)
 	}
 	if (w->nsessions)
 		return CTL_OK;
-	log_err("there is no such process, or none that you may profile; root may");
-	return CTL_GONE;
+	log_err("there is no process that you may profile; root may");
+	return CTL_DENIED;
+}
+
+static int attach(struct watch *w, const struct options *o)
+{
+	if (o->argc)
+		return attach_named(w, o);
+	return procfs_is_selective(&o->select) ? watch_select(w) : attach_everybody(w);
 }
 
 static int top(struct top *t, const struct options *o)

@@ -17,6 +17,9 @@
 #include "verb.h"
 #include "watch.h"
 
+/* So many sessions of processes that have gone are kept: some have children still. */
+#define ENDED_MAX 32
+
 /* A tick that is under way while we detach lands microseconds later. */
 #define SETTLE_MS 10
 
@@ -34,13 +37,14 @@ enum source {
 	SOURCE_PROCESS,
 	SOURCE_SIGNAL,
 	SOURCE_INPUT,
+	SOURCE_NEWCOMERS,
 };
 
-static int listen_to(const struct watch *w, int fd, enum source source, size_t session)
+static int listen_to(const struct watch *w, int op, int fd, enum source source, size_t session)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.u64 = session << 8 | source };
 
-	return epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
+	return epoll_ctl(w->epoll, op, fd, &e) < 0 ? -errno : 0;
 }
 
 int watch_init(struct watch *w, const struct options *o)
@@ -62,7 +66,7 @@ int watch_init(struct watch *w, const struct options *o)
 		return CTL_ERROR;
 	}
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (w->epoll < 0 || listen_to(w, w->signals, SOURCE_SIGNAL, 0) < 0) {
+	if (w->epoll < 0 || listen_to(w, EPOLL_CTL_ADD, w->signals, SOURCE_SIGNAL, 0) < 0) {
 		log_err("cannot begin: %s", strerror(errno));
 		return CTL_ERROR;
 	}
@@ -114,50 +118,182 @@ static int connection(struct reader **r, struct watch *w)
 	return reader_open(r, daemon_socket(w->daemon, w->options));
 }
 
-int watch_try(struct watch *w, pid_t pid, bool follow_exec)
+/* Of the first one that is watched the profile has its head. */
+static void begin(struct watch *w, const struct session *s)
+{
+	if (!w->profile->command)
+		w->profile->command = procfs_command(s->pid);
+	w->profile->pid = s->pid;
+	w->profile->tick_ns = s->totals.tick_ns;
+	w->profile->started = time(NULL);
+	compare_rate(w->options->rate_hz, s->totals.tick_ns);
+}
+
+static int join(struct watch *w, pid_t pid, __u32 flags)
 {
 	struct session *more = reallocarray(w->sessions, w->nsessions + 1, sizeof(*more));
+	__u64 hz = w->options->rate_hz, period_ns = hz ? (1000000000u + hz / 2) / hz : 0;
 	struct reader *r;
 	int err;
 
 	if (!more)
 		return -ENOMEM;
 	w->sessions = more;
+	if (w->options->no_inherit)
+		flags &= ~(__u32)PROFIL_ATTACH_INHERIT;
+	if (w->options->user_only)
+		flags |= PROFIL_ATTACH_USER_ONLY;
 	err = connection(&r, w);
 	if (!err)
-		err = session_open(&more[w->nsessions], r, w->profile, pid, w->options,
-				   follow_exec);
+		err = session_open(&more[w->nsessions], r, w->profile, pid, period_ns, flags);
 	if (err < 0)
 		return err;
-	err = listen_to(w, reader_fd(r), SOURCE_READER, w->nsessions);
+	err = listen_to(w, EPOLL_CTL_ADD, reader_fd(r), SOURCE_READER, w->nsessions);
 	if (!err)
-		err = listen_to(w, more[w->nsessions].pidfd, SOURCE_PROCESS, w->nsessions);
+		err = listen_to(w, EPOLL_CTL_ADD, more[w->nsessions].pidfd, SOURCE_PROCESS,
+				w->nsessions);
 	if (err < 0) {
 		session_close(&more[w->nsessions]);
 		return err;
 	}
-	if (!w->nsessions++) {
-		w->profile->pid = pid;
-		w->profile->tick_ns = more->totals.tick_ns;
-		w->profile->started = time(NULL);
-		compare_rate(w->options->rate_hz, more->totals.tick_ns);
-	}
+	if (!w->profile->tick_ns)
+		begin(w, &more[w->nsessions]);
+	w->nsessions++;
 	for (size_t i = 0; i < w->nsessions; i++)
 		follow_among(more[i].follow, w->nsessions);
-	/* What we attach to is at work already; a command may be over before it is worth it. */
-	return follow_exec ? 0 : follow_image(more[w->nsessions - 1].follow);
+	return 0;
+}
+
+int watch_try(struct watch *w, pid_t pid, bool follow_exec)
+{
+	return join(w, pid, PROFIL_ATTACH_INHERIT | (follow_exec ? PROFIL_ATTACH_FOLLOW : 0));
 }
 
 int watch_attach(struct watch *w, pid_t pid, bool follow_exec)
 {
 	int err = watch_try(w, pid, follow_exec);
 
+	/* What is named is at work already; a command may be over before it is worth it. */
+	if (!err && !follow_exec)
+		err = follow_image(w->sessions[w->nsessions - 1].follow);
 	return err < 0 ? attach_failed(w, pid, err) : CTL_OK;
+}
+
+static bool is_watched(const struct watch *w, pid_t pid)
+{
+	for (size_t i = 0; i < w->nsessions; i++) {
+		if (w->sessions[i].pid == pid && !w->sessions[i].ended)
+			return true;
+	}
+	return false;
+}
+
+/* Says whether a child that @pid forks is in no session yet, and wanted in one. */
+static bool wants_children(const struct watch *w, pid_t pid)
+{
+	for (size_t i = 0; i < w->nsessions; i++) {
+		if (w->sessions[i].pid == pid && !w->sessions[i].inherits)
+			return !w->options->no_inherit;
+	}
+	return false;
+}
+
+/*
+ * Attaches to a process that has come, if it is meant. What it may have forked before we were there
+ * must come in by itself, and nothing twice: it is attached to without its children. One that execs
+ * while it is watched is looked at once more when its session has ended.
+ */
+static int welcome(struct watch *w, const struct newcomer *n)
+{
+	if (n->parent && !wants_children(w, n->parent))
+		return 0;
+	if (is_watched(w, n->pid) || !procfs_matches(n->pid, &w->options->select))
+		return 0;
+	return join(w, n->pid, 0);
+}
+
+/* That one has gone since, or is another user's, is no error. */
+static int look_for_newcomers(struct watch *w)
+{
+	__cleanup(freep) struct newcomer *all = NULL;
+	size_t n;
+	int err = newcomers_take(w->newcomers, &all, &n);
+
+	for (size_t i = 0; i < n && err != -ENODATA && err != -ENOMEM; i++)
+		err = welcome(w, &all[i]);
+	return err == -ENODATA || err == -ENOMEM ? err : 0;
+}
+
+/* Of those that are there already, whose children are not looked for, they come with them. */
+static int attach_present(struct watch *w)
+{
+	__u32 flags = newcomers_told(w->newcomers) ? PROFIL_ATTACH_INHERIT : 0;
+	__cleanup(freep) pid_t *pids = NULL;
+	size_t n = 0;
+	int err = procfs_find(&pids, &n, &w->options->select);
+
+	for (size_t i = 0; i < n && err != -ENODATA; i++)
+		err = join(w, pids[i], flags);
+	if (w->nsessions || !err || err == -ESRCH)
+		return CTL_OK;
+	return attach_failed(w, n ? pids[n - 1] : 0, err);
+}
+
+int watch_select(struct watch *w)
+{
+	int err = newcomers_open(&w->newcomers, &w->options->select);
+
+	if (!err)
+		err = listen_to(w, EPOLL_CTL_ADD, newcomers_fd(w->newcomers), SOURCE_NEWCOMERS, 0);
+	if (!err)
+		return attach_present(w);
+	log_err("cannot look for processes: %s", strerror(-err));
+	return CTL_ERROR;
+}
+
+/* Takes in all that a session has found, and closes it. The last one gets its place. */
+static int put_away(struct watch *w, size_t i)
+{
+	struct session *s = &w->sessions[i], *last = &w->sessions[w->nsessions - 1];
+	int err = session_detach(s);
+
+	if (!err)
+		reader_pump(s->reader);
+	if (!err)
+		err = follow_events(s->follow);
+	if (!err)
+		err = follow_settle(s->follow);
+	if (err < 0)
+		return err;
+	w->past.total += s->totals.total;
+	w->past.unmatched += s->totals.unmatched + follow_unmatched(s->follow);
+	w->past.lost += s->totals.lost;
+	session_close(s);
+	w->nsessions--;
+	w->nended--;
+	if (s == last)
+		return 0;
+	*s = *last;
+	/* One that has gone is not listened to any more. */
+	listen_to(w, EPOLL_CTL_MOD, s->pidfd, SOURCE_PROCESS, i);
+	return listen_to(w, EPOLL_CTL_MOD, reader_fd(s->reader), SOURCE_READER, i);
+}
+
+/* A build starts thousands of processes: of those that have gone not all can keep a session. */
+static int tidy(struct watch *w)
+{
+	int err = 0;
+
+	for (size_t i = w->nsessions; i-- > 0 && !err && w->nended > ENDED_MAX;) {
+		if (w->sessions[i].ended && follow_alone(w->sessions[i].follow))
+			err = put_away(w, i);
+	}
+	return err;
 }
 
 static int show_progress(struct watch *w, __u64 elapsed_ns)
 {
-	__u64 total = 0;
+	__u64 total = w->past.total;
 
 	for (size_t i = 0; i < w->nsessions; i++) {
 		int err = reader_stats(w->sessions[i].reader, &w->sessions[i].totals);
@@ -181,15 +317,19 @@ static int timeout_ms(__u64 now, __u64 next_ns)
 /* Takes in what has come: 1 where it may go on, 0 at the end, or a negative errno. */
 static int step(struct watch *w, const struct epoll_event *e)
 {
-	struct session *s = &w->sessions[e->data.u64 >> 8];
 	enum source source = (enum source)(e->data.u64 & 0xff);
-	bool ended = s->ended;
+	struct session *s;
+	bool ended;
 	int err;
 
 	if (source == SOURCE_SIGNAL)
 		return 0;
 	if (source == SOURCE_INPUT)
 		return 1;
+	if (source == SOURCE_NEWCOMERS)
+		return look_for_newcomers(w) ?: 1;
+	s = &w->sessions[e->data.u64 >> 8];
+	ended = s->ended;
 	err = session_step(s, source == SOURCE_READER, source == SOURCE_PROCESS);
 	if (err < 0)
 		return err;
@@ -197,12 +337,16 @@ static int step(struct watch *w, const struct epoll_event *e)
 	if (source == SOURCE_PROCESS)
 		epoll_ctl(w->epoll, EPOLL_CTL_DEL, s->pidfd, NULL);
 	w->nended += s->ended && !ended;
-	return w->nended < w->nsessions;
+	if (!w->newcomers)
+		return w->nended < w->nsessions;
+	if (s->ended && !ended && source == SOURCE_READER)
+		err = welcome(w, &(struct newcomer){ s->pid, 0 });
+	return err == -ENODATA || err == -ENOMEM ? err : 1;
 }
 
 int watch_input(struct watch *w, int fd)
 {
-	return listen_to(w, fd, SOURCE_INPUT, 0);
+	return listen_to(w, EPOLL_CTL_ADD, fd, SOURCE_INPUT, 0);
 }
 
 int watch_wait(struct watch *w, __u64 until_ns)
@@ -221,6 +365,8 @@ int watch_wait(struct watch *w, __u64 until_ns)
 			on = step(w, &events[i]);
 			input |= (events[i].data.u64 & 0xff) == SOURCE_INPUT;
 		}
+		if (on > 0 && w->newcomers)
+			on = tidy(w) ?: 1;
 		if (input)
 			break;
 		now = watch_now_ns();
@@ -293,10 +439,19 @@ int watch_snapshot(const struct watch *w, struct profile *p)
 	return err;
 }
 
+__u64 watch_unmatched(const struct watch *w)
+{
+	__u64 all = w->past.unmatched;
+
+	for (size_t i = 0; i < w->nsessions; i++)
+		all += follow_unmatched(w->sessions[i].follow);
+	return all;
+}
+
 /* All sessions' counts together; *@missing were counted, but have not been seen anywhere. */
 static struct profil_msg_reply sum(const struct watch *w, __u64 *missing)
 {
-	struct profil_msg_reply all = { 0 };
+	struct profil_msg_reply all = w->past;
 	__u64 seen = w->profile->binned;
 
 	for (size_t i = 0; i < w->nsessions; i++) {
@@ -334,7 +489,7 @@ static int tally(struct watch *w)
 	int err = 0;
 
 	sum(w, &missing);
-	while (!err && missing && watch_now_ns() < deadline) {
+	while (!err && missing && w->nsessions && watch_now_ns() < deadline) {
 		struct pollfd events = { reader_fd(w->sessions[0].reader), POLLIN, 0 };
 
 		poll(&events, 1, 1); /* mapped counters wake nobody */
@@ -402,6 +557,7 @@ void watch_fini(struct watch *w)
 	for (size_t i = 0; i < w->nsessions; i++)
 		session_close(&w->sessions[i]);
 	free(w->sessions);
+	newcomers_close(w->newcomers);
 	reader_close(w->reader);
 	daemon_end(w->daemon);
 	slices_fini(&w->slices);

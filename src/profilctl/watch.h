@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "daemon.h"
+#include "newcomers.h"
 #include "options.h"
 #include "profile.h"
 #include "self.h"
@@ -19,7 +20,9 @@ struct watch {
 	struct reader *reader; /* that the daemon was found with, until a session has it */
 	struct session *sessions;
 	size_t nsessions;
-	size_t nended; /* of them */
+	size_t nended;		      /* of them */
+	struct profil_msg_reply past; /* the totals of those that were put away */
+	struct newcomers *newcomers;  /* NULL: nobody comes in later */
 	struct profile *profile;
 	struct slices slices; /* if the options ask for them */
 	FILE *out;
@@ -42,10 +45,18 @@ int watch_init(struct watch *w, const struct options *o);
  */
 int watch_attach(struct watch *w, pid_t pid, bool follow_exec);
 
-/* The same, without a word: returns a negative errno. */
+/* The same, without a word, and not at once: returns a negative errno. */
 int watch_try(struct watch *w, pid_t pid, bool follow_exec);
 
-/* Waits until all that is watched has gone, the time is up, or a signal says so. */
+/*
+ * Attaches to all that the options select, now and whenever another one comes. That there is none
+ * yet is no error, that none of them lets us is one.
+ */
+int watch_select(struct watch *w);
+
+/*
+ * Waits until all that is watched has gone, and none can come, the time is up, or a signal says so.
+ */
 int watch_run(struct watch *w);
 
 /*
@@ -59,6 +70,9 @@ int watch_input(struct watch *w, int fd);
 
 /* Adds all that has been counted so far to @p, whose objects are those of the watch's profile. */
 int watch_snapshot(const struct watch *w, struct profile *p);
+
+/* The ticks so far that came one by one and fell nowhere. */
+__u64 watch_unmatched(const struct watch *w);
 
 /* Ends the counting, and makes a report in memory of it, and of nothing that came later. */
 int watch_end(struct watch *w);

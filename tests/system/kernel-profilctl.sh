@@ -197,26 +197,67 @@ attaching() {
 	wait "$pid"
 }
 
-# Process $1 in a cgroup as systemd makes them.
-by_cgroup() { # PID
-	local group=profil-test-$$ option
+# A process in a cgroup as systemd makes them, in the new hierarchy or, as of old, in one of its own.
+by_cgroup() { # PID TYPE OPTIONS...
+	local pid=$1 type=$2 group=profil-test-$$ option
 
-	mkdir "$dir/cgroup"
-	if ! mount -t cgroup2 none "$dir/cgroup" 2>"$dir/stderr"; then
-		skip "attach --unit, --cgroup" "$(cat "$dir/stderr")"
+	shift 2
+	mkdir -p "$dir/cgroup"
+	if ! mount -t "$type" "$@" none "$dir/cgroup" 2>"$dir/stderr"; then
+		skip "attach --unit, --cgroup: $type" "$(cat "$dir/stderr")"
 		return
 	fi
 	mkdir -p "$dir/cgroup/$group/spin.service"
-	echo "$1" >"$dir/cgroup/$group/spin.service/cgroup.procs"
+	echo "$pid" >"$dir/cgroup/$group/spin.service/cgroup.procs"
 	for option in "--cgroup /$group" "--cgroup /sys/fs/cgroup/$group/" "--unit spin" "--unit spin.service"; do
 		# shellcheck disable=SC2086 # an option and its value
-		check "attach $option" "$ctl" attach -d 0.2 -f json -o "$dir/json" $option
+		check "attach $option: $type" "$ctl" attach -d 0.2 -f json -o "$dir/json" $option
 	done
 	"$ctl" attach -d 0.2 --unit spi 2>"$dir/stderr"
-	check "attach --unit: its whole name" test $? -eq 6
-	echo "$1" >"$dir/cgroup/cgroup.procs"
+	check "attach --unit: its whole name: $type" test $? -eq 6
+	arrive_in "$group/spin.service"
+	echo "$pid" >"$dir/cgroup/cgroup.procs"
 	rmdir "$dir/cgroup/$group/spin.service" "$dir/cgroup/$group"
 	umount "$dir/cgroup"
+}
+
+# All that $2 says is profiled while the rest of the command runs: 0.9 s of CPU time of processes
+# that come later, children too. The one that was there before, $1, is stopped.
+arrive() { # PID OPTION COMMAND...
+	local pid=$1 option=$2
+
+	shift 2
+	kill -STOP "$pid"
+	# shellcheck disable=SC2086 # an option and its value
+	"$ctl" attach -F 1000 -f json -o "$dir/json" $option &
+	ctl_pid=$!
+	attached "$pid"
+	"${alone[@]}" "$@" split 0.5
+	"$@" children 0.1
+	kill -INT "$ctl_pid"
+	wait "$ctl_pid"
+	check "attach $option: who comes later" test $? -eq 0
+	kill -CONT "$pid"
+	check "attach $option: ... adds up" conserved
+	check "attach $option: ... is all there, once" json '.samples.total | . > 780 and . < 1100'
+}
+
+arrive_in() { # GROUP
+	# shellcheck disable=SC2016 # another shell's
+	arrive "$one" "--cgroup /$1" sh -c 'echo $$ >"$0"; exec "$@"' "$dir/cgroup/$1/cgroup.procs" "$spin"
+}
+
+# Where the kernel does not tell of processes that begin, they are looked for.
+looked_for() {
+	rm "$dir/json"
+	# shellcheck disable=SC2016 # another shell's
+	unshare --pid --fork --mount-proc bash -c '
+		"$1" calls 100 & until test "/proc/$!/exe" -ef "$1"; do :; done
+		"$0" attach -F 1000 -d 2.5 -f json -o "$2" --comm spin & ctl=$!
+		"$1" split 100 & wait $ctl; kill %1 %3; wait' "$ctl" "$spin" "$dir/json"
+	check "attach without the kernel's word: adds up" conserved
+	check "attach without the kernel's word: who comes later" json '[.functions[] |
+		select(.name == "hot").samples] | add > 300'
 }
 
 several() {
@@ -243,7 +284,12 @@ several() {
 	"$ctl" attach -d 0.5 --comm no-such-name 2>"$dir/stderr"
 	check "attach --comm: nobody is called so: status 6" test $? -eq 6
 
-	by_cgroup "$one"
+	kill "$other"
+	wait "$other"
+	arrive "$one" "--exe $spin" "$spin"
+	by_cgroup "$one" cgroup2
+	by_cgroup "$one" cgroup -o none,name=systemd
+	looked_for
 
 	"$ctl" top -b -n 2 -i 0.5 -F 1000 "$one" >"$dir/top"
 	check "top -b" test $? -eq 0
@@ -260,8 +306,6 @@ several() {
 	wait "$one"
 	wait "$ctl_pid"
 	check "top ends with what it shows" test $? -eq 0
-	kill "$other"
-	wait "$other"
 }
 
 # Waits until process $1 is no shell any more.

@@ -10,6 +10,7 @@ DATADIR = $(PREFIX)/share
 MANDIR = $(DATADIR)/man
 UNITDIR = $(PREFIX)/lib/systemd/system
 SYSUSERSDIR = $(PREFIX)/lib/sysusers.d
+SYSCONFDIR ?= /etc
 
 B = build
 CC = gcc
@@ -323,7 +324,7 @@ PAGES = $(wildcard src/*/*.[1-8])
 DIALECTS = $(patsubst include/profil/%/,%,$(wildcard include/profil/*/))
 D = $(DESTDIR)
 fill = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@SBINDIR@|$(SBINDIR)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
-	-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' -e 's|@VERSION@|$(VERSION)|g'
+	-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' -e 's|@VERSION@|$(VERSION)|g'
 
 install: all
 	$(Q)$(INSTALL) -d $(D)$(BINDIR) $(D)$(SBINDIR) $(D)$(LIBDIR)/pkgconfig $(D)$(UNITDIR) $(D)$(SYSUSERSDIR)
@@ -342,6 +343,8 @@ install: all
 	$(Q)$(fill) systemd/profild.service > $(D)$(UNITDIR)/profild.service
 	$(Q)$(INSTALL) -m 644 systemd/profild.socket $(D)$(UNITDIR)
 	$(Q)$(INSTALL) -m 644 systemd/profil.sysusers $(D)$(SYSUSERSDIR)/profil.conf
+	$(Q)test -e $(D)$(SYSCONFDIR)/profil/profild.conf || \
+		$(INSTALL) -D -m 644 systemd/profild.conf $(D)$(SYSCONFDIR)/profil/profild.conf
 
 # --- care of the sources ------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-/* config.c - what profild was told at its start */
+/* config.c - what profild was told, on its command line and in a file */
 #include <errno.h>
 #include <getopt.h>
 #include <stddef.h>
@@ -10,6 +10,7 @@
 #include "core/layout.h"
 #include "core/log.h"
 #include "core/proto.h"
+#include "core/scope.h"
 
 #define ALL_BINS ((uint64_t)PROFIL_MAX_CHUNKS * PROFIL_CHUNK_COUNTERS)
 #define ALL_CONNECTIONS 512
@@ -18,6 +19,7 @@ static const char usage[] =
 	"usage: profild [options]\n"
 	"Profiles processes in the kernel and carries the counts into their buffers.\n"
 	"\n"
+	"  --config FILE           limits and rates from FILE, SIGHUP reads the limits again\n"
 	"  --socket PATH           where clients connect [" PROFIL_SOCKET_DEFAULT "]\n"
 	"  --rate HZ               ticks a second of CPU time [100]\n"
 	"  --fast-rate HZ          the same with PROF_FAST [1000]\n"
@@ -36,7 +38,8 @@ static const char usage[] =
 	"  --help, --version\n";
 
 enum {
-	OPT_SOCKET = 256,
+	OPT_CONFIG = 256,
+	OPT_SOCKET,
 	OPT_RESTRICT_FAST,
 	OPT_CLOCK,
 	OPT_REPLAY,
@@ -70,6 +73,7 @@ static const struct number {
 #define NUMBER(i) required_argument, NULL, OPT_NUMBER + (i)
 
 static const struct option options[] = {
+	{ "config", required_argument, NULL, OPT_CONFIG },
 	{ "socket", required_argument, NULL, OPT_SOCKET },
 	{ "restrict-fast", no_argument, NULL, OPT_RESTRICT_FAST },
 	{ "clock", required_argument, NULL, OPT_CLOCK },
@@ -157,32 +161,97 @@ static int set_clock(struct config *c, const char *text)
 	return -EINVAL;
 }
 
+/* What may stand in a file as well. */
+static int set_value(struct config *c, int opt, const char *value)
+{
+	switch (opt) {
+	case OPT_RESTRICT_FAST:
+		c->restrict_fast = true;
+		return 0;
+	case OPT_CLOCK:
+		return set_clock(c, value);
+	default:
+		return set_number(c, &numbers[opt - OPT_NUMBER], value);
+	}
+}
+
+static const struct option *option_of_file(const char *name)
+{
+	for (const struct option *o = options; o->name; o++) {
+		if (strcmp(o->name, name) == 0 &&
+		    (o->val >= OPT_NUMBER || o->val == OPT_CLOCK || o->val == OPT_RESTRICT_FAST))
+			return o;
+	}
+	return NULL;
+}
+
+/* One line: an option's name and its value, up to a '#'. */
+static int read_line(struct config *c, char *line)
+{
+	static const char blank[] = " \t\n";
+	char *name, *value, *rest, *more = NULL;
+	const struct option *o;
+
+	line[strcspn(line, "#")] = 0;
+	name = strtok_r(line, blank, &more);
+	if (!name)
+		return 0;
+	value = strtok_r(NULL, blank, &more);
+	rest = strtok_r(NULL, blank, &more);
+	o = option_of_file(name);
+	if (!o) {
+		log_err("%s: no option for a file; see profild(8)", name);
+		return -EINVAL;
+	}
+	if (rest || !value != (o->has_arg == no_argument)) {
+		log_err("%s: takes %s value", name, o->has_arg == no_argument ? "no" : "one");
+		return -EINVAL;
+	}
+	return set_value(c, o->val, value);
+}
+
+/* Where there is no such file, nothing is changed. */
+static int read_file(struct config *c, const char *path)
+{
+	__cleanup(fclosep) FILE *f = fopen(path, "re");
+	char line[256];
+	int err = f || errno == ENOENT ? 0 : -errno;
+
+	if (err)
+		log_err("cannot read %s: %s", path, strerror(-err));
+	for (unsigned int n = 1; f && !err && fgets(line, sizeof(line), f); n++) {
+		err = read_line(c, line);
+		if (err)
+			log_err("%s: line %u is wrong, as said before", path, n);
+	}
+	return err;
+}
+
 int config_parse(struct config *c, int argc, char **argv)
 {
-	int opt;
+	int opt, err = 0;
 
 	*c = defaults;
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		int err = 0;
-
+	c->argc = argc;
+	c->argv = argv;
+	optind = 0; /* from the beginning, also when it is read again */
+	while (!err && (opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (opt) {
+		case OPT_CONFIG:
+			c->file = optarg;
+			err = read_file(c, optarg);
+			break;
 		case OPT_SOCKET:
 			c->socket_path = optarg;
 			break;
 		case OPT_REPLAY:
 			c->replay_path = optarg;
 			break;
-		case OPT_RESTRICT_FAST:
-			c->restrict_fast = true;
-			break;
 		case OPT_FD_STORE:
 			c->fd_store = true;
 			break;
 		case OPT_EPHEMERAL:
 			c->ephemeral = true;
-			break;
-		case OPT_CLOCK:
-			err = set_clock(c, optarg);
 			break;
 		case OPT_HELP:
 			fputs(usage, stdout);
@@ -191,17 +260,29 @@ int config_parse(struct config *c, int argc, char **argv)
 			puts("profild " PROFIL_VERSION);
 			return 1;
 		case '?':
-			err = -EINVAL;
-			break;
+			return -EINVAL;
 		default:
-			err = set_number(c, &numbers[opt - OPT_NUMBER], optarg);
+			err = set_value(c, opt, optarg);
 		}
-		if (err)
-			return err;
 	}
-	if (optind < argc) {
+	if (!err && optind < argc) {
 		log_err("%s: unexpected argument; see profild --help", argv[optind]);
 		return -EINVAL;
 	}
+	return err;
+}
+
+int config_reload(struct config *c)
+{
+	struct config fresh;
+	int err = config_parse(&fresh, c->argc, c->argv);
+
+	if (err < 0)
+		return err;
+	if (fresh.period_ns != c->period_ns || fresh.fast_period_ns != c->fast_period_ns ||
+	    fresh.mirror_interval_ns != c->mirror_interval_ns || fresh.clock != c->clock)
+		log_notice("rates, clock and interval stay as they were: they need a restart");
+	c->user = fresh.user;
+	c->restrict_fast = fresh.restrict_fast;
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* config.h - what profild was told at its start */
+/* config.h - what profild was told, on its command line and in a file */
 #ifndef PROFIL_CONFIG_H
 #define PROFIL_CONFIG_H
 
@@ -32,6 +32,7 @@ enum clock_choice {
 struct config {
 	const char *socket_path;
 	const char *replay_path; /* NULL: the kernel */
+	const char *file;	 /* --config: SIGHUP reads it again; NULL: none */
 	uint64_t period_ns;
 	uint64_t fast_period_ns;
 	uint64_t mirror_interval_ns;
@@ -41,6 +42,8 @@ struct config {
 	bool ephemeral; /* nothing does */
 	struct quota user;
 	struct quota all;
+	int argc; /* where it comes from, to be read again */
+	char **argv;
 };
 
 /* The period of @hz, to the nearest nanosecond. */
@@ -54,5 +57,11 @@ static inline uint64_t period_of(uint64_t hz)
  * and the program should end well (--help), or -EINVAL after a line on stderr.
  */
 int config_parse(struct config *c, int argc, char **argv);
+
+/*
+ * Reads all of it again. Only the limits for a user change; on -EINVAL or another error, after a
+ * line on stderr, nothing does.
+ */
+int config_reload(struct config *c);
 
 #endif

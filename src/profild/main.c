@@ -46,6 +46,22 @@ static struct sampler_sink sink = {
 	.idle = on_idle,
 };
 
+/* Profiles that are over a lower limit stay: limits are for what starts. */
+static int on_reload(sd_event_source *source, const struct signalfd_siginfo *signal, void *userdata)
+{
+	struct profild *d = userdata;
+
+	(void)source;
+	(void)signal;
+	sd_notify(0, "RELOADING=1");
+	if (config_reload(&d->config) < 0)
+		log_err("the limits stay as they were: correct what is wrong and reload again");
+	else
+		log_notice("limits read again");
+	sd_notify(0, "READY=1");
+	return 0;
+}
+
 /* A profile holds two descriptors, a reader's connection one: let there be enough. */
 static void raise_limits(void)
 {
@@ -66,15 +82,17 @@ static gid_t operators(void)
 
 static int profild_open(struct profild *d)
 {
-	sigset_t ends;
+	sigset_t signals;
 	int err;
 
 	raise_limits();
 	d->operators = operators();
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGINT);
-	sigprocmask(SIG_BLOCK, &ends, NULL);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	if (d->config.file)
+		sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
 
 	err = sd_event_default(&d->event);
@@ -82,6 +100,8 @@ static int profild_open(struct profild *d)
 		err = sd_event_add_signal(d->event, NULL, SIGTERM, NULL, NULL);
 	if (err >= 0)
 		err = sd_event_add_signal(d->event, NULL, SIGINT, NULL, NULL);
+	if (err >= 0 && d->config.file)
+		err = sd_event_add_signal(d->event, NULL, SIGHUP, on_reload, d);
 	if (err >= 0)
 		err = sd_event_set_watchdog(d->event, 1);
 	if (err >= 0)

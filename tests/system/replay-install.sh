@@ -21,6 +21,9 @@ check "its soname is libprofil.so.1" grep -q 'SONAME.*\[libprofil\.so\.1\]' \
 	<(readelf -d "$root/opt/profil/lib/libprofil.so.1")
 check "the unit runs the installed daemon" grep -q '^ExecStart=/opt/profil/sbin/profild' \
 	"$root/opt/profil/lib/systemd/system/profild.service"
+check "it reads the installed file of options" grep -q ' --config /etc/profil/profild.conf$' \
+	"$root/opt/profil/lib/systemd/system/profild.service"
+check "which is there" cmp systemd/profild.conf "$root/etc/profil/profild.conf"
 check "no placeholder is left" test -z "$(grep -rlI '@[A-Z]*@' "$root")"
 for page in src/*/*.[1-8]; do
 	test -e "$page" || continue

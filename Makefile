@@ -1,5 +1,5 @@
 # Makefile - the whole build of profil; "make help" says what there is
-VERSION = 0.1.0
+VERSION := $(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)
 PREFIX ?= /usr/local
 DESTDIR ?=
 BINDIR = $(PREFIX)/bin
@@ -21,7 +21,7 @@ PKG_CONFIG ?= pkg-config
 
 ifeq ($(V),1)
 Q =
-say =
+say = @:
 else
 Q = @
 say = @printf '  %-7s %s\n'
@@ -33,6 +33,7 @@ DEPS_BUILD = gcc make pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g
 DEPS_TEST = libcriterion-dev linux-perf xz-utils python3 openssl jq binutils mandoc \
 	shellcheck clang-format clang-tidy cppcheck g++ procps util-linux \
 	valgrind google-perftools golang-go python3-jsonschema zsh fish
+DEPS_DEB = debhelper dpkg-dev fakeroot
 DEPS = $(DEPS_BUILD) $(DEPS_TEST)
 DEPS_VM = qemu-system-$(ARCH:arm64=arm) busybox-static udev kmod zstd cpio debootstrap e2fsprogs bsdutils \
 	python3-argcomplete python3-requests python3-pkg-resources
@@ -41,7 +42,7 @@ CFLAGS ?= -O2 -g
 WARN = -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wundef \
 	-Wpointer-arith -Wvla -Wwrite-strings -Wformat=2
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' $(WARN) -Isrc -Iinclude -I$(B) \
-	-MMD -MP $(CFLAGS)
+	-MMD -MP $(CPPFLAGS) $(CFLAGS)
 ALL_LDFLAGS = $(LDFLAGS)
 SO_LDFLAGS = -Wl,-z,defs
 ifneq ($(SAN),)
@@ -54,7 +55,7 @@ endif
 
 ARCH := $(shell uname -m | sed -e 's/x86_64/x86/' -e 's/aarch64/arm64/')
 BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -D__TARGET_ARCH_$(ARCH) -Wall -Wextra -Werror \
-	-Isrc -Ibpf -I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null) -MMD -MP
+	-ffile-prefix-map=$(CURDIR)=. -Isrc -Ibpf -I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null) -MMD -MP
 
 # --- what there is to build -------------------------------------------------------------------
 
@@ -117,7 +118,7 @@ all: $(B)/profild $(B)/profilctl $(B)/libprofil.so.1 $(B)/libprofil.so $(B)/libp
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps tests check test test-run test-vm test-vm-run demo demo-run bench install format analyze style clean FORCE
+.PHONY: all help deps tests check test test-run test-vm test-vm-run demo demo-run bench install deb deb-run format analyze style clean FORCE
 
 help:
 	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
@@ -130,6 +131,7 @@ help:
 ## make demo       packages, build, profile a real program (root)
 ## make bench      measures against the other profilers
 ## make install    installs below DESTDIR and PREFIX
+## make deb        leaves Debian packages in build/deb/
 ## make format     lays the sources out; make analyze looks for bugs in them
 ## V=1 shows commands, SAN=address,undefined builds with sanitizers
 
@@ -345,6 +347,31 @@ install: all
 	$(Q)$(INSTALL) -m 644 systemd/profil.sysusers $(D)$(SYSUSERSDIR)/profil.conf
 	$(Q)test -e $(D)$(SYSCONFDIR)/profil/profild.conf || \
 		$(INSTALL) -D -m 644 systemd/profild.conf $(D)$(SYSCONFDIR)/profil/profild.conf
+
+# --- packages -----------------------------------------------------------------------------------
+
+DEB = $(B)/deb
+DEB_NEXT = $(B)/deb-next
+DEB_SOURCES = $(shell find bpf completion debian include src systemd -type f) Makefile LICENSE
+
+deb: DEPS = $(DEPS_BUILD) $(DEPS_DEB)
+deb: deps
+	$(Q)$(SUBMAKE) deb-run
+
+deb-run: $(DEB)/.built
+
+# A later version of the same, for the tests: what profild is upgraded to.
+$(DEB_NEXT)/.built: VERSION := $(VERSION)+next
+
+# From a copy of the tree: debhelper works below debian/, and build/ has this machine's own flags.
+$(DEB)/.built $(DEB_NEXT)/.built: $(DEB_SOURCES)
+	$(say) DEB $(@D)
+	$(Q)rm -rf $(@D) && mkdir -p $(@D)/profil
+	$(Q)cp -a --parents $(sort $(DEB_SOURCES)) $(@D)/profil
+	$(Q)cd $(@D)/profil && sed -i '1s/(.*)/($(VERSION))/' debian/changelog && \
+		env -u MAKEFLAGS -u MAKELEVEL -u SAN dpkg-buildpackage -b -us -uc -j2 >../build.log 2>&1 || \
+		{ tail -n 30 ../build.log; echo "make deb: no packages: what failed is above" >&2; exit 1; }
+	$(Q)rm -r $(@D)/profil && touch $@
 
 # --- care of the sources ------------------------------------------------------------------------
 

@@ -1,0 +1,67 @@
+#!/bin/bash
+# packages.sh - the Debian packages: whole, clean, small, and the same bytes whoever builds them
+#
+# "make tests" and so on do not build them: "make deb-run" does.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/system/lib.sh"
+
+LIBRARY_BYTES_MAX=100000
+EXPOSURE_MAX=1.5
+debs=$BUILD/deb
+
+# The other build: elsewhere, under another name of the day, in another language.
+build_again() {
+	env -u MAKEFLAGS -u BUILD TZ=Pacific/Kiritimati LC_ALL=C.UTF-8 LANGUAGE=fr HOME=/nonexistent \
+		make -s deb-run DEB="$dir/elsewhere/packages" >"$dir/words" 2>&1 || { cat "$dir/words"; return 1; }
+}
+
+same_bytes() {
+	local deb
+
+	for deb in "$debs"/*.deb; do
+		cmp "$deb" "$dir/elsewhere/packages/${deb##*/}" || return 1
+	done
+}
+
+only_needs() { # FILE LIBRARY
+	local needed
+
+	needed=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+	echo "it needs: $needed"
+	test "$needed" = "$2"
+}
+
+exposure() { # UNIT
+	systemd-analyze security --no-pager --offline=yes "$1" | sed -n 's/.*exposure level.*: \([0-9.]*\).*/\1/p'
+}
+
+if ! test -e "$debs/.built"; then
+	fail "$debs" "there are no packages: 'make deb' builds them"
+	finish
+fi
+for name in profild profilctl libprofil1 libprofil-dev; do
+	check "$name is there" dpkg-deb -x "$debs/${name}"_[0-9]*.deb "$dir/$name"
+done
+
+library=$(echo "$dir"/libprofil1/usr/lib/*/libprofil.so.1)
+check "libprofil.so.1 is stripped" test -z "$(nm "$library" 2>/dev/null)"
+check "it has $(stat -c %s "$library") bytes, at most $LIBRARY_BYTES_MAX" \
+	test "$(stat -c %s "$library")" -le "$LIBRARY_BYTES_MAX"
+check "it needs libc alone" only_needs "$library" libc.so.6
+
+if command -v systemd-analyze >/dev/null; then
+	score=$(exposure "$dir/profild/lib/systemd/system/profild.service")
+	check "systemd-analyze security: $score, at most $EXPOSURE_MAX" \
+		awk -v score="$score" -v max="$EXPOSURE_MAX" 'BEGIN { exit !(score > 0 && score <= max) }'
+else
+	skip "systemd-analyze security" "no systemd-analyze: the package systemd has it"
+fi
+if command -v lintian >/dev/null; then
+	check "lintian finds neither errors nor warnings" \
+		lintian --allow-root --fail-on error,warning "$debs"/*.changes
+else
+	skip "lintian finds neither errors nor warnings" "no lintian: sudo make deps"
+fi
+check "they can be built again elsewhere" build_again
+check "and have the same bytes" same_bytes
+finish

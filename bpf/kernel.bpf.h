@@ -5,6 +5,8 @@
 #include <linux/bpf_perf_event.h>
 #include <linux/types.h>
 
+#include "core/arch.h"
+
 struct atomic_t {
 	int counter;
 } __attribute__((preserve_access_index));
@@ -34,17 +36,5 @@ struct task_struct {
 struct hrtimer {
 	void *function;
 } __attribute__((preserve_access_index));
-
-#if defined(__TARGET_ARCH_x86)
-#define regs_pc(regs) ((regs)->rip)
-#define regs_user_mode(regs) ((regs)->cs & 3)
-typedef struct pt_regs saved_regs;
-#elif defined(__TARGET_ARCH_arm64)
-#define regs_pc(regs) ((regs)->pc)
-#define regs_user_mode(regs) (!((regs)->pstate & 0xf))
-typedef struct user_pt_regs saved_regs;
-#else
-#error "name this architecture's saved user registers here"
-#endif
 
 #endif

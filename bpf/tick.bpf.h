@@ -135,9 +135,9 @@ __attribute__((noinline)) int hit(struct profil_target *target, __u64 entry, __u
  */
 static __always_inline __u64 user_pc(struct task_struct *task)
 {
-	saved_regs *regs = (void *)bpf_task_pt_regs(task);
+	struct arch_regs *regs = (void *)bpf_task_pt_regs(task);
 
-	return regs_pc(regs);
+	return arch_pc(regs);
 }
 
 /* --- perf events ------------------------------------------------------------------------------ */
@@ -181,8 +181,8 @@ static __always_inline __u32 owed(struct task_struct *task, __u32 index,
 static __attribute__((noinline)) int event_of(struct bpf_perf_event_data *ctx, __u64 entry,
 					      __u32 period_ns)
 {
-	__u64 pc = regs_pc(&ctx->regs);
-	bool user_mode = regs_user_mode(&ctx->regs);
+	__u64 pc = arch_pc(&ctx->regs);
+	bool user_mode = arch_user_mode(&ctx->regs);
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct profil_target *target = target_of(entry);
 	__u32 n = 1;

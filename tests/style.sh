@@ -29,7 +29,7 @@ resolve() { # FROM NAME
 # Says whether $1 may include $2: downwards only.
 may_include() { # FROM WHAT
 	case $1:$2 in
-	bpf/*:bpf/* | bpf/*:src/core/bin.h | bpf/*:src/core/layout.h) ;;
+	bpf/*:bpf/* | bpf/*:src/core/bin.h | bpf/*:src/core/layout.h | bpf/*:src/core/arch.h) ;;
 	bpf/*) return 1 ;;
 	src/core/*:src/core/*) ;;
 	src/core/*) return 1 ;;
@@ -145,6 +145,8 @@ none "no function over 60 lines" "$(long_functions "${sources[@]}")"
 none "no file over 600 lines" "$(long_files "${sources[@]}" "${scripts[@]}")"
 none "every file begins with its name and what it is" "$(unnamed_files "${sources[@]}" "${scripts[@]}")"
 none "every header is guarded, each by its own name" "$(unguarded "${headers[@]}")"
+none "architectures are told apart in one place" \
+	"$(grep -nE '__(x86_64|i386|aarch64|arm|TARGET_ARCH_\w+)\b' src bpf -r --include='*.[ch]' | grep -v ^src/core/arch.h:)"
 none "no goto outside of bpf/" "$(grep -nw 'goto' src include -r --include='*.[ch]')"
 none "headers stand alone" "$(dependent "${headers[@]}")"
 with clang-format "sources are laid out by clang-format" clang-format --dry-run -Werror "${sources[@]}"

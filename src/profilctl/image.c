@@ -8,19 +8,13 @@
 #include "core/layout.h"
 #include "core/scope.h"
 
+#include "core/arch.h"
 #include "image.h"
 #include "mapped.h"
 
 #define IMAGE_REGIONS 4096 /* of more mappings the lowest; the others' ticks come one by one */
 #define IMAGE_RETRIES 4
 #define IMAGE_CHUNKS (IMAGE_COUNTERS_MAX / PROFIL_CHUNK_COUNTERS + 1)
-
-/* No instruction is narrower. */
-#if defined(__aarch64__)
-#define FINEST 2
-#else
-#define FINEST 0
-#endif
 
 struct image_region {
 	__u64 lo;
@@ -167,7 +161,7 @@ int image_open(struct image **out, struct reader *r, __u32 tgid, __u16 execs,
 	if (!image->regions)
 		return -ENOMEM;
 	for (int i = 0; i < IMAGE_RETRIES; i++, counters /= 4) {
-		image->pre = image_granularity(maps, counters, FINEST);
+		image->pre = image_granularity(maps, counters, ARCH_PC_SHIFT);
 		err = set_regions(image, maps);
 		if (!err)
 			err = request(image, r, tgid, execs);

@@ -6,14 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/arch.h"
 #include "plt.h"
-
-/* What stands before the stubs of .plt; .plt.sec has nothing of the kind. */
-#if defined(__aarch64__)
-#define HEADER_BYTES 32
-#else
-#define HEADER_BYTES 16
-#endif
 
 static Elf_Scn *section(Elf *elf, const char *name, GElf_Shdr *sh)
 {
@@ -80,7 +74,7 @@ int plt_read(struct plt *out, Elf *elf)
 	if (!section(elf, ".plt.sec", &stubs)) {
 		if (!section(elf, ".plt", &stubs))
 			return 0;
-		header = HEADER_BYTES;
+		header = ARCH_PLT_HEADER;
 	}
 	/* Each is of 16 bytes, or of 24 with arm's branch targets; and no other linker's ideas. */
 	if (!n || stubs.sh_size < header || (stubs.sh_size - header) % n != 0)

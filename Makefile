@@ -14,6 +14,7 @@ SYSCONFDIR ?= /etc
 
 B = build
 CC = gcc
+AR ?= ar
 OBJCOPY ?= objcopy
 CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
@@ -35,8 +36,10 @@ DEPS_TEST = libcriterion-dev linux-perf xz-utils python3 openssl jq binutils man
 	valgrind google-perftools golang-go python3-jsonschema zsh fish
 DEPS_DEB = debhelper dpkg-dev fakeroot
 DEPS = $(DEPS_BUILD) $(DEPS_TEST)
-DEPS_VM = qemu-system-$(ARCH:arm64=arm) busybox-static udev kmod zstd cpio debootstrap e2fsprogs bsdutils \
-	python3-argcomplete python3-requests python3-pkg-resources
+DEPS_VM = qemu-system-$(if $(filter aarch64,$(shell uname -m)),arm,x86) busybox-static udev kmod \
+	zstd cpio debootstrap e2fsprogs bsdutils python3-argcomplete python3-requests \
+	python3-pkg-resources
+DEPS_ARM64 = qemu-system-arm gcc-aarch64-linux-gnu
 
 CFLAGS ?= -O2 -g
 WARN = -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wundef \
@@ -53,9 +56,10 @@ ALL_LDFLAGS += -fsanitize=$(SAN)
 SO_LDFLAGS =
 endif
 
-ARCH := $(shell uname -m | sed -e 's/x86_64/x86/' -e 's/aarch64/arm64/')
+# What is built for, which the compiler knows, as the kernel's own names have it.
+ARCH := $(shell $(CC) -dumpmachine 2>/dev/null | sed -e 's/-.*//' -e 's/x86_64/x86/' -e 's/aarch64/arm64/')
 BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -D__TARGET_ARCH_$(ARCH) -Wall -Wextra -Werror \
-	-ffile-prefix-map=$(CURDIR)=. -Isrc -Ibpf -I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null) -MMD -MP
+	-ffile-prefix-map=$(CURDIR)=. -Isrc -Ibpf -I$(shell $(CC) -print-sysroot 2>/dev/null)/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null) -MMD -MP
 
 # --- what there is to build -------------------------------------------------------------------
 
@@ -101,6 +105,10 @@ LIBPROFIL = src/libprofil/profil.c \
 	src/libprofil/v7.c \
 	src/libprofil/xform.c
 
+DEB = $(B)/deb
+DEB_NEXT = $(B)/deb-next
+DEB_SOURCES = $(shell find bpf completion debian include src systemd -type f) Makefile LICENSE
+
 UNIT = $(wildcard tests/unit/*.c) tests/vectors/vectors.c
 SYSTEM = $(wildcard tests/system/*.c) tests/vectors/vectors.c
 PROGRAMS = $(wildcard tests/programs/*.c)
@@ -118,7 +126,7 @@ all: $(B)/profild $(B)/profilctl $(B)/libprofil.so.1 $(B)/libprofil.so $(B)/libp
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps tests check test test-run test-vm test-vm-run demo demo-run bench install deb deb-run format analyze style clean FORCE
+.PHONY: all help deps tests check test test-run test-vm test-vm-run test-nightly test-nightly-run demo demo-run bench install deb deb-run format analyze style clean FORCE
 
 help:
 	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
@@ -127,7 +135,8 @@ help:
 ## make deps       installs the Debian packages that are missing, and nothing else
 ## make check      unit and replay tests: quick, no root
 ## make test       packages, build, every test that this machine can run (root)
-## make test-vm    the same on Debian's other kernels and under systemd, in guests (root; half an hour)
+## make test-vm    the same in guests: Debian's other kernels, a real systemd, arm64 (root; an hour)
+## make test-nightly  both
 ## make demo       packages, build, profile a real program (root)
 ## make bench      measures against the other profilers
 ## make install    installs below DESTDIR and PREFIX
@@ -226,7 +235,7 @@ $(B)/libprofil.so: $(B)/libprofil.so.1
 $(B)/libprofil.a: $(call pics,$(LIBPROFIL) src/core/wire.c)
 	$(say) AR $@
 	$(Q)$(CC) -nostdlib -r -o $(@:.a=.whole.o) $^ && $(OBJCOPY) --localize-hidden $(@:.a=.whole.o)
-	$(Q)rm -f $@ && ar rcs $@ $(@:.a=.whole.o)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(@:.a=.whole.o)
 
 # --- tests --------------------------------------------------------------------------------------
 
@@ -235,7 +244,7 @@ $(B)/libprofil.a: $(call pics,$(LIBPROFIL) src/core/wire.c)
 $(B)/tests/%.a:
 	@mkdir -p $(@D)
 	$(say) AR $@
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(B)/tests/profild.a: $(call objs,$(filter-out %/main.c,$(PROFILD)) $(CORE))
 $(B)/tests/profilctl.a: $(call objs,$(filter-out %/main.c,$(PROFILCTL)) $(CORE))
@@ -253,7 +262,7 @@ $(B)/tests/unit-tests: $(call objs,$(UNIT)) $(UNIT_PARTS)
 $(B)/tests/libprofil.a: $(call pics,$(LIBPROFIL) src/core/wire.c)
 	@mkdir -p $(@D)
 	$(say) AR $@
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(B)/tests/system-tests: $(call objs,$(SYSTEM) $(CORE)) $(B)/tests/libprofil.a
 	$(say) LD $@
@@ -283,18 +292,21 @@ check: all tests
 style:
 	$(Q)tests/style.sh
 
-test: deps
-	$(Q)$(SUBMAKE) test-run
+packages = $(if $(SAN),,$(DEB)/.built $(DEB_NEXT)/.built)
 
-test-run: all tests
+test test-vm test-nightly: DEPS += $(DEPS_DEB) lintian $(DEPS_VM)
+test-vm test-nightly: DEPS += $(DEPS_ARM64)
+test test-vm test-nightly: deps
+	$(Q)$(SUBMAKE) $@-run
+
+test-run: all tests $(packages)
 	$(Q)$(RUN) all
 
-test-vm: DEPS_TEST += $(DEPS_VM)
-test-vm: deps
-	$(Q)$(SUBMAKE) test-vm-run
+test-nightly-run: all tests $(packages)
+	$(Q)$(RUN) nightly
 
-test-vm-run: all tests
-	$(Q)BUILD=$(B) tests/vm/run.sh; kernels=$$?; BUILD=$(B) tests/vm/systemd.sh && exit $$kernels
+test-vm-run: all tests $(packages)
+	$(Q)BUILD=$(B) tests/vm/run.sh
 
 demo: DEPS = $(DEPS_BUILD)
 demo: deps
@@ -349,10 +361,6 @@ install: all
 		$(INSTALL) -D -m 644 systemd/profild.conf $(D)$(SYSCONFDIR)/profil/profild.conf
 
 # --- packages -----------------------------------------------------------------------------------
-
-DEB = $(B)/deb
-DEB_NEXT = $(B)/deb-next
-DEB_SOURCES = $(shell find bpf completion debian include src systemd -type f) Makefile LICENSE
 
 deb: DEPS = $(DEPS_BUILD) $(DEPS_DEB)
 deb: deps

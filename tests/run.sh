@@ -1,20 +1,21 @@
 #!/bin/bash
 # run.sh - runs the test suites, shows how they go, and ends with one line of totals
 #
-# usage: tests/run.sh check|all|SUITE...
+# usage: tests/run.sh check|all|nightly|SUITE...
 #
 # A SUITE is a Criterion binary or a bash script; "replay:" or "kernel:" before it says what its
 # daemons count with (PROFIL_TEST_OVER). Over replay the suites kernel_* and the scripts kernel-*
 # are left out, over the kernel replay_* and replay-*. "check" is all that needs no root, "all"
-# everything. A skip is not a pass. The status is 1 when a test failed, when nothing ran, or when
-# the kernel part as a whole was skipped, unless PROFIL_TEST_ALLOW_SKIP=1 accepts that.
+# everything that takes half an hour, "nightly" the rest of tests/vm/run.sh as well. A skip is not a
+# pass. The status is 1 when a test failed, when nothing ran, or when the kernel part as a whole or
+# a guest was skipped, unless PROFIL_TEST_ALLOW_SKIP=1 accepts that.
 set -u
 exec 2>&1
 cd "$(dirname "$0")/.." || exit 1
 
 export BUILD=${BUILD:-build}
 limit=${PROFIL_TEST_SUITE_S:-900}
-passed=0 failed=0 skipped=0 kernel_skipped=
+passed=0 failed=0 skipped=0 part_skipped=
 PROFIL_TEST_DIR=$(mktemp -d "${TMPDIR:-/tmp}/profil-test.XXXXXX") || exit 1
 export PROFIL_TEST_DIR
 chmod 755 "$PROFIL_TEST_DIR"
@@ -117,24 +118,36 @@ run_all() {
 	for f in tests/system/*.sh; do
 		case ${f##*/} in lib.sh | kernel-*) ;; *) run_suite "replay:$f" ;; esac
 	done
-	test "$1" = all || return
+	test "$1" != check || return
 	lack=$(kernel_lack)
 	if test "$lack"; then
 		printf 'skip all tests over the kernel: %s\n' "$lack"
-		skipped=$((skipped + 1)) kernel_skipped=1
+		skipped=$((skipped + 1)) part_skipped=1
 		return
 	fi
 	run_suite "kernel:$BUILD/tests/system-tests"
 	for f in tests/system/*.sh; do
 		case ${f##*/} in lib.sh | replay-*) ;; *) run_suite "kernel:$f" ;; esac
 	done
+	test -z "${SAN:-}" || return # neither packages nor guests have a sanitizer's libraries
+	run_suite tests/packages.sh
+	run_guests "$1"
 }
 
-case ${1:?usage: tests/run.sh check|all|SUITE...} in
-check | all) run_all "$1" ;;
+# A guest that cannot be had leaves a part of the tests undone.
+run_guests() { # all|nightly
+	export PROFIL_VM_GUESTS='trixie systemd' PROFIL_VM_SUITES='smoke vectors'
+
+	test "$1" = all || unset PROFIL_VM_GUESTS PROFIL_VM_SUITES
+	limit=10800 PROFIL_TEST_ALLOW_SKIP=1 run_suite tests/vm/run.sh
+	! grep -q ' skip guest: boot' "$PROFIL_TEST_DIR/out" || part_skipped=1
+}
+
+case ${1:?usage: tests/run.sh check|all|nightly|SUITE...} in
+check | all | nightly) run_all "$1" ;;
 *) for s; do run_suite "$s"; done ;;
 esac
 
 printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 test "$failed" -eq 0 && test "$passed" -gt 0 || exit 1
-test -z "$kernel_skipped" || test "${PROFIL_TEST_ALLOW_SKIP:-0}" = 1 || exit 1
+test -z "$part_skipped" || test "${PROFIL_TEST_ALLOW_SKIP:-0}" = 1 || exit 1

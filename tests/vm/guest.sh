@@ -3,8 +3,9 @@
 #
 # usage: tests/vm/guest.sh SUITE...
 #
-# A line "suite NAME" comes first, then one for each test: "ok NAME", "FAIL NAME: why" or "skip
-# NAME: why", with what else there is to say of it indented. The last line is "guest done".
+# The first line is "kernel VERSION". For each suite comes a line "suite NAME", then one for each
+# test: "ok NAME", "FAIL NAME: why" or "skip NAME: why", with what else there is to say of it
+# indented. The last line is "guest done".
 set -u
 exec 2>&1
 cd "$(dirname "$0")/../.." || exit 1
@@ -54,12 +55,15 @@ run_suite() { # SUITE
 	case $1 in
 	smoke) lines_of tests/vm/smoke.sh ;;
 	pids) lines_of tests/vm/pids.sh ;;
+	unit) run_criterion "$BUILD/tests/unit-tests" '*/*' ;;
+	vectors) run_criterion "$BUILD/tests/system-tests" 'kernel_vectors/*' ;;
 	system) run_criterion "$BUILD/tests/system-tests" '!(replay_*)/*' ;;
 	scripts) run_scripts ;;
 	*) echo "FAIL $1: no such suite" ;;
 	esac
 }
 
+echo "kernel $(uname -r)"
 mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf
 for suite; do
 	run_suite "$suite"

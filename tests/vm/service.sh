@@ -1,7 +1,7 @@
 #!/bin/bash
-# service.sh - the daemon as a service of a real systemd: activation, restarts, watchdog, stop
+# service.sh - the packages under a real systemd: activation, restarts, watchdog, upgrade, purge
 #
-# Runs inside a guest, in a directory with what "make install" has put below root/.
+# Runs inside a guest, in a directory with the packages in deb/ and a later version in deb-next/.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/../system/lib.sh"
 # shellcheck source=tests/vm/counts.sh
@@ -37,19 +37,29 @@ running() { # RESTARTS
 	test "$(show ActiveState)" = active && test "$(show NRestarts)" -ge "$1"
 }
 
-# Does something to the service while an unprivileged user's program is profiled.
+is_off() {
+	test "$(show ActiveState)" = inactive
+}
+
+# Does something to the service while an unprivileged user's program is profiled, for $long seconds.
+long=8
 amid_a_profile() { # COMMAND...
 	local program status=0
 
-	as_user "$BUILD/tests/programs/split.linked" 10 >"$dir/split" 2>&1 &
+	as_user "$BUILD/tests/programs/split.linked" "$long" >"$dir/split" 2>&1 &
 	program=$!
 	await 60 profiled && "$@" || status=1
 	wait "$program" || status=1
 	return "$status"
 }
 
+# The same, and it still is when that has been done.
 counts_through() { # COMMAND...
-	amid_a_profile "$@" && counts_right
+	amid_a_profile and_still_profiled "$@" && counts_right
+}
+
+and_still_profiled() { # COMMAND...
+	"$@" && await 60 profiled
 }
 
 killed() {
@@ -76,9 +86,52 @@ watchdog_of() { # SECONDS
 	systemctl restart profild.service
 }
 
-install_all() {
-	cp -a root/. / && ldconfig && systemd-sysusers && useradd tester &&
-		systemctl daemon-reload && systemctl start profild.socket
+packages() { # DPKG_OPTION DIRECTORY
+	dpkg "$1" "$2"/profild_*.deb "$2"/profilctl_*.deb "$2"/libprofil1_*.deb "$2"/libprofil-dev_*.deb
+}
+
+# What was built with a version is what runs now, at the socket that was there before.
+upgraded() {
+	local version socket
+
+	version=$(dpkg-deb -f deb-next/profild_*.deb Version)
+	socket=$(stat -c %i "$PROFIL_SOCKET")
+	packages -i deb-next || return 1
+	await 30 running 0 || return 1
+	"/proc/$(show MainPID)/exe" --version | grep -Fx "profild $version" &&
+		test "$(stat -c %i "$PROFIL_SOCKET")" = "$socket"
+}
+
+# Files that have us in their name, but for what dpkg and the journal remember.
+ours() {
+	find / /run -xdev '(' -path /run/vm -o -path /tmp -o -path /var/log -o -path /var/cache ')' -prune -o \
+		-iname '*profil*' -print | sort
+}
+
+# Writes the file of options, has it read, and waits until the journal has it.
+reload() { # FILE_TEXT
+	local times
+
+	times=$(times_read)
+	cp /etc/profil/profild.conf "$dir/conf"
+	echo "$1" >/etc/profil/profild.conf
+	systemctl reload profild.service && await 30 read_again "$times"
+}
+
+times_read() {
+	journalctl -q -o cat -u profild.service MESSAGE="limits read again" | wc -l
+}
+
+read_again() { # TIMES
+	test "$(times_read)" -gt "$1"
+}
+
+has_journal() { # JOURNALCTL_ARGS...
+	test "$(journalctl -q -o cat "$@")"
+}
+
+is_refused() {
+	as_user "$BUILD/tests/programs/split.linked" 0.1 2>&1 | grep 'Cannot allocate memory'
 }
 
 of_process() { # FIELD
@@ -90,11 +143,13 @@ exposure() {
 }
 
 before=$(loaded)
-check "what make install leaves can be started" install_all
+ours >"$dir/ours"
+useradd tester
+check "the packages are installed by dpkg" packages -i deb
 check "the units pass systemd's own check" \
 	says_nothing "$(systemd-analyze verify --man=no profild.service profild.socket 2>&1)"
-check "anyone may connect" test "$(stat -c %A:%U /run/profil/profil.sock)" = srw-rw-rw-:root
-check "no daemon runs before the first call" test "$(show ActiveState)" = inactive
+check "anyone may connect" test "$(stat -c %A:%U "$PROFIL_SOCKET")" = srw-rw-rw-:root
+check "no daemon runs before the first call" is_off
 check "a user's first profil() starts it and is counted" \
 	runs_right as_user "$BUILD/tests/programs/split.linked"
 check "it runs since it said so" test "$(show Type):$(show ActiveState)" = notify:active
@@ -104,20 +159,31 @@ for field in CapEff CapBnd CapPrm; do
 done
 check "another user's program is profiled by root" \
 	profilctl record -F 200 -o "$dir/report" -- runuser -u tester -- "$BUILD/tests/programs/split" 1
+
 check "a profile goes on through systemctl restart" counts_through systemctl restart profild.service
 check "a profile goes on through kill -9" counts_through killed
+check "a profile above a new limit goes on through systemctl reload" counts_through reload "user-bins 1"
+check "the next is refused" is_refused
+check "the journal has it with its unit, user, priority and name" has_journal \
+	_SYSTEMD_UNIT=profild.service _UID="$(id -u profil)" PRIORITY=5 SYSLOG_IDENTIFIER=profild \
+	MESSAGE="limits read again"
+cp "$dir/conf" /etc/profil/profild.conf
+systemctl reload profild.service
 watchdog_of 5
 check "the watchdog restarts a daemon that stands still, a profile goes on" \
 	counts_through stopped_in_its_tracks
-check "as the journal says" grep -q 'Watchdog timeout' <(journalctl -u profild.service)
+check "as the journal says" has_journal -u profild.service --grep 'Watchdog timeout'
+long=25 # dpkg takes its time
+check "a profile goes on through an upgrade of the packages" counts_through upgraded
+
+long=4
 check "systemctl stop does no harm to a profiled program" \
 	amid_a_profile systemctl stop profild.socket profild.service
 left=$(left_behind "$before")
 check "and leaves nothing in the kernel" says_nothing "$left"
-check "nor a socket" test ! -e /run/profil/profil.sock
+check "nor a socket" test ! -e /run/profil
 check "and all can be started again" systemctl start profild.socket
 check "for the next call" runs_right as_user "$BUILD/tests/programs/split.linked"
-
 score=$(exposure)
 check "systemd-analyze security: $score, at most $EXPOSURE_MAX" \
 	awk -v score="$score" -v max="$EXPOSURE_MAX" 'BEGIN { exit !(score > 0 && score <= max) }'
@@ -125,4 +191,13 @@ if test "$failed" -gt 0; then
 	journalctl -b --no-pager -u profild.service -u profild.socket -u init.scope | tail -n 60 | sed 's/^/  /'
 	dmesg --level=emerg,alert,crit,err,warn | tail -n 20 | sed 's/^/  /'
 fi
+
+rm -r /run/systemd/system/profild.service.d
+check "a purge does no harm to a profiled program" \
+	amid_a_profile dpkg --purge profild profilctl libprofil-dev libprofil1
+left=$(left_behind "$before")
+check "and leaves nothing in the kernel, then" says_nothing "$left"
+check "nor a process" says_nothing "$(pgrep -x profild)"
+check "nor a unit" says_nothing "$(systemctl list-units --all --plain --no-legend 'profil*')"
+check "nor a file" says_nothing "$(comm -13 "$dir/ours" <(ours))"
 finish

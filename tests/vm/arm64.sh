@@ -1,0 +1,98 @@
+#!/bin/bash
+# arm64.sh - a guest of another architecture: cross-built here, run there from memory
+#
+# To be sourced. Its kernel, its C library and all that is linked with are Debian's,
+# unpacked and never run here; the compiler is Debian's for cross-building.
+
+# shellcheck source=tests/vm/fetch.sh
+. tests/vm/fetch.sh
+
+vm_arm64_packages=busybox-static,libc6-dev,libbpf-dev,libelf-dev,zlib1g-dev,libdw-dev
+vm_arm64_packages+=,libsystemd-dev,libjansson-dev,libiberty-dev,libdebuginfod-dev,libncurses-dev
+vm_arm64_packages+=,libcriterion-dev,linux-image-cloud-arm64
+
+# Prints the directory of an arm64 Debian that has been unpacked, not installed.
+vm_arm64() {
+	local dir=$vm_cache/arm64 archive deb
+
+	if ! test -d "$dir"; then
+		archive=$(vm_source bookworm | sed -n '1s/.*\] \([^ ]*\) .*/\1/p')
+		test "$archive" || vm_die "apt knows no Debian archive to take arm64 from: see apt-get indextargets"
+		rm -rf "$dir.new"
+		debootstrap --foreign --arch=arm64 --variant=minbase --keyring="$vm_keyring" \
+			--include="$vm_arm64_packages" bookworm "$dir.new" "$archive" >"$dir.log" 2>&1 ||
+			vm_die "debootstrap failed: see $dir.log"
+		for deb in "$dir.new"/var/cache/apt/archives/*.deb; do
+			dpkg -x "$deb" "$dir.new" || vm_die "cannot unpack $deb"
+		done
+		rm -rf "$dir.new/var/cache/apt/archives"
+		mv "$dir.new" "$dir"
+	fi
+	echo "$dir"
+}
+
+# Builds the tests below $BUILD/arm64 with what is in @ROOT.
+arm64_build() { # ROOT
+	local build=${BUILD:?}/arm64 lib=$1/usr/lib/aarch64-linux-gnu
+
+	env -u MAKEFLAGS PKG_CONFIG_LIBDIR="$lib/pkgconfig:$1/usr/share/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$1" \
+		make -s -j"$(nproc)" B="$build" CC="aarch64-linux-gnu-gcc --sysroot=$1" \
+		AR=aarch64-linux-gnu-ar OBJCOPY=aarch64-linux-gnu-objcopy all tests >&2
+}
+
+# The libraries of @ROOT that the files below @STAGE need, those that these need, and so on.
+arm64_libraries() { # ROOT STAGE
+	local lib=$2/lib/aarch64-linux-gnu names name known=
+
+	mkdir -p "$lib"
+	while names=$(find "$2" -type f -exec readelf -d {} + 2>/dev/null |
+		sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u) && test "$names" != "$known"; do
+		for name in $names; do
+			cp -Ln "$1"/lib/aarch64-linux-gnu/"$name" "$lib" 2>/dev/null ||
+				cp -Ln "$1"/usr/lib/aarch64-linux-gnu/"$name" "$lib" || vm_die "$1 has no $name"
+		done
+		known=$names
+	done
+	ln -sf aarch64-linux-gnu/ld-linux-aarch64.so.1 "$2/lib/ld-linux-aarch64.so.1"
+}
+
+# All that the guest has: a shell, the tests, and what these look at.
+arm64_stage() { # ROOT STAGE
+	local build=${BUILD:?}/arm64 here=$2$PWD
+
+	mkdir -p "$2"/{bin,dev,proc,sys,tmp,run,etc} "$here/tests/vm" "$here/$build/tests"
+	cp "$1/bin/busybox" "$1/bin/bash" "$2/bin"
+	cp -r tests/vectors "$here/tests"
+	cp tests/vm/guest.sh "$here/tests/vm"
+	cp "$build/profild" "$build/libprofil.so.1" "$here/$build"
+	cp "$build"/tests/{unit-tests,system-tests} "$here/$build/tests"
+	find "$2" -type f -exec aarch64-linux-gnu-strip -g {} + 2>/dev/null
+	arm64_libraries "$1" "$2"
+	echo 'root:x:0:0:root:/:/bin/bash' >"$2/etc/passwd"
+	cat >"$2/init" <<-GUEST
+		#!/bin/busybox sh
+		/bin/busybox --install -s /bin
+		mount -t proc proc /proc
+		mount -t sysfs sysfs /sys
+		mount -t devtmpfs devtmpfs /dev
+		mount -t tmpfs tmpfs /tmp
+		cd $PWD && BUILD=$build tests/vm/guest.sh unit vectors
+		poweroff -f
+	GUEST
+	chmod 755 "$2/init"
+}
+
+# Boots the kernel of @ROOT and prints what the tests there say. It has one serial port, which its
+# kernel has to share: @CONSOLE is what QEMU says.
+boot_arm64() { # ROOT CONSOLE
+	local stage
+
+	arm64_build "$1" || vm_die "cannot build for arm64: the packages gcc-aarch64-linux-gnu and libc6-dev-arm64-cross may be missing"
+	stage=$(mktemp -d "${TMPDIR:-/tmp}/profil-vm.XXXXXX") || exit 1
+	arm64_stage "$1" "$stage"
+	(cd "$stage" && find . | cpio -o -H newc --quiet | zstd -q) >"$BUILD/vm/arm64.cpio"
+	rm -rf "$stage"
+	timeout -k 10 "${limit:?}" nice -n 10 qemu-system-aarch64 -M virt -cpu cortex-a72 -smp 2 -m 1G \
+		-nodefaults -no-reboot -display none -kernel "$1"/boot/vmlinuz-* -initrd "$BUILD/vm/arm64.cpio" \
+		-append 'console=ttyAMA0 quiet' -serial file:/dev/stdout </dev/null 2>"$2"
+}

@@ -58,7 +58,7 @@ arm64_libraries() { # ROOT STAGE
 
 # All that the guest has: a shell, the tests, and what these look at.
 arm64_stage() { # ROOT STAGE
-	local build=${BUILD:?}/arm64 here=$2$PWD
+	local build=${BUILD:?}/arm64 here=$2/profil
 
 	mkdir -p "$2"/{bin,dev,proc,sys,tmp,run,etc} "$here/tests/vm" "$here/$build/tests"
 	cp "$1/bin/busybox" "$1/bin/bash" "$2/bin"
@@ -76,7 +76,7 @@ arm64_stage() { # ROOT STAGE
 		mount -t sysfs sysfs /sys
 		mount -t devtmpfs devtmpfs /dev
 		mount -t tmpfs tmpfs /tmp
-		cd $PWD && BUILD=$build tests/vm/guest.sh unit vectors
+		cd /profil && BUILD=$build tests/vm/guest.sh unit vectors
 		poweroff -f
 	GUEST
 	chmod 755 "$2/init"

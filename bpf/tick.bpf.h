@@ -149,8 +149,10 @@ static __always_inline __u64 user_pc(struct task_struct *task)
  * How many ticks one event stands for: 1, as long as the events and the scheduler, who looks at
  * the time with every tick of the timer, agree on what @task has run. Where threads take turns,
  * who is on the CPU when an event comes is no fair choice; so who has more ticks than time is
- * passed over, and who has less gets what he is owed.
+ * passed over, and who has less gets what he is owed: not all of it at one pc.
  */
+#define OWED_PART 16
+
 static __always_inline __u32 owed(struct task_struct *task, __u32 index,
 				  const struct profil_target *target)
 {
@@ -171,7 +173,7 @@ static __always_inline __u32 owed(struct task_struct *task, __u32 index,
 	if (ahead > slack)
 		return 0;
 	if (ahead < -slack)
-		n = (__u64)-ahead / target->period_ns;
+		n += (__u64)(-slack - ahead) / target->period_ns / OWED_PART + 1;
 	n = n < OWED_MAX ? n : OWED_MAX;
 	thread->charged_ns += n * target->period_ns;
 	return n;

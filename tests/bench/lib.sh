@@ -16,6 +16,7 @@ library=$here/$BUILD/libprofil.so.1
 dir=$(mktemp -d "${TMPDIR:-/tmp}/profil-bench.XXXXXX") || exit 1
 numbers=$dir/numbers
 daemons=()
+declare -A daemon_of
 round=0
 peer_pid='' peer_in=''
 trap 'stop_all; rm -rf "$dir"' EXIT
@@ -58,12 +59,23 @@ daemon_start() { # NAME ARGS...
 	"$BUILD/profild" --socket "$dir/$name.sock" "$@" 2>>"$dir/$name.log" &
 	daemon=$!
 	daemons+=("$daemon")
+	daemon_of[$name]=$daemon
 	until_true is_socket "$dir/$name.sock" || { cat "$dir/$name.log" >&2; exit 1; }
 	export PROFIL_SOCKET=$dir/$name.sock
 }
 
 use_daemon() { # NAME
 	export PROFIL_SOCKET=$dir/$1.sock
+}
+
+# Its clocks stay for a moment after their last use: what is measured next shall not see them.
+clocks_gone() { # NAME
+	until_true holds_nothing "${daemon_of[$1]}"
+}
+
+holds_nothing() { # PID
+	! find "/proc/$1/fd" -lname 'anon_inode:*perf_event*' -o -lname 'anon_inode:bpf?link' |
+		grep -q .
 }
 
 stop_all() {

@@ -36,6 +36,7 @@ part_overhead() {
 			LD_PRELOAD=$preload BENCH_CALL=$call BENCH_CPU=$CPU CPUPROFILE=$dir/cpuprofile \
 				CPUPROFILE_FREQUENCY=$hz "$work" gaps "$SECONDS_EACH" 2>/dev/null |
 				numbers_of "overhead-$hz" "$peer"
+			clocks_gone "overhead-$hz"
 		done < <(self_profilers)
 		GMON_OUT_PREFIX=$dir/gmon "$work.gprof" gaps "$SECONDS_EACH" |
 			numbers_of "overhead-$hz" gprof
@@ -53,7 +54,9 @@ part_inherit() {
 
 	for peer in $(peers_present); do
 		watched forks "$peer" "$peer" 1000 forks "$FORKS"
+		clocks_gone inherit
 		watched switches "$peer" "$peer" 1000 switches "$SWITCHES"
+		clocks_gone inherit
 	done
 }
 
@@ -87,6 +90,7 @@ part_asleep() {
 	pid=$!
 	for peer in $(peers_present); do
 		interrupts_under "$peer" "$peer" 250 "$pid"
+		clocks_gone asleep
 	done
 	kill "$pid"
 	wait "$pid" 2>/dev/null
@@ -150,6 +154,7 @@ part_program() {
 	busy_with 0 runs_during miss
 	kill -KILL "$pid"
 	wait "$pid" 2>/dev/null
+	clocks_gone program
 	busy_with 0 floor_during
 }
 
@@ -167,7 +172,7 @@ part_idle() {
 	local before
 
 	LD_PRELOAD=$library BENCH_CALL=sprofil "$work" gaps 0.1 >/dev/null
-	sleep 2 # the clocks stay for a second after their last use
+	clocks_gone idle
 	before=$(wakeups "$daemon")
 	sleep "$IDLE"
 	number idle profild wakeups "$(($(wakeups "$daemon") - before))"
@@ -331,6 +336,7 @@ part_accuracy() {
 			use_daemon "accuracy-$clock"
 			LD_PRELOAD=$library BENCH_CALL=sprofil "$work" "$kind" "$SPLIT" |
 				numbers_of "accuracy-$kind" "$clock"
+			clocks_gone "accuracy-$clock"
 		done
 		if have perf; then accuracy_of_perf "$kind"; fi
 	done

@@ -246,7 +246,7 @@ LOOP(often)
 LOOP(sometimes)
 LOOP(seldom)
 
-#define ROUND 4000
+#define ROUND 40000
 
 static double tick_s(void)
 {
@@ -290,7 +290,7 @@ static void tell_loops(uint64_t cpu_ns, const double share[3])
 	metric("error", worst);
 }
 
-/* 70/20/10 for @seconds of CPU time. */
+/* 70/20/10 for @seconds of CPU time, in rounds of any length: nothing keeps step with them. */
 static void split(double seconds)
 {
 	const double share[] = { .7, .2, .1 };
@@ -301,9 +301,11 @@ static void split(double seconds)
 	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	end = cpu + (uint64_t)(seconds * 1e9);
 	while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < end) {
-		often(7 * ROUND);
-		sometimes(2 * ROUND);
-		seldom(ROUND);
+		unsigned int round = ROUND / 2 + (unsigned int)random() % ROUND;
+
+		often(7 * round);
+		sometimes(2 * round);
+		seldom(round);
 	}
 	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 	profile_end();
@@ -315,7 +317,7 @@ static void spin_in(void (*loop)(unsigned int), uint64_t ns)
 	uint64_t end = clock_ns(CLOCK_MONOTONIC) + ns;
 
 	while (clock_ns(CLOCK_MONOTONIC) < end)
-		loop(ROUND / 40);
+		loop(ROUND / 400);
 }
 
 /* Woken each @period_us by a timer: half its 300 us in one loop, then half in another. */
@@ -366,7 +368,7 @@ static void served(double seconds)
 		die("socketpair");
 	if (!client) {
 		while (write(pair[1], &byte, 1) == 1 && read(pair[1], &byte, 1) == 1)
-			seldom(ROUND);
+			seldom(ROUND / 10);
 		_exit(0);
 	}
 	profile_loops();
@@ -374,9 +376,9 @@ static void served(double seconds)
 	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	end = clock_ns(CLOCK_MONOTONIC) + (uint64_t)(seconds * 1e9);
 	while (clock_ns(CLOCK_MONOTONIC) < end && read(pair[0], &byte, 1) == 1) {
-		often(7 * ROUND);
-		sometimes(2 * ROUND);
-		seldom(ROUND);
+		often(7 * ROUND / 10);
+		sometimes(2 * ROUND / 10);
+		seldom(ROUND / 10);
 		if (write(pair[0], &byte, 1) != 1)
 			break;
 	}

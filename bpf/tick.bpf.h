@@ -22,15 +22,22 @@ const volatile bool settle;
 /* The function of that timer; 0 until it has been seen. */
 __u64 tick_function;
 
-/* A tick without a counter goes out as it is, or is counted as what it is. */
-static __always_inline void miss(struct profil_target *target, __u64 entry, __u64 pc)
+/* More ticks than that at once nobody is owed who was not out of the clocks' sight for long. */
+#define OWED_MAX 256
+
+/* Ticks without a counter go out as they are, or are counted as what they are. */
+static __always_inline void miss(struct profil_target *target, __u64 entry, __u64 pc, __u32 n)
 {
-	if (!(entry & PROFIL_ENTRY_NEWBORN) && !(target->flags & PROFIL_TARGET_RAW))
-		__sync_fetch_and_add(&target->unmatched, 1);
-	else if (tell(PROFIL_EVENT_RAW, entry, pc))
-		__sync_fetch_and_add(&target->raw, 1);
-	else
-		__sync_fetch_and_add(&target->lost, 1);
+	if (!(entry & PROFIL_ENTRY_NEWBORN) && !(target->flags & PROFIL_TARGET_RAW)) {
+		__sync_fetch_and_add(&target->unmatched, n);
+		return;
+	}
+	for (__u32 i = 0; i < OWED_MAX && i < n; i++) {
+		if (tell(PROFIL_EVENT_RAW, entry, pc))
+			__sync_fetch_and_add(&target->raw, 1);
+		else
+			__sync_fetch_and_add(&target->lost, 1);
+	}
 }
 
 /* Returns the last of the target's regions that begins at or below @pc. */
@@ -57,33 +64,34 @@ static __always_inline struct profil_region *find(const struct profil_target *ta
 }
 
 /*
- * Adds 1, never past the top; false where the counter is full. Far from the top, where every
- * counter of a lifetime is, a plain atomic add cannot pass it: fewer CPUs add at once than are
- * left. Near it each step is compared, and a try fails only where another CPU's succeeded.
+ * Adds @n, never past the top; returns how many found room. Far from the top, where every counter
+ * of a lifetime is, a plain atomic add cannot pass it: fewer CPUs add at once than would have to.
+ * Near it each step is compared, and a try fails only where another CPU's succeeded.
  */
-#define COUNTER_NEAR_TOP 0xffff0000u
+#define COUNTER_NEAR_TOP 0xff000000u
 #define COUNTER_TRIES 16
 
-static __always_inline bool add_one(__u32 *counter)
+static __always_inline __u32 add(__u32 *counter, __u32 n)
 {
 	__u32 old = *(volatile __u32 *)counter;
 
 	if (old < COUNTER_NEAR_TOP) {
-		__sync_fetch_and_add(counter, 1);
-		return true;
+		__sync_fetch_and_add(counter, n);
+		return n;
 	}
-	for (int i = 0; i < COUNTER_TRIES && old != ~(__u32)0; i++) {
-		__u32 seen = __sync_val_compare_and_swap(counter, old, old + 1);
+	for (int i = 0; i < COUNTER_TRIES; i++) {
+		__u32 new = profil_add(old, n, ~(__u32)0);
+		__u32 seen = __sync_val_compare_and_swap(counter, old, new);
 
 		if (seen == old)
-			return true;
+			return new - old;
 		old = seen;
 	}
-	return false;
+	return 0;
 }
 
-/* Adds 1 to @counter, marks its group dirty; false where it is gone or full. */
-static __always_inline bool count(__u32 counter)
+/* Adds @n to @counter, marks its group dirty; returns how many found room. */
+static __always_inline __u32 count(__u32 counter, __u32 n)
 {
 	__u32 chunk_key = counter / PROFIL_CHUNK_COUNTERS, dirty_key = 0;
 	__u32 place = counter % PROFIL_CHUNK_COUNTERS;
@@ -93,39 +101,42 @@ static __always_inline bool count(__u32 counter)
 	struct profil_page *page;
 
 	if (!chunk)
-		return false;
+		return 0;
 	page = bpf_map_lookup_elem(chunk, &page_key);
 	dirty = bpf_map_lookup_elem(chunk, &dirty_key);
 	if (!page || !dirty)
-		return false;
+		return 0;
 
-	if (!add_one(&page->count[place % PROFIL_PAGE_COUNTERS]))
-		return false;
+	n = add(&page->count[place % PROFIL_PAGE_COUNTERS], n);
 	dirty->group[place / PROFIL_GROUP_COUNTERS] = 1;
-	return true;
+	return n;
 }
 
 /*
- * Counts one tick of @entry's process at @pc. Not static: so the verifier reads it once, not once
+ * Counts @n ticks of @entry's process at @pc. Not static: so the verifier reads it once, not once
  * for each place in a bucket.
  */
-__attribute__((noinline)) int hit(struct profil_target *target, __u64 entry, __u64 pc)
+__attribute__((noinline)) int hit(struct profil_target *target, __u64 entry, __u64 pc, __u32 n)
 {
 	struct profil_region *region = NULL;
 	__u32 bin = PROFIL_NO_BIN;
 
 	if (!target)
 		return 0;
-	__sync_fetch_and_add(&target->total, 1);
+	__sync_fetch_and_add(&target->total, n);
 	if (!(entry & PROFIL_ENTRY_NEWBORN))
 		region = find(target, pc);
 	if (region)
 		bin = profil_bin(&region->x, pc);
 
-	if (bin == PROFIL_NO_BIN)
-		miss(target, entry, pc);
-	else if (!count(region->first + bin))
-		__sync_fetch_and_add(&target->lost, 1);
+	if (bin == PROFIL_NO_BIN) {
+		miss(target, entry, pc, n);
+	} else {
+		__u32 counted = count(region->first + bin, n);
+
+		if (counted < n)
+			__sync_fetch_and_add(&target->lost, n - counted);
+	}
 	return 0;
 }
 
@@ -141,9 +152,6 @@ static __always_inline __u64 user_pc(struct task_struct *task)
 }
 
 /* --- perf events ------------------------------------------------------------------------------ */
-
-/* More than that at once nobody is owed who was not out of the clocks' sight for long. */
-#define OWED_MAX 256
 
 /*
  * How many ticks one event stands for: 1, as long as the events and the scheduler, who looks at
@@ -199,9 +207,7 @@ static __attribute__((noinline)) int event_of(struct bpf_perf_event_data *ctx, _
 		n = owed(task, profil_entry_target(entry), target);
 	if (!user_mode && (target->flags & PROFIL_TARGET_USER_ONLY))
 		return 0;
-	for (__u32 i = 0; i < OWED_MAX && i < n; i++)
-		hit(target, entry, pc);
-	return 0;
+	return n ? hit(target, entry, pc, n) : 0;
 }
 
 /*
@@ -252,8 +258,8 @@ static __always_inline struct stretch stretch_of(struct task_struct *task)
 	s.from = thread->moment;
 	if (s.known)
 		s.ns = ran_ns - thread->ran_ns;
-	if (s.ns > OWED_MAX * tick_ns)
-		s.ns = OWED_MAX * tick_ns;
+	if (s.ns > (OWED_MAX - 1) * tick_ns)
+		s.ns = (OWED_MAX - 1) * tick_ns;
 	thread->ran_ns = ran_ns;
 	thread->moment = profil_moment(bpf_ktime_get_ns()) | 1;
 	return s;
@@ -310,8 +316,8 @@ static __always_inline int tick_of(struct task_struct *task)
 		if (!pc)
 			break;
 		n = due(target, &stretch);
-		for (__u32 k = 0; k < OWED_MAX && k < n; k++)
-			hit(target, entry, pc);
+		if (n)
+			hit(target, entry, pc, n);
 	}
 	return 0;
 }

@@ -32,9 +32,9 @@ struct {
 struct profil_chunk_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, PROFIL_CHUNK_ELEMENTS);
+	__uint(max_entries, 1);
 	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(struct profil_page));
+	__uint(value_size, sizeof(struct profil_chunk));
 };
 
 /* The counters. The daemon adds a chunk when it needs one; idle, there is none. */

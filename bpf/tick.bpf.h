@@ -40,10 +40,11 @@ static __always_inline void miss(struct profil_target *target, __u64 entry, __u6
 	}
 }
 
-/* Returns the last of the target's regions that begins at or below @pc. */
-static __always_inline struct profil_region *find(const struct profil_target *target, __u64 pc)
+/* Returns the region that counts @pc if any does: the last that begins at or below it. */
+static __always_inline const struct profil_region *find(const struct profil_target *target,
+							__u64 pc)
 {
-	struct profil_region *found = NULL;
+	const struct profil_region *found = NULL;
 	__u32 low = 0, high = target->nregions;
 
 	for (int i = 0; i < PROFIL_REGION_STEPS && low < high; i++) {
@@ -93,22 +94,18 @@ static __always_inline __u32 add(__u32 *counter, __u32 n)
 /* Adds @n to @counter, marks its group dirty; returns how many found room. */
 static __always_inline __u32 count(__u32 counter, __u32 n)
 {
-	__u32 chunk_key = counter / PROFIL_CHUNK_COUNTERS, dirty_key = 0;
+	__u32 key = counter / PROFIL_CHUNK_COUNTERS, element = 0;
 	__u32 place = counter % PROFIL_CHUNK_COUNTERS;
-	__u32 page_key = 1 + place / PROFIL_PAGE_COUNTERS;
-	void *chunk = bpf_map_lookup_elem(&chunks, &chunk_key);
-	struct profil_dirty *dirty;
-	struct profil_page *page;
+	void *map = bpf_map_lookup_elem(&chunks, &key);
+	struct profil_chunk *chunk;
 
+	if (!map)
+		return 0;
+	chunk = bpf_map_lookup_elem(map, &element);
 	if (!chunk)
 		return 0;
-	page = bpf_map_lookup_elem(chunk, &page_key);
-	dirty = bpf_map_lookup_elem(chunk, &dirty_key);
-	if (!page || !dirty)
-		return 0;
-
-	n = add(&page->count[place % PROFIL_PAGE_COUNTERS], n);
-	dirty->group[place / PROFIL_GROUP_COUNTERS] = 1;
+	n = add(&chunk->count[place], n);
+	chunk->dirty[place / PROFIL_GROUP_COUNTERS] = 1;
 	return n;
 }
 
@@ -118,7 +115,7 @@ static __always_inline __u32 count(__u32 counter, __u32 n)
  */
 __attribute__((noinline)) int hit(struct profil_target *target, __u64 entry, __u64 pc, __u32 n)
 {
-	struct profil_region *region = NULL;
+	const struct profil_region *region = NULL;
 	__u32 bin = PROFIL_NO_BIN;
 
 	if (!target)

@@ -8,32 +8,22 @@
 #include "bin.h"
 
 /* Changes whenever a struct below does: a daemon takes over only maps of its own layout. */
-#define PROFIL_LAYOUT_VERSION 3
+#define PROFIL_LAYOUT_VERSION 4
 
 /*
- * Counters lie in chunks, one BPF array each. Element 0 of a chunk holds a dirty byte for every
- * group of 64 counters, the other elements hold the counters, a page of them in each. A counter is
- * named by one number all over: chunk, page and place in the page.
+ * Counters lie in chunks, each the one element of a BPF array, with a dirty byte for every group
+ * of 64 counters before them. A counter is named by one number all over: chunk and place in it.
  */
-#define PROFIL_PAGE_BYTES 4096
-#define PROFIL_PAGE_COUNTERS 1024
-#define PROFIL_CHUNK_PAGES 256
-#define PROFIL_CHUNK_COUNTERS (PROFIL_CHUNK_PAGES * PROFIL_PAGE_COUNTERS)
-#define PROFIL_CHUNK_BYTES ((1 + PROFIL_CHUNK_PAGES) * PROFIL_PAGE_BYTES)
-#define PROFIL_CHUNK_ELEMENTS (1 + PROFIL_CHUNK_PAGES)
+#define PROFIL_CHUNK_COUNTERS (1u << 18)
 #define PROFIL_GROUP_COUNTERS 64
 #define PROFIL_CHUNK_GROUPS (PROFIL_CHUNK_COUNTERS / PROFIL_GROUP_COUNTERS)
 #define PROFIL_MAX_CHUNKS 1024
 
-_Static_assert(PROFIL_CHUNK_GROUPS == PROFIL_PAGE_BYTES, "a dirty byte a group fills element 0");
-
-struct profil_page {
-	__u32 count[PROFIL_PAGE_COUNTERS];
+struct profil_chunk {
+	__u8 dirty[PROFIL_CHUNK_GROUPS];
+	__u32 count[PROFIL_CHUNK_COUNTERS];
 };
-
-struct profil_dirty {
-	__u8 group[PROFIL_CHUNK_GROUPS];
-};
+_Static_assert(sizeof(struct profil_chunk) % 4096 == 0, "is mapped in whole pages");
 
 /* Counters are handed out in whole groups; a buffer of @nbins takes so many. */
 static inline __u64 profil_counters_for(__u32 nbins)

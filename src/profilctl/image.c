@@ -28,7 +28,7 @@ struct image {
 	struct image_region *regions;
 	size_t nregions;
 	unsigned int pre; /* a bin is 1 << pre bytes */
-	void *chunks[IMAGE_CHUNKS];
+	const struct profil_chunk *chunks[IMAGE_CHUNKS];
 	unsigned int nchunks;
 };
 
@@ -103,10 +103,10 @@ static int map_chunks(struct image *image, const int *fds, unsigned int n)
 	int err = n > IMAGE_CHUNKS ? -EPROTO : 0;
 
 	for (unsigned int i = 0; i < n; i++) {
-		void *chunk = MAP_FAILED;
+		struct profil_chunk *chunk = MAP_FAILED;
 
 		if (!err)
-			chunk = mmap(NULL, PROFIL_CHUNK_BYTES, PROT_READ, MAP_SHARED, fds[i], 0);
+			chunk = mmap(NULL, sizeof(*chunk), PROT_READ, MAP_SHARED, fds[i], 0);
 		if (!err && chunk == MAP_FAILED)
 			err = -errno;
 		if (!err)
@@ -194,12 +194,12 @@ bool image_covers(const struct image *image, __u64 pc)
 /* The 64 counters of @group, counted from the image's first; NULL: no tick fell there. */
 static const __u32 *group_of(const struct image *image, __u64 group)
 {
-	const char *chunk = image->chunks[group / PROFIL_CHUNK_GROUPS];
+	const struct profil_chunk *chunk = image->chunks[group / PROFIL_CHUNK_GROUPS];
 	size_t g = group % PROFIL_CHUNK_GROUPS;
 
-	if (!((const volatile struct profil_dirty *)chunk)->group[g])
+	if (!*(const volatile __u8 *)&chunk->dirty[g])
 		return NULL;
-	return (const __u32 *)(chunk + PROFIL_PAGE_BYTES) + g * PROFIL_GROUP_COUNTERS;
+	return &chunk->count[g * PROFIL_GROUP_COUNTERS];
 }
 
 /* Calls @add for each counter that is not 0. */
@@ -274,7 +274,7 @@ void image_close(struct image *image)
 	if (!image)
 		return;
 	for (unsigned int i = 0; i < image->nchunks; i++)
-		munmap(image->chunks[i], PROFIL_CHUNK_BYTES);
+		munmap((void *)image->chunks[i], sizeof(*image->chunks[i]));
 	free(image->regions);
 	free(image);
 }

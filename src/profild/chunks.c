@@ -14,9 +14,9 @@
 #include "store.h"
 
 struct chunk {
-	int fd;	       /* 0: there is none */
-	uint32_t used; /* groups */
-	uint8_t *base; /* NULL: a reader's */
+	int fd;			 /* 0: there is none */
+	uint32_t used;		 /* groups */
+	struct profil_chunk *at; /* NULL: a reader's */
 };
 
 struct chunks {
@@ -62,8 +62,8 @@ static void chunk_unmap(struct chunks *c, uint32_t k)
 
 	if (!chunk->fd)
 		return;
-	if (chunk->base)
-		munmap(chunk->base, PROFIL_CHUNK_BYTES);
+	if (chunk->at)
+		munmap(chunk->at, sizeof(*chunk->at));
 	close(chunk->fd);
 	memset(chunk, 0, sizeof(*chunk));
 }
@@ -96,29 +96,29 @@ static int chunk_open(struct chunks *c, uint32_t k, bool reader)
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	struct chunk *chunk = &c->chunk[k];
 	__cleanup(closep) int fd = -1;
-	void *base = NULL;
+	void *at = NULL;
 	char name[32];
 
 	if (chunk->fd)
 		return 0;
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "profil_chunk", sizeof(__u32), PROFIL_PAGE_BYTES,
-			    PROFIL_CHUNK_ELEMENTS, &opts);
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "profil_chunk", sizeof(__u32), sizeof(*chunk->at),
+			    1, &opts);
 	if (fd < 0)
 		return -errno;
 	if (reader && bpf_map_freeze(fd) < 0)
 		return -errno;
 	if (!reader)
-		base = mmap(NULL, PROFIL_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (base == MAP_FAILED)
+		at = mmap(NULL, sizeof(*chunk->at), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
 		return -errno;
 	if (bpf_map_update_elem(c->outer, &k, &fd, BPF_ANY) < 0) {
 		int err = -errno;
 
-		if (base)
-			munmap(base, PROFIL_CHUNK_BYTES);
+		if (at)
+			munmap(at, sizeof(*chunk->at));
 		return err;
 	}
-	chunk->base = base;
+	chunk->at = at;
 	chunk->fd = steal_fd(fd);
 	if (!reader && store_put(c->store, chunk_name(k, name), chunk->fd))
 		log_warning("cannot store %s: a restart will not find its counts", name);
@@ -130,7 +130,7 @@ static int chunk_adopt(struct chunks *c, uint32_t k)
 {
 	struct chunk *chunk = &c->chunk[k];
 	__cleanup(closep) int fd = -1;
-	void *base;
+	void *at;
 	char name[32];
 
 	if (chunk->fd)
@@ -138,17 +138,17 @@ static int chunk_adopt(struct chunks *c, uint32_t k)
 	fd = store_take(c->store, chunk_name(k, name));
 	if (fd < 0)
 		return fd;
-	base = mmap(NULL, PROFIL_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (base == MAP_FAILED)
+	at = mmap(NULL, sizeof(*chunk->at), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
 		return -errno;
-	chunk->base = base;
+	chunk->at = at;
 	chunk->fd = steal_fd(fd);
 	return 0;
 }
 
 static bool chunk_idle(const struct chunk *chunk)
 {
-	return chunk->fd && chunk->base && !chunk->used;
+	return chunk->fd && chunk->at && !chunk->used;
 }
 
 /* An empty chunk goes, but one stays: who stops and starts again need not wait for it. */
@@ -222,14 +222,14 @@ int chunks_take_at(struct chunks *c, uint32_t first, uint64_t n)
 
 static uint8_t *dirty_of(const struct chunks *c, uint32_t g)
 {
-	return c->chunk[g / PROFIL_CHUNK_GROUPS].base + g % PROFIL_CHUNK_GROUPS;
+	return &c->chunk[g / PROFIL_CHUNK_GROUPS].at->dirty[g % PROFIL_CHUNK_GROUPS];
 }
 
 static uint32_t *group_of(const struct chunks *c, uint32_t g)
 {
-	uint8_t *base = c->chunk[g / PROFIL_CHUNK_GROUPS].base + PROFIL_PAGE_BYTES;
+	struct profil_chunk *at = c->chunk[g / PROFIL_CHUNK_GROUPS].at;
 
-	return (uint32_t *)(void *)base + (size_t)(g % PROFIL_CHUNK_GROUPS) * PROFIL_GROUP_COUNTERS;
+	return &at->count[(size_t)(g % PROFIL_CHUNK_GROUPS) * PROFIL_GROUP_COUNTERS];
 }
 
 void chunks_give(struct chunks *c, uint32_t first, uint64_t n, bool reader)

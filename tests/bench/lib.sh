@@ -60,8 +60,11 @@ daemon_start() { # NAME ARGS...
 	daemon=$!
 	daemons+=("$daemon")
 	daemon_of[$name]=$daemon
-	until_true is_socket "$dir/$name.sock" || { cat "$dir/$name.log" >&2; exit 1; }
 	export PROFIL_SOCKET=$dir/$name.sock
+	if ! until_true is_socket "$PROFIL_SOCKET" || ! "$ctl" status >/dev/null; then
+		cat "$dir/$name.log" >&2
+		exit 1
+	fi
 }
 
 use_daemon() { # NAME

@@ -108,21 +108,19 @@ part_program_end() {
 	sysctl -q kernel.bpf_stats_enabled="$old_stats"
 }
 
-# Keeps every CPU busy with REGIONS regions each, for as long as the command takes.
+# Keeps a CPU busy with REGIONS regions for as long as the command takes: one, for two may be two
+# halves of a core, which slow each other down.
 busy_with() { # REGIONS COMMAND...
-	local regions=$1 pids=() cpu
+	local regions=$1 pid
 
 	shift
-	for ((cpu = 0; cpu < $(nproc); cpu++)); do
-		LD_PRELOAD=$library BENCH_CALL=fast BENCH_STOP=1 BENCH_CPU=$cpu \
-			"$work" hits "$regions" &
-		pids+=($!)
-		until_true state_is $! T
-		kill -CONT $!
-	done
+	LD_PRELOAD=$library BENCH_CALL=fast BENCH_STOP=1 BENCH_CPU=$CPU "$work" hits "$regions" &
+	pid=$!
+	until_true state_is "$pid" T
+	kill -CONT "$pid"
 	"$@"
-	kill -KILL "${pids[@]}"
-	wait "${pids[@]}" 2>/dev/null
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
 }
 
 runs_during() { # SUBJECT

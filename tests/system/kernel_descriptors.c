@@ -282,33 +282,35 @@ static int bpf(int cmd, union bpf_attr *attr)
 
 static void expect_no_write(int map)
 {
-	static struct profil_page page;
-	__u32 key = 1;
+	static struct profil_chunk chunk;
+	__u32 key = 0;
 	union bpf_attr attr = { .map_fd = (__u32)map,
 				.key = (unsigned long)&key,
-				.value = (unsigned long)&page };
-	void *at = mmap(NULL, PROFIL_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+				.value = (unsigned long)&chunk };
+	void *at =
+		mmap(NULL, sizeof(struct profil_chunk), PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
 
 	cr_expect_eq(at, MAP_FAILED, "it can be mapped to be written");
-	at = mmap(NULL, PROFIL_CHUNK_BYTES, PROT_READ, MAP_SHARED, map, 0);
+	at = mmap(NULL, sizeof(struct profil_chunk), PROT_READ, MAP_SHARED, map, 0);
 	cr_assert_neq(at, MAP_FAILED, "mmap: %s", strerror(errno));
-	cr_expect_eq(mprotect(at, PROFIL_CHUNK_BYTES, PROT_READ | PROT_WRITE), -1,
+	cr_expect_eq(mprotect(at, sizeof(struct profil_chunk), PROT_READ | PROT_WRITE), -1,
 		     "it can be made to be written");
 	cr_expect_eq(bpf(BPF_MAP_UPDATE_ELEM, &attr), -1, "it can be updated");
 	cr_expect_eq(bpf(BPF_MAP_DELETE_ELEM, &attr), -1, "something in it can be deleted");
 	cr_expect_eq(ftruncate(map, 0), -1, "it can be truncated");
-	munmap(at, PROFIL_CHUNK_BYTES);
+	munmap(at, sizeof(struct profil_chunk));
 }
 
 /* All that is in there, but for the reader's own four counters and the mark of their group. */
 static unsigned long strangers(int map)
 {
-	const unsigned char *at = mmap(NULL, PROFIL_CHUNK_BYTES, PROT_READ, MAP_SHARED, map, 0);
+	const unsigned char *at =
+		mmap(NULL, sizeof(struct profil_chunk), PROT_READ, MAP_SHARED, map, 0);
 	unsigned long n = 0;
 
 	cr_assert_neq(at, MAP_FAILED, "mmap: %s", strerror(errno));
-	for (unsigned long i = 1; i < PROFIL_CHUNK_BYTES; i++)
-		n += at[i] && (i < PROFIL_PAGE_BYTES || i >= PROFIL_PAGE_BYTES + 16);
+	for (unsigned long i = 1; i < sizeof(struct profil_chunk); i++)
+		n += at[i] && (i < PROFIL_CHUNK_GROUPS || i >= PROFIL_CHUNK_GROUPS + 16);
 	return n;
 }
 

@@ -72,7 +72,7 @@ PROFILD = src/profild/main.c src/profild/chunks.c src/profild/client.c src/profi
 	src/profild/request.c src/profild/sampler_bpf.c src/profild/sampler_replay.c \
 	src/profild/session.c src/profild/store.c src/profild/target.c
 
-PROFILCTL = src/profilctl/annotate.c src/profilctl/attach.c src/profilctl/callgrind.c \
+PROFILCTL = src/profilctl/annotate.c src/profilctl/attach.c src/profilctl/bands.c src/profilctl/callgrind.c \
 	src/profilctl/clean.c src/profilctl/compare.c src/profilctl/daemon.c \
 	src/profilctl/debugfile.c src/profilctl/demangle.c src/profilctl/diff.c \
 	src/profilctl/doctor.c src/profilctl/extents.c src/profilctl/fetch.c src/profilctl/folded.c \

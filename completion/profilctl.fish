@@ -25,7 +25,7 @@ complete -c profilctl -n '__fish_seen_subcommand_from record attach' -l slices -
 complete -c profilctl -n '__fish_seen_subcommand_from record attach' -l no-inherit -d 'leave out children'
 complete -c profilctl -n '__fish_seen_subcommand_from record attach report' -s o -l output -r -F -d 'write there'
 complete -c profilctl -n '__fish_seen_subcommand_from record attach report' -s f -l format -x -a 'text json pprof gmon folded callgrind speedscope gperftools html'
-complete -c profilctl -n '__fish_seen_subcommand_from record attach report' -l by -x -a 'function line instruction object'
+complete -c profilctl -n '__fish_seen_subcommand_from record attach report' -l by -x -a 'function inlined line instruction object'
 complete -c profilctl -n '__fish_seen_subcommand_from record attach report diff doctor list status' -l json -d 'the same as -f json'
 complete -c profilctl -n '__fish_seen_subcommand_from record attach top doctor list status' -s s -l socket -r -F -d "the daemon's socket"
 complete -c profilctl -n '__fish_seen_subcommand_from attach top' -l comm -x -a '(ps -eo comm= | sort -u)'

@@ -69,6 +69,24 @@ static int source_write(FILE *out, const struct function *f, const struct spots 
 	return 0;
 }
 
+/* What the compiler has put into it, and the lines above show in other files. */
+static int inlined_write(FILE *out, const struct function *f, const struct spots *s)
+{
+	size_t n;
+	__cleanup(freep) struct tally *t = tally_inlined(s, f, &n);
+	char name[4096];
+
+	if (!t)
+		return -ENOMEM;
+	if (n)
+		fputs("\ninlined here\n", out);
+	for (size_t i = 0; i < n; i++) {
+		columns(out, f, t[i].samples);
+		fprintf(out, "%s\n", clean(name, sizeof(name), t[i].file));
+	}
+	return 0;
+}
+
 static void instruction_write(void *ctx, const char *instruction, __u64 samples)
 {
 	const struct annotation *a = ctx;
@@ -123,6 +141,8 @@ static int annotate(FILE *out, const struct profile *p, const struct function *f
 		profile_percent(p, f->samples), p->total);
 	if (!err)
 		err = source_write(out, f, &s);
+	if (!err)
+		err = inlined_write(out, f, &s);
 	if (!err)
 		instructions_write(out, p, f, &s);
 	spots_fini(&s);

@@ -47,7 +47,11 @@ static const char head[] =
 	"var(--line);padding:.5em 0}"
 	"pre span{display:block;padding:0 .6em;tab-size:8}\n"
 	".strip{display:flex;height:1.4em;border-bottom:1px solid var(--line)}.strip i{flex:1 1 0}"
-	".strip span{flex:0 0 18em;padding-left:.6em;overflow:hidden;white-space:nowrap}\n"
+	".strip span{flex:0 0 18em;padding-left:.6em;overflow:hidden;white-space:nowrap;"
+	"text-overflow:ellipsis}\n"
+	".band .strip{height:1.2em;border:0;font-size:.75em;line-height:1.2}.band .strip "
+	"i{margin:0 1px 1px 0}"
+	".band .strip span{flex-basis:24em}\n"
 	"</style>\n";
 
 /* Sorts by what stands in data-v, or by the text. */
@@ -165,35 +169,115 @@ static void table(FILE *out, const struct profile *p)
 	fputs("</tbody></table>\n", out);
 }
 
-/* A strip of time for each of the functions that are shown, the hottest slice being darkest. */
-static void strips(FILE *out, const struct profile *p)
+/* A row of cells, the samples of each slice; @peak samples show strongest. */
+static void strip(FILE *out, const struct profile *p, const __u64 *slices, __u64 peak,
+		  const char *label)
+{
+	fputs("<div class=\"strip\">", out);
+	for (size_t k = 0; k < p->nslices; k++) {
+		if (!slices[k]) {
+			fputs("<i></i>", out);
+			continue;
+		}
+		fprintf(out,
+			"<i title=\"%.6g s: %llu\" style=\"background:rgba(var(--hot),%.3f)\"></i>",
+			(double)k * (double)p->slice_ns / 1e9, slices[k],
+			0.1 + 0.9 * (double)slices[k] / (double)peak);
+	}
+	fputs("<span>", out);
+	escaped(out, label);
+	fputs("</span></div>\n", out);
+}
+
+static __u64 peak_of(const struct profile *p, const __u64 *slices, __u64 peak)
+{
+	for (size_t k = 0; slices && k < p->nslices; k++)
+		peak = slices[k] > peak ? slices[k] : peak;
+	return peak;
+}
+
+/* A strip of time for each of the functions that are shown. */
+static void function_strips(FILE *out, const struct profile *p)
 {
 	__u64 peak = 1;
 
-	if (!p->nslices)
-		return;
-	for (size_t i = 0; i < p->nfunctions; i++) {
-		for (size_t k = 0; p->functions[i].slices && k < p->nslices; k++)
-			peak = p->functions[i].slices[k] > peak ? p->functions[i].slices[k] : peak;
-	}
-	fprintf(out, "<h2>When</h2><p>%zu slices of %.6g s; the darkest are %llu samples</p>\n",
+	for (size_t i = 0; i < p->nfunctions; i++)
+		peak = peak_of(p, p->functions[i].slices, peak);
+	fprintf(out, "<h2>When</h2><p>%zu slices of %.6g s; the strongest are %llu samples</p>\n",
 		p->nslices, (double)p->slice_ns / 1e9, peak);
 	for (size_t i = 0; i < p->nfunctions && is_shown(p, i); i++) {
 		const struct function *f = &p->functions[i];
 		char name[4096];
 
-		fputs("<div class=\"strip\">", out);
-		for (size_t k = 0; f->slices && k < p->nslices; k++)
-			fprintf(out,
-				"<i title=\"%.6g s: %llu\" "
-				"style=\"background:rgba(var(--hot),%.3f)\">"
-				"</i>",
-				(double)k * (double)p->slice_ns / 1e9, f->slices[k],
-				(double)f->slices[k] / (double)peak);
-		fputs("<span>", out);
-		escaped(out, profile_function_name(p, f, name, sizeof(name)));
-		fputs("</span></div>\n", out);
+		if (f->slices)
+			strip(out, p, f->slices, peak,
+			      profile_function_name(p, f, name, sizeof(name)));
 	}
+}
+
+/* The function of a band that has the most samples: they stand in that order. */
+static const struct function *hottest(const struct profile *p, const struct band *b)
+{
+	for (size_t i = 0; i < p->nfunctions; i++) {
+		const struct function *f = &p->functions[i];
+
+		if (f->object == b->object && f->offset < b->offset + b->bytes &&
+		    b->offset < f->offset + f->size)
+			return f;
+	}
+	return NULL;
+}
+
+/* A strip of time for each band of addresses, the lowest on top. */
+static void band_strips(FILE *out, const struct profile *p)
+{
+	__u64 peak = 1;
+
+	for (size_t i = 0; i < p->nbands; i++)
+		peak = peak_of(p, p->bands[i].slices, peak);
+	fprintf(out,
+		"<h2>Where and when</h2><p>addresses from top to bottom, %llu bytes a row, time "
+		"from left to "
+		"right; the strongest are %llu samples</p>\n<div class=\"band\">",
+		p->nbands ? p->bands[0].bytes : 0, peak);
+	for (size_t i = 0; i < p->nbands; i++) {
+		const struct band *b = &p->bands[i];
+		const struct function *f = hottest(p, b);
+		char name[4096] = "", label[4352];
+
+		if (f)
+			profile_function_name(p, f, name, sizeof(name));
+		snprintf(label, sizeof(label), "%.64s+0x%llx %s",
+			 profile_base_name(p->objects[b->object].path), b->offset,
+			 f && f->name ? name : "");
+		strip(out, p, b->slices, peak, label);
+	}
+	fputs("</div>\n", out);
+}
+
+static void strips(FILE *out, const struct profile *p)
+{
+	if (!p->nslices) {
+		fputs("<p>When it was hot is not known: it takes <code>--slices</code>.</p>\n",
+		      out);
+		return;
+	}
+	function_strips(out, p);
+	if (p->nbands)
+		band_strips(out, p);
+}
+
+static void objects(FILE *out, const struct profile *p)
+{
+	fputs("<details><summary>files and their build ids</summary><dl>\n", out);
+	for (size_t i = 0; i < p->nobjects; i++) {
+		const struct object *o = &p->objects[i];
+
+		fputs("<dt>", out);
+		escaped(out, o->path);
+		fprintf(out, "</dt><dd>%s</dd>\n", *o->build_id ? o->build_id : "none");
+	}
+	fputs("</dl></details>\n", out);
 }
 
 static void line_write(void *ctx, int line, const char *text, __u64 samples)
@@ -249,6 +333,23 @@ static void instructions(struct page *w, const struct spots *s)
 	fputs("</pre></details>\n", w->out);
 }
 
+/* What the compiler has put into the function. */
+static int inlined(struct page *w, const struct spots *s)
+{
+	size_t n;
+	__cleanup(freep) struct tally *t = tally_inlined(s, w->function, &n);
+
+	if (!t)
+		return -ENOMEM;
+	if (n)
+		fputs("<p>inlined here</p><pre>", w->out);
+	for (size_t i = 0; i < n; i++)
+		instruction_write(w, t[i].file, t[i].samples);
+	if (n)
+		fputs("</pre>\n", w->out);
+	return 0;
+}
+
 static int sources(struct page *w, const struct spots *s)
 {
 	const struct profile *p = w->profile;
@@ -267,6 +368,8 @@ static int sources(struct page *w, const struct spots *s)
 		if (!n)
 			fputs("<p>no line of source is known</p>\n", w->out);
 		tally_files(t, n, file_write, w);
+		if (inlined(w, s) < 0)
+			return -ENOMEM;
 		if (i < LISTED_FUNCTIONS)
 			instructions(w, s);
 	}
@@ -290,6 +393,7 @@ int html_write(FILE *out, const struct profile *p)
 		table(out, p);
 		strips(out, p);
 		err = sources(&w, &s);
+		objects(out, p);
 		fputs(script, out);
 		fputs("</body></html>\n", out);
 	}

@@ -18,12 +18,30 @@ static double rounded(double percent)
 }
 
 /* When it was hot: the samples of each slice. */
-static json_t *slices_of(const struct profile *p, const struct function *f)
+static json_t *slices_of(const struct profile *p, const __u64 *slices)
 {
 	json_t *all = json_array();
 
 	for (size_t i = 0; i < p->nslices; i++)
-		json_array_append_new(all, json_integer((json_int_t)f->slices[i]));
+		json_array_append_new(all, json_integer((json_int_t)slices[i]));
+	return all;
+}
+
+/* Like places, but with the samples of each slice in the place of their sum. */
+static json_t *bands_of(const struct profile *p)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < p->nbands; i++) {
+		const struct band *b = &p->bands[i];
+
+		if (json_array_append_new(
+			    all, json_pack("[IIIo]", (json_int_t)b->object, (json_int_t)b->offset,
+					   (json_int_t)b->bytes, slices_of(p, b->slices))) < 0) {
+			json_decref(all);
+			return NULL;
+		}
+	}
 	return all;
 }
 
@@ -38,7 +56,7 @@ static json_t *function_of(const struct profile *p, const struct function *f)
 			  rounded(i.low), rounded(i.high), "offset", (json_int_t)f->offset, "size",
 			  (json_int_t)f->size, "named", f->name != NULL, "shared", f->shared);
 
-	if (f->slices && json_object_set_new(j, "slices", slices_of(p, f)) < 0) {
+	if (f->slices && json_object_set_new(j, "slices", slices_of(p, f->slices)) < 0) {
 		json_decref(j);
 		return NULL;
 	}
@@ -123,6 +141,8 @@ int json_write(FILE *out, const struct profile *p, bool places)
 	if (p->nslices &&
 	    json_object_set_new(root, "slice_ns", json_integer((json_int_t)p->slice_ns)) < 0)
 		return -ENOMEM;
+	if (p->nbands && json_object_set_new(root, "bands", bands_of(p)) < 0)
+		return -ENOMEM;
 	if (places && json_object_set_new(root, "places", places_of(p)) < 0)
 		return -ENOMEM;
 	if (json_dumpf(root, out, JSON_COMPACT | JSON_REAL_PRECISION(7)) < 0)
@@ -179,24 +199,49 @@ static int load_places(struct profile *p, const json_t *places)
 	return 0;
 }
 
-/* All functions have as many. */
-static int load_slices(struct profile *p, struct function *f, const json_t *slices)
+/* Each has as many. The caller frees them. */
+static int load_slices(__u64 **out, const struct profile *p, const json_t *slices)
 {
 	const json_t *n;
 	size_t i;
 
 	if (!slices)
 		return 0;
-	if (!p->nfunctions)
-		p->nslices = json_array_size(slices);
 	if (!p->nslices || json_array_size(slices) != p->nslices)
 		return -EINVAL;
-	f->slices = calloc(p->nslices, sizeof(*f->slices));
-	if (!f->slices)
+	*out = calloc(p->nslices, sizeof(**out));
+	if (!*out)
 		return -ENOMEM;
 	json_array_foreach(slices, i, n)
 	{
-		f->slices[i] = (__u64)json_integer_value(n);
+		(*out)[i] = (__u64)json_integer_value(n);
+	}
+	return 0;
+}
+
+static int load_bands(struct profile *p, const json_t *bands)
+{
+	const json_t *band;
+	size_t i;
+
+	p->bands = calloc(json_array_size(bands) + 1, sizeof(*p->bands));
+	if (!p->bands)
+		return -ENOMEM;
+	json_array_foreach(bands, i, band)
+	{
+		json_int_t object, offset, bytes;
+		struct band *b = &p->bands[i];
+		json_t *slices;
+		int err;
+
+		if (json_unpack((json_t *)band, "[IIIo!]", &object, &offset, &bytes, &slices) < 0 ||
+		    object < 0 || (size_t)object >= p->nobjects || bytes < 1)
+			return -EINVAL;
+		*b = (struct band){ (__u64)offset, (__u64)bytes, (__u32)object, NULL };
+		p->nbands++;
+		err = load_slices(&b->slices, p, slices);
+		if (err < 0 || !b->slices)
+			return err ? err : -EINVAL;
 	}
 	return 0;
 }
@@ -221,11 +266,9 @@ static int load_function(struct profile *p, json_t *function)
 	f.offset = (__u64)offset;
 	f.size = (__u64)size;
 	f.shared = shared;
-	err = load_slices(p, &f, json_object_get(function, "slices"));
-	if (err < 0) {
-		free(f.slices);
+	err = load_slices(&f.slices, p, json_object_get(function, "slices"));
+	if (err < 0)
 		return err;
-	}
 	f.name = named ? strdup(name) : NULL;
 	if (!named || f.name)
 		return profile_add_function(p, &f);
@@ -268,10 +311,12 @@ static int load_head(struct profile *p, json_t *root)
 
 static int load_functions(struct profile *p, const json_t *functions)
 {
+	const json_t *slices = json_object_get(json_array_get(functions, 0), "slices");
 	__u64 sum = 0;
 	json_t *f;
 	size_t i;
 
+	p->nslices = json_array_size(slices);
 	json_array_foreach(functions, i, f)
 	{
 		int err = load_function(p, f);
@@ -308,6 +353,8 @@ int json_load(struct profile **out, FILE *in, char *why, size_t bytes)
 		err = load_places(p, json_object_get(root, "places"));
 	if (!err)
 		err = load_functions(p, json_object_get(root, "functions"));
+	if (!err)
+		err = load_bands(p, json_object_get(root, "bands"));
 	if (err < 0)
 		return err;
 	profile_sort_functions(p);

@@ -9,6 +9,7 @@
 #include "core/scope.h"
 
 #include "debugfile.h"
+#include "demangle.h"
 #include "lines.h"
 #include "objectfile.h"
 
@@ -22,11 +23,18 @@ struct lines {
 	__u64 vaddr;
 	struct full_path *paths; /* of the files with relative ones */
 	size_t npaths;
+	struct inlined *inlined;
+	size_t ninlined;
 };
 
 struct full_path {
 	const char *relative; /* as libdw has it */
 	char *full;
+};
+
+struct inlined {
+	Dwarf_Off die; /* that has the name */
+	char *name;
 };
 
 static bool has_lines(Elf *elf)
@@ -56,6 +64,9 @@ void lines_close(struct lines *l)
 	for (size_t i = 0; i < l->npaths; i++)
 		free(l->paths[i].full);
 	free(l->paths);
+	for (size_t i = 0; i < l->ninlined; i++)
+		free(l->inlined[i].name);
+	free(l->inlined);
 	dwarf_end(l->dwarf);
 	elf_end(l->elf);
 	closep(&l->debug_fd);
@@ -143,4 +154,49 @@ bool lines_find(struct lines *l, __u64 offset, const char **file, int *line)
 	if (**file != '/')
 		*file = full_path(l, *file);
 	return true;
+}
+
+/* The name that a function has for its users. */
+static char *name_of(Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+	const char *name;
+
+	name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attr));
+	if (!name)
+		name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_name, &attr));
+	return name ? demangle(name, strlen(name)) : NULL;
+}
+
+static const char *remembered(struct lines *l, Dwarf_Die *die)
+{
+	Dwarf_Off off = dwarf_dieoffset(die);
+	struct inlined *more;
+
+	for (size_t i = l->ninlined; i-- > 0;) {
+		if (l->inlined[i].die == off)
+			return l->inlined[i].name;
+	}
+	more = reallocarray(l->inlined, l->ninlined + 1, sizeof(*more));
+	if (!more)
+		return NULL;
+	l->inlined = more;
+	more[l->ninlined] = (struct inlined){ off, name_of(die) };
+	return more[l->ninlined++].name;
+}
+
+const char *lines_inlined(struct lines *l, __u64 offset)
+{
+	__cleanup(freep) Dwarf_Die *scopes = NULL;
+	int n;
+
+	if (!l || !find_unit(l, offset + l->vaddr))
+		return NULL;
+	n = dwarf_getscopes(&l->unit, offset + l->vaddr, &scopes);
+	/* The innermost comes first; beyond the function itself is nothing of interest. */
+	for (int i = 0; i < n && dwarf_tag(&scopes[i]) != DW_TAG_subprogram; i++) {
+		if (dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine)
+			return remembered(l, &scopes[i]);
+	}
+	return NULL;
 }

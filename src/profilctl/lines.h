@@ -19,4 +19,10 @@ void lines_close(struct lines *l);
 /* What stands at @offset; @file lives as long as @l does. @l may be NULL: then nothing is known. */
 bool lines_find(struct lines *l, __u64 offset, const char **file, int *line);
 
+/*
+ * The function that the compiler has put into another one there, the innermost; it lives as long as
+ * @l does. NULL: none.
+ */
+const char *lines_inlined(struct lines *l, __u64 offset);
+
 #endif

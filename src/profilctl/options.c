@@ -12,6 +12,10 @@
 #include "format.h"
 #include "options.h"
 
+/* A page shows when it was hot, also where nobody has asked for that. */
+#define HTML_SLICES 100
+#define HTML_SLICE_NS 100000000u
+
 struct option_row {
 	enum option_bits bit;
 	int letter; /* beyond a char: it has a long name only */
@@ -26,7 +30,8 @@ static const struct option_row rows[] = {
 	{ OPTION_OUTPUT, 'o', "output", "FILE", "write there; without -f, a profile to keep" },
 	{ OPTION_FORMAT, 'f', "format", "FORMAT", "see below" },
 	{ OPTION_JSON, 259, "json", NULL, "the same as -f json" },
-	{ OPTION_BY, 260, "by", "WHAT", "sum up text by function, line, instruction or object" },
+	{ OPTION_BY, 260, "by", "WHAT",
+	  "sum up text by function, inlined, line, instruction or object" },
 	{ OPTION_SLICES, 265, "slices", "NxT", "and when: at most N slices of T seconds or more" },
 	{ OPTION_COMM, 261, "comm", "NAME", "processes of this name" },
 	{ OPTION_EXE, 262, "exe", "FILE", "processes that run this file" },
@@ -143,7 +148,7 @@ static int parse_by(struct options *o, const char *arg)
 {
 	if (!rows_by_find(&o->by, arg))
 		return 0;
-	log_err("by %s: must be function, line, instruction or object", arg);
+	log_err("by %s: must be function, inlined, line, instruction or object", arg);
 	return -EINVAL;
 }
 
@@ -258,6 +263,10 @@ int options_parse(struct options *o, unsigned int allowed, int argc, char **argv
 			i++;
 		if (take(o, rows[i].bit, optarg) < 0)
 			return -EINVAL;
+	}
+	if (allowed & OPTION_SLICES && o->format == format_find("html") && !o->slice_ns) {
+		o->nslices = HTML_SLICES;
+		o->slice_ns = HTML_SLICE_NS;
 	}
 	o->argc = argc - optind;
 	o->argv = argv + optind;

@@ -25,8 +25,11 @@ void profile_free(struct profile *p)
 		free(p->functions[i].name);
 		free(p->functions[i].slices);
 	}
+	for (size_t i = 0; i < p->nbands; i++)
+		free(p->bands[i].slices);
 	free(p->objects);
 	free(p->places);
+	free(p->bands);
 	free(p->functions);
 	free(p->command);
 	free(p);

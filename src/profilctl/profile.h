@@ -44,6 +44,14 @@ struct function {
 	bool shared;   /* some of them came from counters that cover its neighbour as well */
 };
 
+/* A stretch of an object, and when it was hot. */
+struct band {
+	__u64 offset;
+	__u64 bytes;
+	__u32 object;
+	__u64 *slices; /* of the profile's nslices */
+};
+
 enum profile_end {
 	PROFILE_RUNS_ON, /* the command outlived the profile, or it was not ours to wait for */
 	PROFILE_EXITED,
@@ -74,6 +82,8 @@ struct profile {
 	struct place *places; /* a hash table of places_room slots */
 	size_t nplaces;
 	size_t places_room;
+	struct band *bands; /* by object and offset; only where there are slices */
+	size_t nbands;
 	struct function *functions; /* sorted, most samples first */
 	size_t nfunctions;
 };

@@ -67,7 +67,10 @@ static char *line_name(const struct profile *p, const struct spot *s)
 	char *function = function_name(p, s->function), *name = NULL;
 	int n = -1;
 
-	if (function && s->file)
+	if (function && s->file && s->inlined)
+		n = asprintf(&name, "%s:%d %s (in %s)", profile_base_name(s->file), s->line,
+			     s->inlined, function);
+	else if (function && s->file)
 		n = asprintf(&name, "%s:%d %s", profile_base_name(s->file), s->line, function);
 	else if (function)
 		n = asprintf(&name, "?:0 %s", function);
@@ -85,6 +88,15 @@ static char *instruction_name(const struct profile *p, const struct spot *s)
 			     s->place.offset - (s->function ? s->function->offset : 0));
 	free(function);
 	return n < 0 ? NULL : name;
+}
+
+static char *spot_name(const struct profile *p, const struct spot *s, enum rows_by by)
+{
+	if (by == ROWS_LINE)
+		return line_name(p, s);
+	if (by == ROWS_INSTRUCTION)
+		return instruction_name(p, s);
+	return s->inlined ? strdup(s->inlined) : function_name(p, s->function);
 }
 
 static int by_name(const void *a, const void *b)
@@ -119,13 +131,12 @@ static void merge(struct rows *rows)
 static int add_spots(struct rows *rows, const struct profile *p, enum rows_by by)
 {
 	struct spots s;
-	int err = spots_init(&s, p, by == ROWS_LINE);
+	int err = spots_init(&s, p, by != ROWS_INSTRUCTION);
 
 	for (size_t i = 0; i < s.n && !err; i++) {
 		const struct spot *spot = &s.spot[i];
-		char *name = by == ROWS_LINE ? line_name(p, spot) : instruction_name(p, spot);
 
-		err = add(rows, name, spot->place.object, spot->place.count,
+		err = add(rows, spot_name(p, spot, by), spot->place.object, spot->place.count,
 			  by == ROWS_INSTRUCTION && spot->place.width > 16);
 	}
 	spots_fini(&s);
@@ -166,9 +177,8 @@ void rows_fini(struct rows *rows)
 int rows_by_find(enum rows_by *by, const char *name)
 {
 	static const char *const names[] = {
-		[ROWS_FUNCTION] = "function",
-		[ROWS_LINE] = "line",
-		[ROWS_INSTRUCTION] = "instruction",
+		[ROWS_FUNCTION] = "function", [ROWS_INLINED] = "inlined",
+		[ROWS_LINE] = "line",	      [ROWS_INSTRUCTION] = "instruction",
 		[ROWS_OBJECT] = "object",
 	};
 

@@ -6,6 +6,7 @@
 
 enum rows_by {
 	ROWS_FUNCTION,
+	ROWS_INLINED, /* functions, those that were inlined for themselves */
 	ROWS_LINE,
 	ROWS_INSTRUCTION,
 	ROWS_OBJECT,

@@ -16,69 +16,36 @@
 	"{\"type\":\"object\",\"required\":[" required "],\"properties\":{" properties "}}"
 #define ARRAY(of) "{\"type\":\"array\",\"items\":" of "}"
 
-static const char profile[] = OBJECT(
-	"\"schema\",\"tick_ns\",\"duration_ns\",\"samples\",\"functions\",\"objects\"",
-	"\"schema\":{\"const\":\"profil/1\"},\"command\":" STRING ",\"pid\":" COUNT
-	",\"started\":" COUNT ",\"command_status\":{\"type\":[\"integer\",\"null\"]}"
+static const char samples[] = OBJECT("\"total\",\"binned\",\"unmatched\",\"lost\"",
+				     "\"total\":" COUNT ",\"binned\":" COUNT ",\"unmatched\":" COUNT
+				     ",\"lost\":" COUNT ",\"saturated\":" COUNT);
+
+static const char function[] = OBJECT(
+	"\"name\",\"object\",\"samples\",\"percent\"",
+	"\"name\":" STRING ",\"object\":" STRING ",\"samples\":" COUNT ",\"percent\":" PERCENT
+	",\"interval\":{\"type\":\"array\",\"items\":" PERCENT ",\"minItems\":2,\"maxItems\":2}"
+	",\"offset\":" COUNT ",\"size\":" COUNT ",\"named\":" BOOLEAN ",\"shared\":" BOOLEAN
+	",\"slices\":" COUNTS);
+
+static const char object[] =
+	OBJECT("\"path\",\"build_id\"", "\"path\":" STRING ",\"build_id\":" STRING
+					",\"vaddr\":{\"type\":\"integer\"},\"program\":" BOOLEAN);
+
+/* An object, an offset, bytes from there on, and samples: all together, or in slices. */
+#define PLACE "{\"type\":\"array\",\"items\":" COUNT ",\"minItems\":4,\"maxItems\":4}"
+#define BAND                                                                             \
+	"{\"type\":\"array\",\"prefixItems\":[" COUNT "," COUNT "," COUNT "," COUNTS "]" \
+	",\"minItems\":4,\"maxItems\":4}"
+
+static const char profile[] =
+	"{\"type\":\"object\",\"required\":[\"schema\",\"tick_ns\",\"duration_ns\",\"samples\","
+	"\"functions\",\"objects\"],\"properties\":{\"schema\":{\"const\":\"profil/1\"}"
+	",\"command\":" STRING ",\"pid\":" COUNT ",\"started\":" COUNT
+	",\"command_status\":{\"type\":[\"integer\",\"null\"]}"
 	",\"tick_ns\":" COUNT ",\"duration_ns\":" COUNT ",\"cpu_ns\":" COUNT ",\"slice_ns\":" COUNT
-	",\"samples\":" OBJECT(
-		"\"total\",\"binned\",\"unmatched\",\"lost\"",
-		"\"total\":" COUNT ","
-		"\"binned\":" COUNT ",\"unmatched\":" COUNT ",\"lost\":" COUNT
-		",\"saturated\":" COUNT) ",\"functions\":" ARRAY(OBJECT("\"name\","
-									"\"object\","
-									"\"samples\","
-									"\"percent\"",
-									"\"name\":" STRING
-									",\"object\":" STRING
-									",\"samples\":" COUNT
-									",\"percent\""
-									":" PERCENT
-									",\"interval\":{"
-									"\"type\":\"array\","
-									"\"items\":" PERCENT
-									",\"minItems\":2,"
-									"\"maxItems\":2},"
-									"\"offset\":" COUNT
-									",\"size\":" COUNT
-									",\"named\":" BOOLEAN
-									",\"shared\""
-									":" BOOLEAN)) ",\"ob"
-										      "jects"
-										      "\""
-										      ":" ARRAY(OBJECT(
-											      "\"pa"
-											      "th\""
-											      ",\"b"
-											      "uild"
-											      "_"
-											      "id"
-											      "\"",
-											      "\"pa"
-											      "th\""
-											      ":" STRING
-											      ",\"b"
-											      "uild"
-											      "_id"
-											      "\""
-											      ":" STRING
-											      ",\"v"
-											      "addr"
-											      "\":{"
-											      "\"ty"
-											      "pe\""
-											      ":"
-											      "\"in"
-											      "tege"
-											      "r\"}"
-											      ",\"p"
-											      "rogr"
-											      "am\""
-											      ":" BOOLEAN)) ",\"plac"
-													    "es\""
-													    ":" ARRAY(
-														    "{\"type\":\"array\",\"items\":" COUNT
-														    ",\"minItems\":4,\"maxItems\":4}"));
+	",\"places\":" ARRAY(PLACE) ",\"bands\":" ARRAY(
+		BAND) ",\"samples\":%s,\"functions\":{\"type\":\"array\",\"items\":%s}"
+		      ",\"objects\":{\"type\":\"array\",\"items\":%s}}}";
 
 static const char list[] = OBJECT(
 	"\"schema\",\"profiles\"",
@@ -116,8 +83,8 @@ int verb_schema(const struct options *o)
 		log_err("schema: takes no arguments");
 		return CTL_USAGE;
 	}
-	printf("{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"oneOf\":[\n%s,\n%s,"
-	       "\n%s,\n%s,\n%s]}\n",
-	       profile, list, status, diff, doctor);
+	puts("{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"oneOf\":[");
+	printf(profile, samples, function, object);
+	printf(",\n%s,\n%s,\n%s,\n%s]}\n", list, status, diff, doctor);
 	return CTL_OK;
 }

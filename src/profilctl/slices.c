@@ -4,6 +4,7 @@
 
 #include "core/scope.h"
 
+#include "bands.h"
 #include "slices.h"
 
 int slices_init(struct slices *s, size_t max, __u64 slice_ns)
@@ -107,6 +108,8 @@ int slices_into(const struct slices *s, struct profile *p)
 		p->functions[i].slices = calloc(s->n + 1, sizeof(__u64));
 		err = p->functions[i].slices ? 0 : -ENOMEM;
 	}
+	if (!err)
+		err = bands_init(p);
 	for (size_t i = 0; i < s->n && !err; i++) {
 		struct profile *slice = s->slice[i];
 
@@ -116,6 +119,8 @@ int slices_into(const struct slices *s, struct profile *p)
 		err = symbolize(slice, &cache);
 		if (!err)
 			put(p, sorted, slice, i);
+		if (!err)
+			bands_add(p, slice, i);
 	}
 	symbolize_cache_fini(&cache);
 	return err;

@@ -69,6 +69,7 @@ static int find_lines(struct spots *s, const struct profile *p)
 			lines_open(&s->lines[object], &p->objects[object]);
 		if (!lines_find(s->lines[object], spot->place.offset, &spot->file, &spot->line))
 			spot->file = NULL;
+		spot->inlined = lines_inlined(s->lines[object], spot->place.offset);
 	}
 	return 0;
 }

@@ -11,6 +11,7 @@ struct spot {
 	const struct function *function; /* NULL: of no function that is known */
 	const char *file;		 /* of source; NULL: not known */
 	int line;
+	const char *inlined; /* the function that was put into that one here; NULL: none */
 };
 
 /* In order of object and offset: their counts add up to binned. */
@@ -23,7 +24,7 @@ struct spots {
 
 /*
  * Finds the function of each place of @p, which must outlive it, and with @with_lines the line of
- * source. Returns 0 or -ENOMEM. spots_fini() in any case.
+ * source, and what was inlined there. Returns 0 or -ENOMEM. spots_fini() in any case.
  */
 int spots_init(struct spots *s, const struct profile *p, bool with_lines);
 

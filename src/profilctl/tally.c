@@ -15,26 +15,60 @@ static int by_line(const void *a, const void *b)
 	return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
+/* In order; what is alike becomes one. Returns how many are left. */
+static size_t merge(struct tally *t, size_t n)
+{
+	size_t left = 0;
+
+	if (n)
+		qsort(t, n, sizeof(*t), by_line);
+	for (size_t i = 0; i < n; i++) {
+		if (left && !by_line(&t[left - 1], &t[i]))
+			t[left - 1].samples += t[i].samples;
+		else
+			t[left++] = t[i];
+	}
+	return left;
+}
+
 struct tally *tally_lines(const struct spots *s, const struct function *f, size_t *n)
 {
 	struct tally *t = calloc(s->n + 1, sizeof(*t));
 	size_t lines = 0;
 
-	*n = 0;
 	for (size_t i = 0; t && i < s->n; i++) {
 		const struct spot *spot = &s->spot[i];
 
 		if (spot->function == f && spot->file)
 			t[lines++] = (struct tally){ spot->file, spot->line, spot->place.count };
 	}
-	if (lines)
-		qsort(t, lines, sizeof(*t), by_line);
-	for (size_t i = 0; i < lines; i++) {
-		if (*n && !by_line(&t[*n - 1], &t[i]))
-			t[*n - 1].samples += t[i].samples;
-		else
-			t[(*n)++] = t[i];
+	*n = t ? merge(t, lines) : 0;
+	return t;
+}
+
+static int by_samples(const void *a, const void *b)
+{
+	const struct tally *x = a, *y = b;
+
+	if (x->samples != y->samples)
+		return x->samples > y->samples ? -1 : 1;
+	return strcmp(x->file, y->file);
+}
+
+struct tally *tally_inlined(const struct spots *s, const struct function *f, size_t *n)
+{
+	struct tally *t = calloc(s->n + 1, sizeof(*t));
+	size_t names = 0;
+
+	for (size_t i = 0; t && i < s->n; i++) {
+		const struct spot *spot = &s->spot[i];
+
+		if (spot->function == f && spot->inlined)
+			t[names++] = (struct tally){ spot->inlined, 0, spot->place.count };
 	}
+	*n = t ? merge(t, names) : 0;
+	if (*n)
+		qsort(t, *n, sizeof(*t), by_samples);
 	return t;
 }
 

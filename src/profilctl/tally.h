@@ -17,6 +17,10 @@ struct tally {
  */
 struct tally *tally_lines(const struct spots *s, const struct function *f, size_t *n);
 
+/* The functions that were inlined in @f, most samples first: they stand for files, without a line.
+ */
+struct tally *tally_inlined(const struct spots *s, const struct function *f, size_t *n);
+
 /* Calls @show for each file, with its @n lines. */
 void tally_files(const struct tally *t, size_t n,
 		 void (*show)(void *ctx, const struct tally *t, size_t n), void *ctx);

@@ -53,6 +53,7 @@ static void other(FILE *out, const struct profile *p, __u64 samples, const char 
 static void head(FILE *out, const struct text_options *t)
 {
 	static const char *const names[] = { [ROWS_FUNCTION] = "function",
+					     [ROWS_INLINED] = "function, inlined too",
 					     [ROWS_LINE] = "line and function",
 					     [ROWS_INSTRUCTION] = "instruction",
 					     [ROWS_OBJECT] = "object" };

@@ -120,6 +120,13 @@ options() {
 	check "--slices: nothing is lost between them" json 'all(.functions[] | select(.shared | not);
 		(.slices | add) == .samples)'
 
+	"$ctl" record -F 1000 --slices 20x0.05 -o "$dir/kept" -- "$spin" split 0.5
+	check "--slices: when which address was hot is kept" sh -c "$ctl report -f json '$dir/kept' |
+		jq -e '([.bands[][3][]] | add) == .samples.binned and (.bands | length) > 1'"
+	check "-f html: when it was hot" sh -c "$ctl record -F 1000 -f html -- '$spin' split 0.5 >'$dir/html' &&
+		test \"\$(grep -c '<h2>Where and when' '$dir/html')\" -eq 1 &&
+		grep -Eq '<span>spin[+]0x[0-9a-f]+ hot</span>' '$dir/html'"
+
 	check "-o without -f" "$ctl" record -F 1000 -o "$dir/kept" -- "$spin" split 0.5
 	check "a report can be made of it" sh -c "$ctl report '$dir/kept' | grep -Eq '% +[0-9.]+- *[0-9.]+ +[0-9]+ +[0-9.]+  hot +spin'"
 	"$ctl" report -f json "$dir/kept" >"$dir/json"

@@ -34,7 +34,7 @@ refuses "a rate of words" 2 "from 1 to 50000 Hz" "$ctl" record --rate 10x -- tru
 refuses "a duration that is none" 2 "seconds" "$ctl" record -d never -- true
 refuses "a duration of nothing" 2 "seconds" "$ctl" record -d 0 -- true
 refuses "an unknown format" 2 "must be text, json, pprof" "$ctl" record -f xml -- true
-refuses "an unknown sum" 2 "must be function, line" "$ctl" report --by thread file
+refuses "an unknown sum" 2 "must be function, inlined" "$ctl" report --by colour file
 refuses "an unknown clock" 2 "cpu-clock" "$ctl" record --clock sun -- true
 refuses "no command" 2 "no command given" "$ctl" record -F 100
 refuses "no process" 2 "no process given" "$ctl" attach

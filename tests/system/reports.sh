@@ -7,29 +7,33 @@ ctl=$BUILD/profilctl
 spin=$dir/spin
 ${CC:-gcc} -O2 -g -o "$spin" tests/system/programs/spin.c -ldl -pthread || exit 1
 
-offset() { # FUNCTION
+address() { # SYMBOL
+	printf '%d\n' $((0x$(nm "$spin" | awk -v f="$1" '$3 == f { print $1 }')))
+}
+
+offset() { # SYMBOL
 	local vaddr off
 
 	read -r off vaddr < <(readelf -lW "$spin" | awk '$1 == "LOAD" && / R E / { print $2, $3 }')
-	printf '%d\n' $((0x$(nm "$spin" | awk -v f="$1" '$3 == f { print $1 }') - vaddr + off))
+	printf '%d\n' $(($(address "$1") - vaddr + off))
 }
 
-# A profile in which hot has $1 samples and cold $2.
-keep() { # HOT COLD
+# A profile in which hot has $1 samples and cold $2, or two other functions; $5 is in the first one.
+keep() { # SAMPLES SAMPLES [NAME NAME [PLACE]]
 	local hot cold vaddr
 
-	hot=$(offset hot) cold=$(offset cold)
-	vaddr=$((0x$(nm "$spin" | awk '$3 == "hot" { print $1 }') - hot))
+	hot=$(offset "${3:-hot}") cold=$(offset "${4:-cold}")
+	vaddr=$(($(address "${3:-hot}") - hot))
 	cat <<-END
 		{"schema":"profil/1","command":"spin","pid":1,"started":1700000000,"command_status":0,
 		"tick_ns":1000000,"duration_ns":1,"cpu_ns":0,
 		"samples":{"total":$(($1 + $2)),"binned":$(($1 + $2)),"unmatched":0,"lost":0},
 		"functions":[
-		{"name":"hot","object":"$spin","samples":$1,"offset":$hot,"size":48,"named":true},
-		{"name":"cold","object":"$spin","samples":$2,"offset":$cold,"size":48,"named":true}],
+		{"name":"${3:-hot}","object":"$spin","samples":$1,"offset":$hot,"size":48,"named":true},
+		{"name":"${4:-cold}","object":"$spin","samples":$2,"offset":$cold,"size":48,"named":true}],
 		"objects":[{"path":"$spin","build_id":"$(readelf -nW "$spin" |
 			sed -n 's/.*Build ID: //p')","vaddr":$vaddr,"program":true}],
-		"places":[[0,$hot,1,$1],[0,$cold,1,$2]]}
+		"places":[[0,$(offset "${5:-${3:-hot}}"),1,$1],[0,$cold,1,$2]]}
 	END
 }
 
@@ -71,6 +75,13 @@ strip "$spin"
 says "annotate: a stripped file says so" 'no line of source is known' "$ctl" annotate hot "$dir/a"
 ${CC:-gcc} -O0 -o "$spin" tests/system/programs/spin.c -ldl -pthread
 says "annotate: another build is not taken" 'is another one by now' "$ctl" annotate hot "$dir/a"
+
+${CC:-gcc} -O2 -g -o "$spin" tests/system/programs/inlined.c
+keep 60 40 outer main inner_at >"$dir/inlined"
+says "inlined: for itself" '^ 60.00 % .* inner +spin$' "$ctl" report --by inlined "$dir/inlined"
+says "inlined: in its function" '^ 60.00 % .* outer +spin$' "$ctl" report "$dir/inlined"
+says "inlined: by line" '^ 60.00 % .* inlined.c:4 inner \(in outer\) +spin$' "$ctl" report --by line "$dir/inlined"
+says "annotate: what was inlined" '^ +60 100.00 %  inner$' "$ctl" annotate outer "$dir/inlined"
 
 says "doctor: no daemon" '^(note|lack)  *profild ' "$ctl" doctor -s "$dir/nobody"
 says "doctor: ... has a cure" '-> systemctl enable' "$ctl" doctor -s "$dir/nobody"

@@ -38,6 +38,8 @@ static void run(const char *command)
 {
 	char line[1024];
 
+	if (strstr(command, "gcc") && system("command -v gcc >/dev/null") != 0)
+		cr_skip_test("no gcc here, to build what is to be read");
 	snprintf(line, sizeof(line), "cd %s && %s", dir, command);
 	cr_assert_eq(system(line), 0, "%s failed", command);
 }

@@ -44,12 +44,11 @@ arm64_build() { # ROOT
 arm64_libraries() { # ROOT STAGE
 	local lib=$2/lib/aarch64-linux-gnu names name known=
 
-	mkdir -p "$lib"
 	while names=$(find "$2" -type f -exec readelf -d {} + 2>/dev/null |
 		sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u) && test "$names" != "$known"; do
 		for name in $names; do
-			cp -Ln "$1"/lib/aarch64-linux-gnu/"$name" "$lib" 2>/dev/null ||
-				cp -Ln "$1"/usr/lib/aarch64-linux-gnu/"$name" "$lib" || vm_die "$1 has no $name"
+			test -e "$lib/$name" || cp -L "$1"/lib/aarch64-linux-gnu/"$name" "$lib" 2>/dev/null ||
+				cp -L "$1"/usr/lib/aarch64-linux-gnu/"$name" "$lib" || vm_die "$1 has no $name"
 		done
 		known=$names
 	done
@@ -60,12 +59,14 @@ arm64_libraries() { # ROOT STAGE
 arm64_stage() { # ROOT STAGE
 	local build=${BUILD:?}/arm64 here=$2/profil
 
-	mkdir -p "$2"/{bin,dev,proc,sys,tmp,run,etc} "$here/tests/vm" "$here/$build/tests"
+	mkdir -p "$2"/{bin,dev,proc,sys,tmp,run,etc,lib/aarch64-linux-gnu} "$here/tests/vm" "$here/$build/tests"
 	cp "$1/bin/busybox" "$1/bin/bash" "$2/bin"
 	cp -r tests/vectors "$here/tests"
 	cp tests/vm/guest.sh "$here/tests/vm"
 	cp "$build/profild" "$build/libprofil.so.1" "$here/$build"
-	cp "$build"/tests/{unit-tests,system-tests} "$here/$build/tests"
+	cp "$build/libprofil.so.1" "$2/lib/aarch64-linux-gnu"
+	cp -r "$build"/tests/{unit-tests,system-tests,programs} "$here/$build/tests"
+	rm -f "$here/$build"/tests/programs/*.d
 	find "$2" -type f -exec aarch64-linux-gnu-strip -g {} + 2>/dev/null
 	arm64_libraries "$1" "$2"
 	echo 'root:x:0:0:root:/:/bin/bash' >"$2/etc/passwd"
@@ -76,7 +77,8 @@ arm64_stage() { # ROOT STAGE
 		mount -t sysfs sysfs /sys
 		mount -t devtmpfs devtmpfs /dev
 		mount -t tmpfs tmpfs /tmp
-		cd /profil && BUILD=$build tests/vm/guest.sh unit vectors
+		mkdir /dev/shm && mount -t tmpfs tmpfs /dev/shm
+		cd /profil && BUILD=$build tests/vm/guest.sh unit vectors profil
 		poweroff -f
 	GUEST
 	chmod 755 "$2/init"
@@ -92,7 +94,7 @@ boot_arm64() { # ROOT CONSOLE
 	arm64_stage "$1" "$stage"
 	(cd "$stage" && find . | cpio -o -H newc --quiet | zstd -q) >"$BUILD/vm/arm64.cpio"
 	rm -rf "$stage"
-	timeout -k 10 "${limit:?}" nice -n 10 qemu-system-aarch64 -M virt -cpu cortex-a72 -smp 2 -m 1G \
+	timeout -k 10 "${limit:?}" nice -n 10 qemu-system-aarch64 -M virt -cpu cortex-a72 -icount shift=2 -m 1G \
 		-nodefaults -no-reboot -display none -kernel "$1"/boot/vmlinuz-* -initrd "$BUILD/vm/arm64.cpio" \
 		-append 'console=ttyAMA0 quiet' -serial file:/dev/stdout </dev/null 2>"$2"
 }

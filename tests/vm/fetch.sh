@@ -41,7 +41,7 @@ vm_lists() { # SUITE
 	mkdir -p "$apt/lists/partial" "$apt/archives/partial"
 	vm_source "$1" >"$apt/sources.list"
 	test -s "$apt/sources.list" || vm_die "apt knows no Debian archive to take $1 from: see apt-get indextargets"
-	vm_apt "$1" apt-get update >&2
+	vm_apt "$1" apt-get update --error-on=any >&2
 	touch "$apt/updated"
 }
 
@@ -53,12 +53,13 @@ vm_depends() { # SUITE PACKAGE
 
 # Unpacks @PACKAGE into @DIR. It is not installed.
 vm_unpack() { # SUITE PACKAGE DIR
-	local debs
+	local debs status
 
 	debs=$(mktemp -d "$vm_cache/debs.XXXXXX") || exit 1
-	(cd "$debs" && vm_apt "$1" apt-get download "$2") >&2
-	dpkg -x "$debs"/*.deb "$3" || vm_die "cannot unpack $2 of $1"
+	(cd "$debs" && vm_apt "$1" apt-get download "$2") >&2 && dpkg -x "$debs"/*.deb "$3"
+	status=$?
 	rm -rf "$debs"
+	test "$status" -eq 0 || vm_die "$2 of $1 cannot be had or unpacked: see above"
 }
 
 # The packages that the kernel of @PACKAGE consists of: one, or an image and its modules.

@@ -57,6 +57,7 @@ run_suite() { # SUITE
 	pids) lines_of tests/vm/pids.sh ;;
 	unit) run_criterion "$BUILD/tests/unit-tests" '*/*' ;;
 	vectors) run_criterion "$BUILD/tests/system-tests" 'kernel_vectors/*' ;;
+	profil) run_criterion "$BUILD/tests/system-tests" 'kernel_profil/*' ;;
 	system) run_criterion "$BUILD/tests/system-tests" '!(replay_*)/*' ;;
 	scripts) run_scripts ;;
 	*) echo "FAIL $1: no such suite" ;;

@@ -11,7 +11,7 @@ FNR == 1 {
 
 /^kernel / {
 	kernel[guest] = $2
-	sub(/-.*/, "", kernel[guest])
+	sub(/[-+].*/, "", kernel[guest])
 }
 
 /^suite / {

@@ -72,34 +72,40 @@ PROFILD = src/profild/main.c src/profild/chunks.c src/profild/client.c src/profi
 	src/profild/request.c src/profild/sampler_bpf.c src/profild/sampler_replay.c \
 	src/profild/session.c src/profild/store.c src/profild/target.c
 
-PROFILCTL = src/profilctl/annotate.c src/profilctl/attach.c src/profilctl/bands.c src/profilctl/callgrind.c \
+PROFILCTL = src/core/graph.c \
+	src/profilctl/annotate.c src/profilctl/attach.c src/profilctl/bands.c src/profilctl/beside.c \
+	src/profilctl/callgrind.c \
 	src/profilctl/clean.c src/profilctl/compare.c src/profilctl/daemon.c \
 	src/profilctl/debugfile.c src/profilctl/demangle.c src/profilctl/diff.c \
 	src/profilctl/doctor.c src/profilctl/extents.c src/profilctl/fetch.c src/profilctl/folded.c \
 	src/profilctl/follow.c src/profilctl/format.c src/profilctl/frames.c src/profilctl/gmon.c \
-	src/profilctl/gperftools.c src/profilctl/html.c src/profilctl/image.c \
+	src/profilctl/gperftools.c src/profilctl/graphs.c src/profilctl/html.c src/profilctl/image.c \
 	src/profilctl/interval.c src/profilctl/json.c src/profilctl/jsonname.c src/profilctl/lines.c \
 	src/profilctl/list.c src/profilctl/listing.c src/profilctl/load.c src/profilctl/main.c \
 	src/profilctl/mapped.c src/profilctl/maps.c src/profilctl/newcomers.c src/profilctl/objectfile.c \
 	src/profilctl/options.c src/profilctl/output.c src/profilctl/perfmap.c src/profilctl/plt.c \
 	src/profilctl/pprof.c src/profilctl/procfs.c src/profilctl/profile.c src/profilctl/progress.c \
 	src/profilctl/protobuf.c src/profilctl/reader.c src/profilctl/record.c src/profilctl/report.c \
-	src/profilctl/rows.c src/profilctl/schema.c src/profilctl/screen.c src/profilctl/self.c \
+	src/profilctl/rows.c src/profilctl/run.c src/profilctl/schema.c src/profilctl/screen.c src/profilctl/self.c \
 	src/profilctl/session.c src/profilctl/slices.c src/profilctl/source.c \
 	src/profilctl/speedscope.c src/profilctl/split.c src/profilctl/spots.c \
 	src/profilctl/symbolize.c src/profilctl/symbols.c src/profilctl/tally.c src/profilctl/text.c \
 	src/profilctl/top.c src/profilctl/watch.c
 
-LIBPROFIL = src/libprofil/profil.c \
+LIBPROFIL = src/core/wire.c src/core/graph.c \
+	src/libprofil/profil.c \
 	src/libprofil/aix.c \
 	src/libprofil/call.c \
 	src/libprofil/darwin.c \
 	src/libprofil/dialect.c \
+	src/libprofil/gmon.c \
 	src/libprofil/irix.c \
+	src/libprofil/mcount.c \
 	src/libprofil/monitor.c \
 	src/libprofil/plain.c \
 	src/libprofil/regions.c \
 	src/libprofil/request.c \
+	src/libprofil/run.c \
 	src/libprofil/solaris.c \
 	src/libprofil/sprofil.c \
 	src/libprofil/v7.c \
@@ -210,6 +216,9 @@ $(B)/%.o: %.c $(B)/flags | $(B)/tools.ok
 	$(say) CC $@
 	$(Q)$(CC) $(ALL_CFLAGS) $(call cflags,$(PKGS)) -c $< -o $@
 
+# It is called where arguments are still in registers, of which it keeps the general ones only.
+$(B)/src/libprofil/mcount.pic.o: ALL_CFLAGS += -mgeneral-regs-only
+
 $(B)/%.pic.o: %.c $(B)/flags | $(B)/tools.ok
 	@mkdir -p $(@D)
 	$(say) CC $@
@@ -223,7 +232,7 @@ $(B)/profilctl: $(call objs,$(PROFILCTL) $(CORE))
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(call libs,$(PROFILCTL_PKGS)) $(PROFILCTL_LIBS)
 
-$(B)/libprofil.so.1: $(call pics,$(LIBPROFIL) src/core/wire.c) src/libprofil/libprofil.map
+$(B)/libprofil.so.1: $(call pics,$(LIBPROFIL)) src/libprofil/libprofil.map
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -shared $(SO_LDFLAGS) -Wl,-soname,libprofil.so.1 \
 		-Wl,--version-script,src/libprofil/libprofil.map -o $@ $(filter %.o,$^)
@@ -232,7 +241,7 @@ $(B)/libprofil.so: $(B)/libprofil.so.1
 	$(Q)ln -sf libprofil.so.1 $@
 
 # One object, in which only the public names are left.
-$(B)/libprofil.a: $(call pics,$(LIBPROFIL) src/core/wire.c)
+$(B)/libprofil.a: $(call pics,$(LIBPROFIL))
 	$(say) AR $@
 	$(Q)$(CC) -nostdlib -r -o $(@:.a=.whole.o) $^ && $(OBJCOPY) --localize-hidden $(@:.a=.whole.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(@:.a=.whole.o)
@@ -259,7 +268,7 @@ $(B)/tests/unit-tests: $(call objs,$(UNIT)) $(UNIT_PARTS)
 		$(call libs,$(PROFILD_PKGS) $(PROFILCTL_PKGS) criterion) $(PROFILCTL_LIBS) -pthread
 
 # With its inner names, for the tests.
-$(B)/tests/libprofil.a: $(call pics,$(LIBPROFIL) src/core/wire.c)
+$(B)/tests/libprofil.a: $(call pics,$(LIBPROFIL))
 	@mkdir -p $(@D)
 	$(say) AR $@
 	$(Q)rm -f $@ && $(AR) rcs $@ $^

@@ -7,7 +7,7 @@ _profilctl() {
 	COMPREPLY=()
 	if test "$COMP_CWORD" -eq 1; then
 		mapfile -t COMPREPLY < <(compgen -W \
-			'record attach top report diff annotate doctor list status schema --help --version' -- "$cur")
+			'record attach run top report diff annotate doctor list status schema --help --version' -- "$cur")
 		return
 	fi
 	case $prev in
@@ -24,7 +24,7 @@ _profilctl() {
 	*) false ;;
 	esac && return
 
-	if test "$verb" = record; then # what stands after the options is a command line
+	if test "$verb" = record || test "$verb" = run; then # what stands after the options is a command line
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
 			-F | --rate | -d | --duration | -o | --output | -f | --format | --clock | -s | --socket | --by | --slices)
@@ -51,7 +51,7 @@ _profilctl() {
 		;;
 	esac
 	case $verb in
-	record) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
+	record | run) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
 	attach | top) mapfile -t COMPREPLY < <(compgen -W "$(ps -eo pid=)" -- "$cur") ;;
 	report | diff | annotate) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	esac

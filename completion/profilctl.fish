@@ -1,5 +1,5 @@
 # profilctl.fish - what fish completes after profilctl
-set -l verbs record attach top report diff annotate doctor list status schema
+set -l verbs record attach run top report diff annotate doctor list status schema
 set -l first "not __fish_seen_subcommand_from $verbs"
 
 complete -c profilctl -f
@@ -7,6 +7,7 @@ complete -c profilctl -n $first -l help -d 'show help'
 complete -c profilctl -n $first -l version -d 'say which one this is'
 complete -c profilctl -n $first -a record -d 'run a command and profile it'
 complete -c profilctl -n $first -a attach -d 'profile processes that run'
+complete -c profilctl -n $first -a run -d 'run a program that profiles itself'
 complete -c profilctl -n $first -a top -d 'show what is hot now'
 complete -c profilctl -n $first -a report -d 'show a profile that was kept'
 complete -c profilctl -n $first -a diff -d 'show what changed'
@@ -17,8 +18,9 @@ complete -c profilctl -n $first -a status -d 'show how the daemon is'
 complete -c profilctl -n $first -a schema -d 'print the JSON schema'
 
 set -l profiles '__fish_seen_subcommand_from record attach top'
-complete -c profilctl -n $profiles -s F -l rate -x -d 'ticks a second'
-complete -c profilctl -n $profiles -l clock -x -a 'tick cpu-clock cycles auto'
+set -l counts '__fish_seen_subcommand_from record attach run top'
+complete -c profilctl -n $counts -s F -l rate -x -d 'ticks a second'
+complete -c profilctl -n $counts -l clock -x -a 'tick cpu-clock cycles auto'
 complete -c profilctl -n $profiles -l user-only -d 'leave out ticks in kernel mode'
 complete -c profilctl -n '__fish_seen_subcommand_from record attach' -s d -l duration -x -d 'stop after so many seconds'
 complete -c profilctl -n '__fish_seen_subcommand_from record attach' -l slices -x -d 'show also when'
@@ -27,7 +29,7 @@ complete -c profilctl -n '__fish_seen_subcommand_from record attach report' -s o
 complete -c profilctl -n '__fish_seen_subcommand_from record attach report' -s f -l format -x -a 'text json pprof gmon folded callgrind speedscope gperftools html'
 complete -c profilctl -n '__fish_seen_subcommand_from record attach report' -l by -x -a 'function inlined line instruction object'
 complete -c profilctl -n '__fish_seen_subcommand_from record attach report diff doctor list status' -l json -d 'the same as -f json'
-complete -c profilctl -n '__fish_seen_subcommand_from record attach top doctor list status' -s s -l socket -r -F -d "the daemon's socket"
+complete -c profilctl -n '__fish_seen_subcommand_from record attach run top doctor list status' -s s -l socket -r -F -d "the daemon's socket"
 complete -c profilctl -n '__fish_seen_subcommand_from attach top' -l comm -x -a '(ps -eo comm= | sort -u)'
 complete -c profilctl -n '__fish_seen_subcommand_from attach top' -l exe -r -F
 complete -c profilctl -n '__fish_seen_subcommand_from attach top' -l unit -x
@@ -37,4 +39,4 @@ complete -c profilctl -n '__fish_seen_subcommand_from top' -s b -l batch -d 'pri
 complete -c profilctl -n '__fish_seen_subcommand_from top' -s n -l count -x -d 'end after so many'
 complete -c profilctl -n '__fish_seen_subcommand_from top' -s i -l interval -x -d 'seconds between them'
 complete -c profilctl -n '__fish_seen_subcommand_from report diff annotate' -F
-complete -c profilctl -n '__fish_seen_subcommand_from record' -x -a '(__fish_complete_subcommand)'
+complete -c profilctl -n '__fish_seen_subcommand_from record run' -x -a '(__fish_complete_subcommand)'

@@ -46,7 +46,7 @@ static int use_buffer(const void *buffer, unsigned int bytes, unsigned long offs
 
 	if (xform_reduce(&x, aix, offset, scale, bytes) == XFORM_OFF)
 		return turn_off(REQUEST_AIX_BUFFER);
-	return is_on() ? 0 : request_start_one(aix, &x, buffer, REQUEST_AIX_BUFFER);
+	return is_on() ? 0 : request_start_one(aix, &x, buffer, REQUEST_AIX_BUFFER, NULL);
 }
 
 /* As V7's monitor() computes it; never so coarse that it would mean «off». */

@@ -36,7 +36,7 @@ static int ended_by_fault(int err)
 
 static int start(const void *samples, const struct profil_xform *x)
 {
-	int err = request_start_one(bsd, x, samples, REQUEST_DARWIN);
+	int err = request_start_one(bsd, x, samples, REQUEST_DARWIN, NULL);
 
 	if (err)
 		return ended_by_fault(err);

@@ -17,6 +17,6 @@ int plain_profil(const struct dialect *d, const void *buf, __u64 bytes, __u64 of
 	if (err == XFORM_OFF)
 		err = request_stop(&reply);
 	else if (!err)
-		err = request_start_one(d, &x, buf, REQUEST_ON);
+		err = request_start_one(d, &x, buf, REQUEST_ON, NULL);
 	return call_return(&c, err);
 }

@@ -16,10 +16,6 @@
 PROFIL_PUBLIC int profil_glibc(unsigned short *buf, size_t bytes, size_t offset,
 			       unsigned int scale) __asm__("profil");
 
-/* What libc's own moncontrol() calls, where a static link finds us before libc. */
-PROFIL_PUBLIC __attribute__((__weak__, __alias__("profil"))) int
-__profil(unsigned short *buf, size_t bytes, size_t offset, unsigned int scale);
-
 PROFIL_PUBLIC int sprofil(struct prof *profp, int profcnt, struct timeval *tvp, unsigned int flags);
 
 int profil_glibc(unsigned short *buf, size_t bytes, size_t offset, unsigned int scale)

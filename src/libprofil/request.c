@@ -167,9 +167,9 @@ int request_extend(struct profil_msg_start *m, struct profil_msg_reply *reply)
 }
 
 int request_start_one(const struct dialect *d, const struct profil_xform *x, const void *buf,
-		      enum request_mode mode)
+		      enum request_mode mode, struct profil_msg_reply *reply)
 {
-	struct profil_msg_reply reply;
+	struct profil_msg_reply unheard;
 	union {
 		struct profil_msg_start start;
 		char space[sizeof(struct profil_msg_start) + sizeof(struct profil_msg_region)];
@@ -181,7 +181,7 @@ int request_start_one(const struct dialect *d, const struct profil_xform *x, con
 								.x = *x,
 								.addr = (unsigned long)buf };
 	}
-	return request_start(&m.start, mode, &reply);
+	return request_start(&m.start, mode, reply ? reply : &unheard);
 }
 
 /* Puts what the calling process says of itself. */

@@ -29,9 +29,12 @@ int request_start(struct profil_msg_start *m, enum request_mode mode,
 /* The same, with the mode as it is, where a profile is on; else -ESRCH. */
 int request_extend(struct profil_msg_start *m, struct profil_msg_reply *reply);
 
-/* Starts one histogram at @buf, or, with a span of 0, a profile that never counts. */
+/*
+ * Starts one histogram at @buf, or, with a span of 0, a profile that never counts. @reply may be
+ * NULL.
+ */
 int request_start_one(const struct dialect *d, const struct profil_xform *x, const void *buf,
-		      enum request_mode mode);
+		      enum request_mode mode, struct profil_msg_reply *reply);
 
 /* Ends what is on, if anything. Without a daemon, 0 and an empty @reply. */
 int request_stop(struct profil_msg_reply *reply);

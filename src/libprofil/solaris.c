@@ -29,7 +29,7 @@ static int start_pcs(uintptr_t *samples, long nsamples)
 		.nbins = nsamples < PROFIL_NO_BIN ? (uint32_t)nsamples : PROFIL_NO_BIN,
 	};
 
-	return request_start_one(&pcs, &everywhere, samples, REQUEST_PCSAMPLE);
+	return request_start_one(&pcs, &everywhere, samples, REQUEST_PCSAMPLE, NULL);
 }
 
 /* A pcsample that is on is stopped even by one that goes on: so that its count is its last word. */

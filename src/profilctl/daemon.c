@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -19,10 +20,13 @@
 #include "core/scope.h"
 #include "core/wire.h"
 
+#include "beside.h"
 #include "daemon.h"
 #include "verb.h"
 
 #define READY_TIMEOUT_MS 30000
+/* A program that is killed loses the ticks that are not in its memory yet. */
+#define SERVING_INTERVAL_MS "10"
 
 struct private_daemon {
 	char dir[64];
@@ -44,6 +48,11 @@ static const char *socket_of(const struct options *o)
 const char *daemon_socket(const struct private_daemon *daemon, const struct options *o)
 {
 	return daemon ? daemon->socket : socket_of(o);
+}
+
+pid_t daemon_pid(const struct private_daemon *daemon)
+{
+	return daemon ? daemon->pid : 0;
 }
 
 static bool no_daemon(int err)
@@ -98,17 +107,12 @@ static int notify_open(struct private_daemon *d)
 /* The profild beside ourselves comes first: what was built together runs together. */
 static void exec_daemon(char *const argv[])
 {
-	static const char *const beside[] = { "profild", "../sbin/profild" };
-	char own[PATH_MAX], path[PATH_MAX + 32];
-	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
-	char *slash;
+	char path[PATH_MAX];
 
-	own[n < 0 ? 0 : n] = '\0';
-	slash = strrchr(own, '/');
-	for (size_t i = 0; slash && i < 2; i++) {
-		snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - own), own, beside[i]);
+	if (!beside(path, "profild"))
 		execv(path, argv);
-	}
+	if (!beside(path, "../sbin/profild"))
+		execv(path, argv);
 	execv("/usr/sbin/profild", argv);
 	execv("/usr/local/sbin/profild", argv);
 	execvp("profild", argv);
@@ -117,12 +121,23 @@ static void exec_daemon(char *const argv[])
 /* Runs in the child, and does not return. */
 static void become_daemon(const struct private_daemon *d, const struct options *o, pid_t parent)
 {
-	const char *argv[] = { "profild", "--ephemeral", "--socket", d->socket, NULL, NULL, NULL };
+	const char *argv[11] = { "profild", "--ephemeral", "--socket", d->socket };
+	size_t n = 4;
+	char rate[24];
 	sigset_t none;
 
 	if (o->clock) {
-		argv[4] = "--clock";
-		argv[5] = o->clock;
+		argv[n++] = "--clock";
+		argv[n++] = o->clock;
+	}
+	if (o->serves) {
+		argv[n++] = "--mirror-interval";
+		argv[n++] = SERVING_INTERVAL_MS;
+	}
+	if (o->serves && o->rate_hz) {
+		snprintf(rate, sizeof(rate), "%llu", (unsigned long long)o->rate_hz);
+		argv[n++] = "--rate";
+		argv[n++] = rate;
 	}
 	/* Ctrl-C is for us: the daemon must live until we have read it. */
 	setsid();
@@ -210,7 +225,7 @@ void daemon_end(struct private_daemon *d)
 	free(d);
 }
 
-static int make_dir(struct private_daemon *d)
+static int make_dir(struct private_daemon *d, const struct options *o)
 {
 	const char *below = getenv("TMPDIR");
 
@@ -224,6 +239,9 @@ static int make_dir(struct private_daemon *d)
 		*d->dir = '\0';
 		return err;
 	}
+	/* Whom it serves may have become another user. */
+	if (o->serves && chmod(d->dir, 0711) < 0)
+		return -errno;
 	snprintf(d->socket, sizeof(d->socket), "%s/profil.sock", d->dir);
 	snprintf(d->notify, sizeof(d->notify), "%s/notify", d->dir);
 	return 0;
@@ -237,7 +255,7 @@ static int start(struct private_daemon **out, const struct options *o)
 	if (!d)
 		return -ENOMEM;
 	d->pidfd = d->notify_fd = d->words = -1;
-	err = make_dir(d);
+	err = make_dir(d, o);
 	if (!err)
 		err = notify_open(d);
 	if (!err)
@@ -284,6 +302,9 @@ int daemon_reach(struct reader **r, struct private_daemon **daemon, const struct
 	if (!err && o->clock)
 		log_warning("--clock %s is for a private profild; the one at %s keeps its own",
 			    o->clock, socket_of(o));
+	if (!err && o->serves && o->rate_hz)
+		log_warning("--rate %llu is for a private profild; the one at %s keeps its own",
+			    (unsigned long long)o->rate_hz, socket_of(o));
 	if (!err)
 		return CTL_OK;
 	return no_daemon(err) ? start_private(r, daemon, o) : refused(o, err);

@@ -20,6 +20,9 @@ int daemon_connect(struct reader **r, const struct options *o);
 /* The socket of what daemon_reach() has found. */
 const char *daemon_socket(const struct private_daemon *daemon, const struct options *o);
 
+/* Its process id; 0 where it is not ours. */
+pid_t daemon_pid(const struct private_daemon *daemon);
+
 /* Ends it and waits until it has. */
 void daemon_end(struct private_daemon *daemon);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/graph.h"
 #include "core/scope.h"
 
 #include "format.h"
@@ -13,24 +14,6 @@
 #define BINS (PAGE / BIN)
 /* Of all other objects: above every program, so that gprof knows no name, but counts their time. */
 #define ELSEWHERE 0x700000000000u
-
-struct gmon_header {
-	char magic[4];
-	__u32 version;
-	char spare[12];
-} __attribute__((packed));
-_Static_assert(sizeof(struct gmon_header) == 20, "in the file");
-
-struct gmon_histogram {
-	__u8 tag; /* 0 */
-	__u64 low;
-	__u64 high;
-	__u32 bins;
-	__u32 rate;
-	char dimension[15];
-	char abbreviation;
-} __attribute__((packed));
-_Static_assert(sizeof(struct gmon_histogram) == 41, "in the file");
 
 /* The program with the most samples; where there is no program, any object with the most. */
 static int main_object(__u32 *out, const struct profile *p)
@@ -105,14 +88,13 @@ static void pages_write(FILE *out, const struct profile *p, const struct place *
 
 int gmon_write(FILE *out, const struct profile *p)
 {
-	static const struct gmon_header header = { .magic = "gmon", .version = 1 };
 	__cleanup(freep) struct place *places = profile_sorted_places(p);
 	__u32 main = 0;
 	int err = places ? main_object(&main, p) : -ENOMEM;
 
 	if (err < 0)
 		return err;
-	fwrite(&header, sizeof(header), 1, out);
+	fwrite(&GMON_HEADER, sizeof(GMON_HEADER), 1, out);
 	if (p->nobjects)
 		pages_write(out, p, places, main);
 	return 0;

@@ -63,6 +63,7 @@ struct options {
 	__u64 duration_ns; /* 0: until the target ends */
 	__u64 slice_ns;	   /* 0: no slices */
 	size_t nslices;
+	bool serves; /* a daemon of our own profiles for the command, not for us */
 	bool user_only;
 	bool no_inherit;
 	bool help;

@@ -16,6 +16,7 @@ enum ctl_status {
 
 /* Each says on stderr what went wrong, in one line, and returns an enum ctl_status. */
 int verb_record(const struct options *o);
+int verb_run(const struct options *o);
 int verb_attach(const struct options *o);
 int verb_top(const struct options *o);
 int verb_report(const struct options *o);

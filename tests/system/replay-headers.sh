@@ -93,7 +93,7 @@ else
 fi
 
 check "the library exports the public names and no others" test "$(nm -D --defined-only \
-	"$BUILD/libprofil.so.1" | awk '{ print $3 }' | sort | tr '\n' ' ')" = "$(sed -n 's/^\t\([a-z].*\);$/\1/p' \
+	"$BUILD/libprofil.so.1" | awk '{ print $3 }' | sort | tr '\n' ' ')" = "$(sed -n 's/^\t\([a-z_].*\);$/\1/p' \
 	src/libprofil/libprofil.map | sort | tr '\n' ' ')"
 daemon_stop
 finish

@@ -1,0 +1,120 @@
+/* mcount.c - what every function of a -pg program calls first: counts the call, in any thread */
+#include "call.h"
+#include "mcount.h"
+
+/*
+ * A call may come from anywhere: several threads at once, a signal handler, before a constructor.
+ * So nothing is locked: a count is an atomic addition, a new arc goes to the front of its list by
+ * an exchange. Two that add the same arc at once leave two of it, and gprof adds them up. The
+ * registers in which functions get floating point are not touched: the Makefile forbids it.
+ */
+static struct profil_graph *counting;
+
+void mcount_set(struct profil_graph *g)
+{
+	__atomic_store_n(&counting, g, __ATOMIC_RELEASE);
+}
+
+static void add_arc(struct profil_graph *g, __u32 *head, __u32 from, __u32 self)
+{
+	struct profil_arc *arc;
+	__u32 n = g->arcs_max;
+
+	if (__atomic_load_n(&g->arcs, __ATOMIC_RELAXED) < g->arcs_max)
+		n = __atomic_fetch_add(&g->arcs, 1, __ATOMIC_RELAXED);
+	if (n >= g->arcs_max) {
+		__atomic_fetch_add(&g->uncounted, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	arc = &graph_arcs(g)[n];
+	arc->from = from;
+	arc->self = self;
+	arc->calls = 1;
+	arc->next = __atomic_load_n(head, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(head, &arc->next, n + 1, 0, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
+}
+
+/* A head for each arc, nearly: of all bits, those that the multiplication mixes best. */
+static __u32 *head_of(struct profil_graph *g, __u32 from, __u32 self)
+{
+	__u32 mixed = from * 0x9e3779b1u + self * 0x85ebca6bu;
+
+	return &graph_heads(g)[(__u64)mixed * g->heads >> 32];
+}
+
+/* As in libc, a call that comes from outside of the text (main's, a thread's first) is no arc. */
+__attribute__((__used__, __visibility__("hidden"))) void mcount_call(unsigned long from_pc,
+								     unsigned long self_pc);
+void mcount_call(unsigned long from_pc, unsigned long self_pc)
+{
+	struct profil_graph *g = __atomic_load_n(&counting, __ATOMIC_ACQUIRE);
+	struct profil_arc *arc;
+	__u32 *head, from, self;
+
+	if (!g || from_pc - g->low >= g->text_bytes || self_pc - g->low >= g->text_bytes)
+		return;
+	from = (__u32)(from_pc - g->low);
+	self = (__u32)(self_pc - g->low);
+	head = head_of(g, from, self);
+	for (__u32 i = __atomic_load_n(head, __ATOMIC_ACQUIRE); i; i = arc->next) {
+		arc = &graph_arcs(g)[i - 1];
+		if (arc->from == from && arc->self == self) {
+			__atomic_fetch_add(&arc->calls, 1, __ATOMIC_RELAXED);
+			return;
+		}
+	}
+	add_arc(g, head, from, self);
+}
+
+#if defined(__x86_64__)
+/*
+ * Called where a function expects its arguments in registers, which must all come back. mcount
+ * comes after the frame is set up, and __fentry__ before: so they find the caller's caller in
+ * different places. The stack need not be aligned: mcount_call() uses general registers only.
+ */
+#define ENTRY(names, from)                         \
+	__asm__(".text\n" names ".cfi_startproc\n" \
+		"endbr64\n"                        \
+		"subq $72, %rsp\n"                 \
+		".cfi_adjust_cfa_offset 72\n"      \
+		"movq %rax, (%rsp)\n"              \
+		"movq %rcx, 8(%rsp)\n"             \
+		"movq %rdx, 16(%rsp)\n"            \
+		"movq %rsi, 24(%rsp)\n"            \
+		"movq %rdi, 32(%rsp)\n"            \
+		"movq %r8, 40(%rsp)\n"             \
+		"movq %r9, 48(%rsp)\n"             \
+		"movq %r10, 56(%rsp)\n"            \
+		"movq %r11, 64(%rsp)\n"            \
+		"movq " from ", %rdi\n"            \
+		"movq 72(%rsp), %rsi\n"            \
+		"call mcount_call\n"               \
+		"movq (%rsp), %rax\n"              \
+		"movq 8(%rsp), %rcx\n"             \
+		"movq 16(%rsp), %rdx\n"            \
+		"movq 24(%rsp), %rsi\n"            \
+		"movq 32(%rsp), %rdi\n"            \
+		"movq 40(%rsp), %r8\n"             \
+		"movq 48(%rsp), %r9\n"             \
+		"movq 56(%rsp), %r10\n"            \
+		"movq 64(%rsp), %r11\n"            \
+		"addq $72, %rsp\n"                 \
+		".cfi_adjust_cfa_offset -72\n"     \
+		"ret\n"                            \
+		".cfi_endproc\n")
+#define NAME(name) ".globl " name "\n.type " name ",@function\n" name ":\n"
+
+ENTRY(NAME("mcount") NAME("_mcount"), "8(%rbp)");
+ENTRY(NAME("__fentry__"), "80(%rsp)");
+#else
+/* Here it is called as any function, with the address that its caller returns to. */
+PROFIL_PUBLIC void _mcount(void *from);
+
+void _mcount(void *from)
+{
+	mcount_call((unsigned long)__builtin_extract_return_addr(from),
+		    (unsigned long)__builtin_extract_return_addr(__builtin_return_address(0)));
+}
+#endif

@@ -59,8 +59,9 @@ static __always_inline bool tell(__u32 kind, __u64 entry, __u64 pc)
 	event->pc = pc;
 	event->tgid = profil_entry_tgid(entry);
 	event->target = profil_entry_target(entry);
-	event->kind = kind;
-	event->life = profil_entry_life(entry);
+	event->kind = (__u16)kind;
+	event->life = (__u16)profil_entry_life(entry);
+	event->tid = (__u32)bpf_get_current_pid_tgid();
 	bpf_ringbuf_submit(event, 0);
 	return true;
 }

@@ -12,7 +12,7 @@ _profilctl() {
 	fi
 	case $prev in
 	-f | --format) mapfile -t COMPREPLY < <(compgen -W "$formats" -- "$cur") ;;
-	--by) mapfile -t COMPREPLY < <(compgen -W 'function inlined line instruction object' -- "$cur") ;;
+	--by) mapfile -t COMPREPLY < <(compgen -W 'function inlined line instruction object thread' -- "$cur") ;;
 	--clock) mapfile -t COMPREPLY < <(compgen -W 'tick cpu-clock cycles auto' -- "$cur") ;;
 	--comm) mapfile -t COMPREPLY < <(compgen -W "$(ps -eo comm= | sort -u)" -- "$cur") ;;
 	--unit)

@@ -157,8 +157,9 @@ struct profil_event {
 	__u64 pc;
 	__u32 tgid;
 	__u32 target;
-	__u32 kind;
-	__u32 life; /* of the process: see PROFIL_ENTRY_LIFE */
+	__u16 kind;
+	__u16 life; /* of the process: see PROFIL_ENTRY_LIFE */
+	__u32 tid;  /* the thread that it happened to */
 };
 _Static_assert(sizeof(struct profil_event) == 24, "lies in a ring");
 

@@ -163,8 +163,10 @@ struct profil_msg_event {
 	__u32 tgid;
 	__u16 kind;  /* enum profil_event_kind */
 	__u16 execs; /* one more with each exec, from whatever its fork began with */
+	__u32 tid;   /* the thread that was there */
+	__u32 zero;
 };
-_Static_assert(sizeof(struct profil_msg_event) == 16, "on the wire");
+_Static_assert(sizeof(struct profil_msg_event) == 24, "on the wire");
 
 struct profil_msg_events {
 	struct profil_header h;

@@ -11,6 +11,7 @@
 #include "image.h"
 #include "mapped.h"
 #include "maps.h"
+#include "threads.h"
 
 /* A process that shows fewer ticks costs no counters; each further image takes twice as many. */
 #define FOLLOW_PATIENCE 16
@@ -42,6 +43,7 @@ struct follow {
 	size_t nimages; /* of all processes */
 	size_t others;	/* that share the kernel's memory */
 	bool stopped;
+	bool threads; /* are kept apart, which no counter does */
 	__u64 raw;
 	__u64 unmatched;
 };
@@ -188,7 +190,7 @@ static int give_image(struct follow *f, struct process *p)
 	struct image *image;
 	int err;
 
-	if (f->stopped || p->gone)
+	if (f->stopped || f->threads || p->gone)
 		return 0;
 	err = reread(f, p);
 	if (err < 0)
@@ -204,7 +206,7 @@ static int give_image(struct follow *f, struct process *p)
 	return err;
 }
 
-static int on_raw(struct follow *f, struct process *p, __u64 pc)
+static int on_raw(struct follow *f, struct process *p, __u64 pc, pid_t tid)
 {
 	struct mapping *m;
 	int err = look_up(f, p, pc, &m);
@@ -217,6 +219,8 @@ static int on_raw(struct follow *f, struct process *p, __u64 pc)
 		return 0;
 	}
 	err = profile_add_place(f->profile, m->object, mapped_offset(m, pc), 1, 1);
+	if (!err && f->threads)
+		err = threads_tick(f->profile, p->pid, tid);
 	/* A tick that was under way when the image came says nothing of what that lacks. */
 	if (err < 0 || (p->current && image_covers(p->current, pc)))
 		return err;
@@ -237,6 +241,8 @@ static int on_exec(struct follow *f, struct process *p, __u16 execs)
 	p->patience = FOLLOW_PATIENCE;
 	p->reread_ns = 0;
 	maps_fini(&p->maps);
+	if (!err && f->threads)
+		err = threads_exec(f->profile, p->pid);
 	return err ? err : reread(f, p);
 }
 
@@ -301,6 +307,11 @@ int follow_image(struct follow *f)
 	return give_image(f, f->first);
 }
 
+void follow_threads(struct follow *f)
+{
+	f->threads = true;
+}
+
 void follow_among(struct follow *f, size_t n)
 {
 	f->others = n - 1;
@@ -327,7 +338,7 @@ int follow_events(struct follow *f)
 		if (event.kind == PROFIL_EVENT_EXEC || event.execs != p->execs)
 			err = on_exec(f, p, event.execs);
 		if (!err && event.kind == PROFIL_EVENT_RAW)
-			err = on_raw(f, p, event.pc);
+			err = on_raw(f, p, event.pc, (pid_t)event.tid);
 	}
 	return err;
 }

@@ -18,6 +18,9 @@ int follow_open(struct follow **out, struct reader *r, struct profile *p, pid_t 
 
 void follow_close(struct follow *f);
 
+/* Has the ticks of all threads kept apart: the kernel tells of each, and counts none. */
+void follow_threads(struct follow *f);
+
 /* There are so many follows: the kernel's memory for counters is shared among them. */
 void follow_among(struct follow *f, size_t n);
 

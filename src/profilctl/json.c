@@ -63,6 +63,23 @@ static json_t *function_of(const struct profile *p, const struct function *f)
 	return j;
 }
 
+static json_t *threads_of(const struct profile *p)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < p->nthreads; i++) {
+		const struct thread *t = &p->threads[i];
+
+		if (json_array_append_new(all, json_pack("{so si si sI}", "name", jsonname(t->name),
+							 "pid", (int)t->pid, "tid", (int)t->tid,
+							 "samples", (json_int_t)t->samples)) < 0) {
+			json_decref(all);
+			return NULL;
+		}
+	}
+	return all;
+}
+
 static json_t *functions_of(const struct profile *p)
 {
 	json_t *all = json_array();
@@ -142,6 +159,8 @@ int json_write(FILE *out, const struct profile *p, bool places)
 	    json_object_set_new(root, "slice_ns", json_integer((json_int_t)p->slice_ns)) < 0)
 		return -ENOMEM;
 	if (p->nbands && json_object_set_new(root, "bands", bands_of(p)) < 0)
+		return -ENOMEM;
+	if (p->nthreads && json_object_set_new(root, "threads", threads_of(p)) < 0)
 		return -ENOMEM;
 	if (places && json_object_set_new(root, "places", places_of(p)) < 0)
 		return -ENOMEM;
@@ -329,6 +348,31 @@ static int load_functions(struct profile *p, const json_t *functions)
 	return sum == p->binned && sum + p->unmatched + p->lost == p->total ? 0 : -EINVAL;
 }
 
+static int load_threads(struct profile *p, const json_t *threads)
+{
+	json_t *thread;
+	size_t i;
+
+	json_array_foreach(threads, i, thread)
+	{
+		json_int_t samples;
+		const char *name;
+		struct thread t;
+		int err;
+
+		if (json_unpack(thread, "{ss si si sI}", "name", &name, "pid", &t.pid, "tid",
+				&t.tid, "samples", &samples) < 0 ||
+		    samples < 1)
+			return -EINVAL;
+		t.samples = (__u64)samples;
+		t.name = strdup(name);
+		err = t.name ? profile_add_thread(p, &t) : -ENOMEM;
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
 int json_load(struct profile **out, FILE *in, char *why, size_t bytes)
 {
 	__cleanup(profile_freep) struct profile *p = profile_new();
@@ -355,6 +399,8 @@ int json_load(struct profile **out, FILE *in, char *why, size_t bytes)
 		err = load_functions(p, json_object_get(root, "functions"));
 	if (!err)
 		err = load_bands(p, json_object_get(root, "bands"));
+	if (!err)
+		err = load_threads(p, json_object_get(root, "threads"));
 	if (err < 0)
 		return err;
 	profile_sort_functions(p);

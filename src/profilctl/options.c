@@ -31,8 +31,10 @@ static const struct option_row rows[] = {
 	{ OPTION_FORMAT, 'f', "format", "FORMAT", "see below" },
 	{ OPTION_JSON, 259, "json", NULL, "the same as -f json" },
 	{ OPTION_BY, 260, "by", "WHAT",
-	  "sum up text by function, inlined, line, instruction or object" },
+	  "sum up text by function, inlined, line, instruction,\n                            "
+	  "object or thread" },
 	{ OPTION_SLICES, 265, "slices", "NxT", "and when: at most N slices of T seconds or more" },
+	{ OPTION_THREADS, 266, "threads", NULL, "keep apart the threads, for --by thread" },
 	{ OPTION_COMM, 261, "comm", "NAME", "processes of this name" },
 	{ OPTION_EXE, 262, "exe", "FILE", "processes that run this file" },
 	{ OPTION_UNIT, 263, "unit", "UNIT", "processes of this systemd unit" },
@@ -148,7 +150,7 @@ static int parse_by(struct options *o, const char *arg)
 {
 	if (!rows_by_find(&o->by, arg))
 		return 0;
-	log_err("by %s: must be function, inlined, line, instruction or object", arg);
+	log_err("by %s: must be function, inlined, line, instruction, object or thread", arg);
 	return -EINVAL;
 }
 
@@ -207,6 +209,9 @@ static int take(struct options *o, enum option_bits bit, const char *arg)
 		return 0;
 	case OPTION_NO_INHERIT:
 		o->no_inherit = true;
+		return 0;
+	case OPTION_THREADS:
+		o->threads = true;
 		return 0;
 	case OPTION_BY:
 		return parse_by(o, arg);
@@ -268,6 +273,7 @@ int options_parse(struct options *o, unsigned int allowed, int argc, char **argv
 		o->nslices = HTML_SLICES;
 		o->slice_ns = HTML_SLICE_NS;
 	}
+	o->threads |= o->by == ROWS_THREAD;
 	o->argc = argc - optind;
 	o->argv = argv + optind;
 	return 0;

@@ -34,12 +34,13 @@ enum option_bits {
 	OPTION_COUNT = 1 << 16,
 	OPTION_INTERVAL = 1 << 17,
 	OPTION_SLICES = 1 << 18,
+	OPTION_THREADS = 1 << 19,
 };
 
 #define OPTIONS_REPORT (OPTION_OUTPUT | OPTION_FORMAT | OPTION_JSON | OPTION_BY)
 #define OPTIONS_PROFILE                                                                  \
 	(OPTIONS_REPORT | OPTION_RATE | OPTION_DURATION | OPTION_SOCKET | OPTION_CLOCK | \
-	 OPTION_USER_ONLY | OPTION_NO_INHERIT | OPTION_SLICES)
+	 OPTION_USER_ONLY | OPTION_NO_INHERIT | OPTION_SLICES | OPTION_THREADS)
 
 #define OPTIONS_SELECT (OPTION_COMM | OPTION_EXE | OPTION_CGROUP | OPTION_UNIT)
 #define OPTIONS_TOP                                                                       \
@@ -66,6 +67,7 @@ struct options {
 	bool serves; /* a daemon of our own profiles for the command, not for us */
 	bool user_only;
 	bool no_inherit;
+	bool threads;
 	bool help;
 	int argc; /* what stands after the options */
 	char **argv;

@@ -30,6 +30,9 @@ void profile_free(struct profile *p)
 	free(p->objects);
 	free(p->places);
 	free(p->bands);
+	for (size_t i = 0; i < p->nthreads; i++)
+		free(p->threads[i].name);
+	free(p->threads);
 	free(p->functions);
 	free(p->command);
 	free(p);
@@ -229,6 +232,19 @@ int profile_add_function(struct profile *p, const struct function *f)
 	}
 	functions[p->nfunctions++] = *f;
 	p->functions = functions;
+	return 0;
+}
+
+int profile_add_thread(struct profile *p, const struct thread *t)
+{
+	struct thread *threads = grow(p->threads, p->nthreads, sizeof(*t));
+
+	if (!threads) {
+		free(t->name);
+		return -ENOMEM;
+	}
+	threads[p->nthreads++] = *t;
+	p->threads = threads;
 	return 0;
 }
 

@@ -44,6 +44,13 @@ struct function {
 	bool shared;   /* some of them came from counters that cover its neighbour as well */
 };
 
+struct thread {
+	char *name;
+	pid_t pid;
+	pid_t tid;
+	__u64 samples;
+};
+
 /* A stretch of an object, and when it was hot. */
 struct band {
 	__u64 offset;
@@ -84,6 +91,8 @@ struct profile {
 	size_t places_room;
 	struct band *bands; /* by object and offset; only where there are slices */
 	size_t nbands;
+	struct thread *threads; /* only where they were asked for */
+	size_t nthreads;
 	struct function *functions; /* sorted, most samples first */
 	size_t nfunctions;
 };
@@ -129,6 +138,9 @@ struct place *profile_sorted_places(const struct profile *p);
 
 /* Takes over @name. Returns 0 or -ENOMEM (@name is freed then, too). */
 int profile_add_function(struct profile *p, const struct function *f);
+
+/* Takes over its name. Likewise. */
+int profile_add_thread(struct profile *p, const struct thread *t);
 
 /* Puts the functions in the order of a report. */
 void profile_sort_functions(struct profile *p);

@@ -17,6 +17,10 @@ int verb_report(const struct options *o)
 		return CTL_USAGE;
 	}
 	status = load_profile(&p, o->argv[0]);
+	if (!status && o->by == ROWS_THREAD && !p->nthreads && p->binned) {
+		log_err("%s does not tell threads apart; record it with --threads", o->argv[0]);
+		return CTL_ERROR;
+	}
 	if (!status)
 		status = output_open(&out, o);
 	return status ? status : output_write(out, o, p);

@@ -61,6 +61,22 @@ static int add_objects(struct rows *rows, const struct profile *p)
 	return err;
 }
 
+static int add_threads(struct rows *rows, const struct profile *p)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < p->nthreads && !err; i++) {
+		const struct thread *t = &p->threads[i];
+		char *name;
+
+		if (asprintf(&name, "%s (%d, of process %d)", t->name, (int)t->tid, (int)t->pid) <
+		    0)
+			return -ENOMEM;
+		err = add(rows, name, 0, t->samples, false);
+	}
+	return err;
+}
+
 /* Of spots that are on one line of one function, the names are the same. */
 static char *line_name(const struct profile *p, const struct spot *s)
 {
@@ -149,12 +165,15 @@ int rows_init(struct rows *rows, const struct profile *p, enum rows_by by)
 {
 	int err;
 
-	*rows = (struct rows){ .row = calloc(p->nfunctions + p->nplaces + p->nobjects + 1,
+	*rows = (struct rows){ .row = calloc(p->nfunctions + p->nplaces + p->nobjects +
+						     p->nthreads + 1,
 					     sizeof(*rows->row)) };
 	if (!rows->row)
 		return -ENOMEM;
 	if (by == ROWS_FUNCTION)
 		err = add_functions(rows, p);
+	else if (by == ROWS_THREAD)
+		err = add_threads(rows, p);
 	else if (by == ROWS_OBJECT)
 		err = add_objects(rows, p);
 	else
@@ -179,7 +198,7 @@ int rows_by_find(enum rows_by *by, const char *name)
 	static const char *const names[] = {
 		[ROWS_FUNCTION] = "function", [ROWS_INLINED] = "inlined",
 		[ROWS_LINE] = "line",	      [ROWS_INSTRUCTION] = "instruction",
-		[ROWS_OBJECT] = "object",
+		[ROWS_OBJECT] = "object",     [ROWS_THREAD] = "thread",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {

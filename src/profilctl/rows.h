@@ -10,6 +10,7 @@ enum rows_by {
 	ROWS_LINE,
 	ROWS_INSTRUCTION,
 	ROWS_OBJECT,
+	ROWS_THREAD, /* where there are some in the profile: they have no object */
 };
 
 struct row {

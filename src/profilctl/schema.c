@@ -31,6 +31,10 @@ static const char object[] =
 	OBJECT("\"path\",\"build_id\"", "\"path\":" STRING ",\"build_id\":" STRING
 					",\"vaddr\":{\"type\":\"integer\"},\"program\":" BOOLEAN);
 
+#define THREAD                                 \
+	OBJECT("\"name\",\"tid\",\"samples\"", \
+	       "\"name\":" STRING ",\"pid\":" COUNT ",\"tid\":" COUNT ",\"samples\":" COUNT)
+
 /* An object, an offset, bytes from there on, and samples: all together, or in slices. */
 #define PLACE "{\"type\":\"array\",\"items\":" COUNT ",\"minItems\":4,\"maxItems\":4}"
 #define BAND                                                                             \
@@ -43,7 +47,7 @@ static const char profile[] =
 	",\"command\":" STRING ",\"pid\":" COUNT ",\"started\":" COUNT
 	",\"command_status\":{\"type\":[\"integer\",\"null\"]}"
 	",\"tick_ns\":" COUNT ",\"duration_ns\":" COUNT ",\"cpu_ns\":" COUNT ",\"slice_ns\":" COUNT
-	",\"places\":" ARRAY(PLACE) ",\"bands\":" ARRAY(
+	",\"threads\":" ARRAY(THREAD) ",\"places\":" ARRAY(PLACE) ",\"bands\":" ARRAY(
 		BAND) ",\"samples\":%s,\"functions\":{\"type\":\"array\",\"items\":%s}"
 		      ",\"objects\":{\"type\":\"array\",\"items\":%s}}}";
 

@@ -26,19 +26,25 @@ static void numbers(FILE *out, const struct profile *p, __u64 samples, bool colo
 		samples, (double)samples * (double)p->tick_ns / 1e9);
 }
 
+static bool has_object(enum rows_by by)
+{
+	return by != ROWS_OBJECT && by != ROWS_THREAD;
+}
+
 /* Says whether a row was marked. */
 static bool row_write(FILE *out, const struct profile *p, const struct row *row,
 		      const struct text_options *t)
 {
 	char object[256], name[1024];
 
-	clean(object, sizeof(object), profile_base_name(p->objects[row->object].path));
 	clean(name, sizeof(name), row->name);
 	numbers(out, p, row->samples, t->colour);
-	if (t->by == ROWS_OBJECT)
+	if (!has_object(t->by)) {
 		fprintf(out, "%s\n", name);
-	else
-		fprintf(out, "%-*s  %s%s\n", NAME_COLUMNS, name, object, row->shared ? " ~" : "");
+		return row->shared;
+	}
+	clean(object, sizeof(object), profile_base_name(p->objects[row->object].path));
+	fprintf(out, "%-*s  %s%s\n", NAME_COLUMNS, name, object, row->shared ? " ~" : "");
 	return row->shared;
 }
 
@@ -52,15 +58,15 @@ static void other(FILE *out, const struct profile *p, __u64 samples, const char 
 
 static void head(FILE *out, const struct text_options *t)
 {
-	static const char *const names[] = { [ROWS_FUNCTION] = "function",
-					     [ROWS_INLINED] = "function, inlined too",
-					     [ROWS_LINE] = "line and function",
-					     [ROWS_INSTRUCTION] = "instruction",
-					     [ROWS_OBJECT] = "object" };
+	static const char *const names[] = {
+		[ROWS_FUNCTION] = "function",	   [ROWS_INLINED] = "function, inlined too",
+		[ROWS_LINE] = "line and function", [ROWS_INSTRUCTION] = "instruction",
+		[ROWS_OBJECT] = "object",	   [ROWS_THREAD] = "thread"
+	};
 
 	fprintf(out, "\n%s  self %%   95 %% of it    samples   seconds  ",
 		t->colour ? "\033[1m" : "");
-	if (t->by == ROWS_OBJECT)
+	if (!has_object(t->by))
 		fputs(names[t->by], out);
 	else
 		fprintf(out, "%-*s  object", NAME_COLUMNS, names[t->by]);

@@ -158,6 +158,8 @@ static int join(struct watch *w, pid_t pid, __u32 flags)
 	}
 	if (!w->profile->tick_ns)
 		begin(w, &more[w->nsessions]);
+	if (w->options->threads)
+		follow_threads(more[w->nsessions].follow);
 	w->nsessions++;
 	for (size_t i = 0; i < w->nsessions; i++)
 		follow_among(more[i].follow, w->nsessions);

@@ -247,8 +247,9 @@ void client_event(struct client *c, const struct profil_event *event)
 	out = &c->events->event[c->events->h.count++];
 	out->pc = event->pc;
 	out->tgid = event->tgid;
-	out->kind = (__u16)event->kind;
-	out->execs = (__u16)event->life;
+	out->kind = event->kind;
+	out->execs = event->life;
+	out->tid = event->tid;
 	if (c->events->h.count == PROFIL_MSG_EVENT_MAX)
 		client_flush(c);
 }

@@ -127,6 +127,15 @@ options() {
 		test \"\$(grep -c '<h2>Where and when' '$dir/html')\" -eq 1 &&
 		grep -Eq '<span>spin[+]0x[0-9a-f]+ hot</span>' '$dir/html'"
 
+	check "--threads" profile_many --threads -- sh -c "exec \"\$0\" threads 0.3" "$spin"
+	check "--threads: adds up" conserved
+	check "--threads: so do they" json '([.threads[].samples] | add) == .samples.binned'
+	# shellcheck disable=SC2016 # jq's variable
+	check "--threads: four have a quarter each" json '(.samples.total / 4) as $quarter |
+		[.threads[] | select(.name == "spin" and (.samples - $quarter | fabs) < $quarter / 5)] | length == 4'
+	check "--by thread" sh -c "$ctl record -F 1000 --by thread -- '$spin' split 0.3 |
+		grep -Eq '^ *[0-9]+[.][0-9]+ % .*  spin [(][0-9]+, of process [0-9]+[)]$'"
+
 	check "-o without -f" "$ctl" record -F 1000 -o "$dir/kept" -- "$spin" split 0.5
 	check "a report can be made of it" sh -c "$ctl report '$dir/kept' | grep -Eq '% +[0-9.]+- *[0-9.]+ +[0-9]+ +[0-9.]+  hot +spin'"
 	"$ctl" report -f json "$dir/kept" >"$dir/json"

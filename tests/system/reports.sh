@@ -83,6 +83,7 @@ says "inlined: in its function" '^ 60.00 % .* outer +spin$' "$ctl" report "$dir/
 says "inlined: by line" '^ 60.00 % .* inlined.c:4 inner \(in outer\) +spin$' "$ctl" report --by line "$dir/inlined"
 says "annotate: what was inlined" '^ +60 100.00 %  inner$' "$ctl" annotate outer "$dir/inlined"
 
+says "by thread: it takes --threads" 'record it with --threads' "$ctl" report --by thread "$dir/a"
 says "doctor: no daemon" '^(note|lack)  *profild ' "$ctl" doctor -s "$dir/nobody"
 says "doctor: ... has a cure" '-> systemctl enable' "$ctl" doctor -s "$dir/nobody"
 daemon_start

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/profil.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -70,10 +69,8 @@ static pid_t as_user(uid_t uid, int (*fn)(void))
 	pid_t pid = fork();
 
 	cr_assert(pid >= 0, "fork: %s", strerror(errno));
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (pid == 0)
 		_exit(neighbour_become(uid) < 0 ? 99 : fn());
-	}
 	return pid;
 }
 

@@ -1,4 +1,4 @@
-/* kernel_freeze.c - processes that stand still for a while: their totals stay conserved */
+/* kernel_freeze.c - processes, CPUs and machines that stand still for a while: totals stay */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -13,6 +14,7 @@
 #include <sys/profil.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/scope.h"
@@ -151,6 +153,14 @@ Test(kernel_freeze, a_stopped_process_goes_on_where_it_was)
 	worker_ends(pid);
 }
 
+static void write_to(const char *path, const char *text)
+{
+	__cleanup(closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	cr_assert(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), "%s: %s", path,
+		  strerror(errno));
+}
+
 /* --- a cgroup that is frozen
  * ---------------------------------------------------------------------- */
 
@@ -159,12 +169,9 @@ static char group[160];
 static void group_write(const char *file, const char *text)
 {
 	char path[256];
-	__cleanup(closep) int fd = -1;
 
 	snprintf(path, sizeof(path), "%s/%s", group, file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	cr_assert(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), "%s: %s", path,
-		  strerror(errno));
+	write_to(path, text);
 }
 
 /* The hierarchy of cgroups is one, wherever it is mounted. */
@@ -215,4 +222,104 @@ Test(kernel_freeze, a_frozen_process_goes_on_where_it_was)
 	worker_ends(pid);
 	group_await("populated 0");
 	cr_expect_eq(rmdir(group), 0, "rmdir %s: %s", group, strerror(errno));
+}
+
+/* --- the whole machine: only where it is said that nobody minds ----------------------------------
+ */
+
+static void only_if_nobody_minds(const char *what)
+{
+	const char *allowed = getenv("PROFIL_TEST_UPHEAVAL");
+
+	if (!allowed || !strstr(allowed, what))
+		cr_skip_test("everybody here would notice; PROFIL_TEST_UPHEAVAL=%s allows it",
+			     what);
+}
+
+static void restart_with(const char *clock)
+{
+	const char *with[] = { "--rate", TICKS_RATE, "--clock", clock, NULL };
+
+	daemon_stop(&d);
+	daemon_start(&d, NULL, with);
+}
+
+/* The last CPU goes while the worker is there, comes back, and counts again. */
+static void cpu_goes_and_comes(const char *clock)
+{
+	long last = sysconf(_SC_NPROCESSORS_CONF) - 1;
+	char path[128];
+	cpu_set_t there;
+	pid_t pid;
+
+	only_if_nobody_minds("cpus");
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%ld/online", last);
+	if (last < 1 || access(path, W_OK) < 0)
+		cr_skip_test("no CPU can be taken away here");
+	restart_with(clock);
+	CPU_ZERO(&there);
+	CPU_SET((size_t)last, &there);
+	pid = worker_start();
+	cr_assert_eq(sched_setaffinity(pid, sizeof(there), &there), 0, "%s", strerror(errno));
+	worker_works();
+	write_to(path, "0");
+	worker_works();
+	write_to(path, "1");
+	cr_assert_eq(sched_setaffinity(pid, sizeof(there), &there), 0, "%s", strerror(errno));
+	worker_works();
+	worker_ends(pid);
+}
+
+Test(kernel_freeze, a_cpu_goes_and_comes_under_its_event)
+{
+	cpu_goes_and_comes("cpu-clock");
+}
+
+Test(kernel_freeze, a_cpu_goes_and_comes_under_either_clock)
+{
+	cpu_goes_and_comes("auto");
+}
+
+static void step_clock(time_t seconds)
+{
+	struct timespec t;
+
+	cr_assert_eq(clock_gettime(CLOCK_REALTIME, &t), 0);
+	t.tv_sec += seconds;
+	cr_assert_eq(clock_settime(CLOCK_REALTIME, &t), 0, "clock_settime: %s", strerror(errno));
+}
+
+/* An hour forward and an hour back: the time of day is no time to profil. */
+Test(kernel_freeze, a_clock_that_is_set_changes_nothing)
+{
+	pid_t pid;
+
+	only_if_nobody_minds("clock");
+	pid = worker_start();
+	worker_works();
+	step_clock(3600);
+	worker_works();
+	step_clock(-3600);
+	worker_works();
+	worker_ends(pid);
+}
+
+/* The machine wakes up by itself: its clock on the board is told when. */
+Test(kernel_freeze, a_machine_that_sleeps_goes_on_where_it_was, .timeout = 300)
+{
+	const char *alarm = "/sys/class/rtc/rtc0/wakealarm";
+	char states[64] = "";
+	__cleanup(closep) int fd = open("/sys/power/state", O_RDONLY | O_CLOEXEC);
+	pid_t pid;
+
+	only_if_nobody_minds("suspend");
+	if (fd < 0 || read(fd, states, sizeof(states) - 1) <= 0 || !strstr(states, "mem") ||
+	    access(alarm, W_OK) < 0)
+		cr_skip_test("this machine cannot be suspended, or cannot wake up by itself");
+	pid = worker_start();
+	worker_works();
+	write_to(alarm, "+3");
+	write_to("/sys/power/state", "mem");
+	worker_works();
+	worker_ends(pid);
 }

@@ -34,7 +34,8 @@ int neighbour_become(uid_t uid)
 {
 	if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
 		return -1;
-	return prctl(PR_SET_DUMPABLE, 1);
+	/* Who becomes somebody else is asked both anew. */
+	return prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -1 : prctl(PR_SET_DUMPABLE, 1);
 }
 
 /* Runs in the neighbour: never returns. */
@@ -42,7 +43,6 @@ static void live(struct neighbour *n)
 {
 	char end;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	close(n->gate[1]);
 	if (neighbour_become(NEIGHBOUR) < 0 ||
 	    profil(n->buf, sizeof(n->buf), loop_at(0), TICKS_SCALE_16) < 0 ||

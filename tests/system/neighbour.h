@@ -13,7 +13,10 @@
 void neighbour_start(const struct daemon *d);
 void neighbour_stop(const struct daemon *d);
 
-/* Becomes user @uid, who is nobody in particular; 0, or -1 with errno. Only for root. */
+/*
+ * Becomes user @uid, who is nobody in particular, until its parent ends; 0, or -1 with errno. Only
+ * for root.
+ */
 int neighbour_become(uid_t uid);
 
 #endif

@@ -78,6 +78,30 @@ uint64_t processes_next(const struct processes *p, uint32_t tgid, int *at)
 	return 0;
 }
 
+static uint32_t member_in(const struct profil_bucket *b, uint32_t tgid, uint32_t index)
+{
+	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
+		__u64 entry = __atomic_load_n(&b->entry[i], __ATOMIC_SEQ_CST);
+
+		if (entry & PROFIL_ENTRY_LIVE && !(entry & PROFIL_ENTRY_NEWBORN) &&
+		    profil_entry_target(entry) == index &&
+		    (!tgid || profil_entry_tgid(entry) == tgid))
+			return profil_entry_tgid(entry);
+	}
+	return 0;
+}
+
+uint32_t processes_member(const struct processes *p, uint32_t tgid, uint32_t index)
+{
+	uint32_t found = 0;
+
+	if (tgid)
+		found = member_in(&p->bucket[profil_bucket_of(tgid, p->seed)], tgid, index);
+	for (int k = 0; !found && k < PROFIL_BUCKETS; k++)
+		found = member_in(&p->bucket[k], 0, index);
+	return found;
+}
+
 void processes_remove(struct processes *p, uint32_t tgid, uint32_t index)
 {
 	struct profil_bucket *b = bucket_of(p, tgid);

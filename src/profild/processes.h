@@ -33,6 +33,12 @@ int processes_move(struct processes *p, uint32_t tgid, uint32_t life, uint32_t i
  */
 uint64_t processes_next(const struct processes *p, uint32_t tgid, int *at);
 
+/*
+ * A process that counts in target @index itself: @tgid if it is one, or else one that shares the
+ * memory. 0 where there is none.
+ */
+uint32_t processes_member(const struct processes *p, uint32_t tgid, uint32_t index);
+
 /* Takes @tgid out of target @index. */
 void processes_remove(struct processes *p, uint32_t tgid, uint32_t index);
 

@@ -143,9 +143,7 @@ static void drain_region(struct sampler_bpf *b, struct target *t, uint32_t owner
 		j->drained = t->ledger->drained;
 		j->spilt = t->ledger->spilt;
 		__atomic_store_n(&j->phase, PROFIL_JOURNAL_TAKING, __ATOMIC_RELEASE);
-		chunks_drain(holdings_chunks(b->holdings), at, n, j->count);
-		for (uint32_t i = 0; i < bins; i++)
-			t->ledger->drained += j->count[i];
+		t->ledger->drained += chunks_drain(holdings_chunks(b->holdings), at, n, j->count);
 		b->s.sink->counts(t, owner, bin, j->count, bins, j);
 		__atomic_store_n(&j->phase, PROFIL_JOURNAL_IDLE, __ATOMIC_RELEASE);
 		at += n;
@@ -385,8 +383,10 @@ static void bpf_recover(struct sampler *s)
 		struct profil_owner owner;
 		int err = maps_get_owner(&b->maps, i, &owner);
 
-		if (!err && owner.live)
+		if (!err && owner.live) {
+			owner.tgid = processes_member(&b->maps.processes, owner.tgid, i);
 			err = recover_target(b, i, &owner);
+		}
 		if (!err && owner.live) {
 			n++;
 			continue;

@@ -3,29 +3,23 @@
 #include <criterion/logging.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/bpf.h>
-#include <linux/magic.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/profil.h>
-#include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "core/layout.h"
-#include "core/scope.h"
 #include "kernel_ticks.h"
 #include "profil.h"
 
 #define MS 1000000ul
-#define BPFFS "/sys/fs/bpf"
 #define MAX_WORKERS 100
 
 static struct daemon d;
@@ -33,12 +27,7 @@ static const char *args[] = { "--rate", TICKS_RATE, NULL };
 
 static void start(void)
 {
-	struct statfs fs;
-
-	cr_assert(statfs(BPFFS, &fs) == 0, BPFFS ": %s", strerror(errno));
-	if ((unsigned long)fs.f_type != BPF_FS_MAGIC)
-		cr_assert(mount("bpf", BPFFS, "bpf", 0, NULL) == 0, "mount " BPFFS ": %s",
-			  strerror(errno));
+	ticks_need_bpffs();
 	daemon_start(&d, NULL, args);
 }
 
@@ -62,8 +51,7 @@ static int profile(unsigned short *buf)
 	return profil(buf, LOOPS * sizeof(*buf), loop_at(0), TICKS_SCALE_16);
 }
 
-/* --- processes that are profiled all the while --------------------------------------------------
- */
+/* --- processes that are profiled all the while --- */
 
 /* One that works on and on, in memory that we see too. */
 struct worker {
@@ -98,7 +86,7 @@ static void work(unsigned int i)
 
 	/* Behind the daemon and the test itself, and with them to the end. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	setpriority(PRIO_PROCESS, 0, 10);
+	setpriority(PRIO_PROCESS, 0, 19);
 	close(gate[1]);
 	if (profile(w->buf) < 0 || write(said[1], "", 1) != 1)
 		_exit(1);
@@ -181,19 +169,7 @@ static unsigned long crew_check(unsigned int n, unsigned long *lost, struct loop
 	return all;
 }
 
-static void profiles_are(unsigned int n)
-{
-	struct profil_msg_status status;
-
-	alarm(30);
-	do
-		client_status(&d, &status);
-	while (status.profiles != n);
-	alarm(0);
-}
-
-/* --- kills ---------------------------------------------------------------------------------------
- */
+/* --- kills --- */
 
 static void wait_at_random(unsigned long most_ns)
 {
@@ -258,7 +234,7 @@ static void come_and_go(unsigned int i)
 	struct worker *w = &crew->worker[i];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	setpriority(PRIO_PROCESS, 0, 10);
+	setpriority(PRIO_PROCESS, 0, 19);
 	if (write(said[1], "", 1) != 1)
 		_exit(1);
 	while (!__atomic_load_n(&crew->end, __ATOMIC_RELAXED)) {
@@ -306,7 +282,7 @@ Test(kernel_restart, kills_while_profiles_come_and_go)
 		time.task_ns += crew->worker[i].time.task_ns;
 	}
 	ticks_expect(all, &time, TICKS_PERIOD_NS, 5, 30, "all of them");
-	profiles_are(0);
+	ticks_await_profiles(&d, 0);
 }
 
 /* What counts while no daemon is there comes with the next one. */
@@ -326,8 +302,7 @@ Test(kernel_restart, ticks_of_the_time_without_a_daemon_are_not_missing)
 	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
 }
 
-/* --- what is not as the next daemon would have it ------------------------------------------------
- */
+/* --- what is not as the next daemon would have it --- */
 
 /* Runs @fn in a process that is profiled, and returns that when @fn has said so. */
 static pid_t process_start(void (*fn)(struct worker *w))
@@ -383,7 +358,7 @@ Test(kernel_restart, who_exits_while_no_daemon_is_there_is_forgotten)
 	daemon_kill(&d);
 	process_end(pid);
 	daemon_restart(&d);
-	profiles_are(0);
+	ticks_await_profiles(&d, 0);
 }
 
 static void exec_then(struct worker *w)
@@ -403,7 +378,7 @@ Test(kernel_restart, who_execs_while_no_daemon_is_there_is_forgotten)
 	cr_assert_eq(write(gate[1], "", 1), 1);
 	cr_assert_eq(read(said[0], &end, 1), 0); /* the exec closes its end */
 	daemon_restart(&d);
-	profiles_are(0);
+	ticks_await_profiles(&d, 0);
 	process_end(pid);
 }
 
@@ -435,7 +410,7 @@ Test(kernel_restart, who_stops_while_no_daemon_is_there_gets_no_count)
 	hear(1, "have worked");
 	cr_expect_eq(crew->worker[0].buf[0], 0, "it got %u ticks", crew->worker[0].buf[0]);
 	process_end(pid);
-	profiles_are(0);
+	ticks_await_profiles(&d, 0);
 }
 
 static void fork_then(struct worker *w)
@@ -470,104 +445,43 @@ Test(kernel_restart, who_is_forked_while_no_daemon_is_there_counts)
 	hear(1, "have synced");
 	ticks_expect(w->buf[1], &w->time, TICKS_PERIOD_NS, 10, 15, "the child");
 	process_end(pid);
-	profiles_are(0);
+	ticks_await_profiles(&d, 0);
 }
 
-/* --- the store -----------------------------------------------------------------------------------
- */
-
-static int bpf(int cmd, union bpf_attr *attr)
+static int sharer(void *arg)
 {
-	return (int)syscall(SYS_bpf, cmd, attr, sizeof(*attr));
-}
+	struct worker *w = arg;
 
-/* Where the daemon keeps what outlives it: a directory for each socket path, by FNV-1a. */
-static const char *store_path(const char *name)
-{
-	static char path[256];
-	unsigned long long hash = 14695981039346656037ull;
-
-	for (const char *c = d.socket; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
-	snprintf(path, sizeof(path), BPFFS "/profil-%016llx/%s", hash, name);
-	return path;
-}
-
-static void set_layout(__u32 version)
-{
-	union bpf_attr attr = { .pathname = (unsigned long)store_path("state") };
-	__cleanup(closep) int fd = bpf(BPF_OBJ_GET, &attr);
-	struct profil_state state;
-	__u32 key = 0;
-
-	cr_assert(fd >= 0, "%s: %s", store_path("state"), strerror(errno));
-	attr = (union bpf_attr){ .map_fd = (__u32)fd,
-				 .key = (unsigned long)&key,
-				 .value = (unsigned long)&state };
-	cr_assert_eq(bpf(BPF_MAP_LOOKUP_ELEM, &attr), 0, "state: %s", strerror(errno));
-	cr_expect_eq(state.version, PROFIL_LAYOUT_VERSION);
-	state.version = version;
-	cr_assert_eq(bpf(BPF_MAP_UPDATE_ELEM, &attr), 0, "state: %s", strerror(errno));
-}
-
-static int log_has(const char *words)
-{
-	char line[512];
-	__cleanup(fclosep) FILE *f = fopen(d.log, "re");
-
-	while (f && fgets(line, sizeof(line), f)) {
-		if (strstr(line, words))
-			return 1;
-	}
+	say_and_wait();
+	loop_timed(&w->time, 1, 100 * MS);
+	if (sync_at_last())
+		return 1;
+	say_and_wait();
 	return 0;
 }
 
-/* What an earlier daemon left cannot be read: the profile ends, and the next one counts. */
-static void ends_what_it_cannot_read(const char *words)
+static void share_then(struct worker *w)
 {
-	static unsigned short buf[LOOPS], next[LOOPS];
-	struct loop_time time = { 0 };
-	struct profil_msg_profile p;
+	static char stack[65536] __attribute__((aligned(16)));
 
-	cr_assert_eq(profile(buf), 0);
+	say_and_wait();
+	_exit(clone(sharer, stack + sizeof(stack), CLONE_VM, w) < 0);
+}
+
+/* Whom the daemon knew has gone; who shares the memory leads there as well. */
+Test(kernel_restart, who_is_left_of_two_in_one_memory_counts)
+{
+	pid_t pid = process_start(share_then);
+	const struct worker *w = &crew->worker[0];
+
+	cr_assert_eq(write(gate[1], "", 1), 1);
+	hear(1, "have shared");
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
 	daemon_kill(&d);
-	if (!strcmp(words, "layout"))
-		set_layout(PROFIL_LAYOUT_VERSION + 1);
-	else
-		cr_assert_eq(unlink(store_path("owners")), 0);
 	daemon_restart(&d);
-	cr_expect(log_has(words), "it has not said so");
-	cr_expect(!ticks_list(&d, getpid(), &p), "the profile is there still");
-	loop_timed(&time, 3, 100 * MS);
-	cr_assert_eq(profil_sync(), 0);
-	cr_expect_eq(buf[3], 0, "it got %u ticks", buf[3]);
-	cr_assert_eq(profile(next), 0);
-	time = (struct loop_time){ 0 };
-	loop_timed(&time, 3, 250 * MS);
-	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
-	ticks_expect_spell(next[3], &time, TICKS_PERIOD_NS);
-}
-
-Test(kernel_restart, maps_of_another_layout_are_not_read)
-{
-	ends_what_it_cannot_read("layout");
-}
-
-Test(kernel_restart, maps_that_are_not_all_there_are_not_read)
-{
-	ends_what_it_cannot_read("not all there");
-}
-
-Test(kernel_restart, a_stop_after_a_kill_leaves_nothing_behind)
-{
-	static unsigned short buf[LOOPS];
-
-	cr_assert_eq(profile(buf), 0);
-	daemon_kill(&d);
-	cr_expect_eq(access(store_path(""), F_OK), 0, "nothing outlives the daemon");
-	daemon_restart(&d);
-	daemon_stop(&d);
-	cr_expect_neq(access(store_path(""), F_OK), 0, "%s is there still", store_path(""));
-	daemon_restart(&d);
-	profiles_are(0);
+	cr_assert_eq(write(gate[1], "", 1), 1);
+	hear(1, "have synced");
+	ticks_expect(w->buf[1], &w->time, TICKS_PERIOD_NS, 10, 15, "who is left");
+	close(gate[1]);
+	ticks_await_profiles(&d, 0);
 }

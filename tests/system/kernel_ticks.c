@@ -1,7 +1,11 @@
 /* kernel_ticks.c - how many ticks are due, and what the daemon says of them */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include "core/scope.h"
 #include "core/wire.h"
@@ -45,4 +49,25 @@ int ticks_list(const struct daemon *d, pid_t pid, struct profil_msg_profile *out
 			return 1;
 	}
 	return 0;
+}
+
+void ticks_await_profiles(const struct daemon *d, unsigned int n)
+{
+	struct profil_msg_status status;
+
+	alarm(30);
+	do
+		client_status(d, &status);
+	while (status.profiles != n);
+	alarm(0);
+}
+
+void ticks_need_bpffs(void)
+{
+	struct statfs fs;
+
+	cr_assert(statfs(TICKS_BPFFS, &fs) == 0, TICKS_BPFFS ": %s", strerror(errno));
+	if ((unsigned long)fs.f_type != BPF_FS_MAGIC)
+		cr_assert(mount("bpf", TICKS_BPFFS, "bpf", 0, NULL) == 0,
+			  "mount " TICKS_BPFFS ": %s", strerror(errno));
 }

@@ -41,4 +41,11 @@ void ticks_expect_spell(unsigned long ticks, const struct loop_time *t, unsigned
 /* Asks @d for its LIST. Returns whether the process @pid has a profile of its own, in @out. */
 int ticks_list(const struct daemon *d, pid_t pid, struct profil_msg_profile *out);
 
+/* Waits until @d has @n profiles. */
+void ticks_await_profiles(const struct daemon *d, unsigned int n);
+
+/* What is to outlive a daemon lies there. */
+#define TICKS_BPFFS "/sys/fs/bpf"
+void ticks_need_bpffs(void);
+
 #endif

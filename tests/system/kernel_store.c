@@ -1,0 +1,134 @@
+/* kernel_store.c - what a killed daemon leaves in bpffs, and what the next one makes of it */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/profil.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/layout.h"
+#include "core/scope.h"
+#include "kernel_ticks.h"
+#include "profil.h"
+
+#define MS 1000000ul
+
+static struct daemon d;
+
+static void start(void)
+{
+	static const char *args[] = { "--rate", TICKS_RATE, NULL };
+
+	ticks_need_bpffs();
+	daemon_start(&d, NULL, args);
+}
+
+static void stop(void)
+{
+	daemon_stop(&d);
+}
+
+TestSuite(kernel_store, .init = start, .fini = stop);
+
+static int profile(unsigned short *buf)
+{
+	return profil(buf, LOOPS * sizeof(*buf), loop_at(0), TICKS_SCALE_16);
+}
+
+static int bpf(int cmd, union bpf_attr *attr)
+{
+	return (int)syscall(SYS_bpf, cmd, attr, sizeof(*attr));
+}
+
+/* Where the daemon keeps what outlives it: a directory for each socket path, by FNV-1a. */
+static const char *store_path(const char *name)
+{
+	static char path[256];
+	unsigned long long hash = 14695981039346656037ull;
+
+	for (const char *c = d.socket; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
+	snprintf(path, sizeof(path), TICKS_BPFFS "/profil-%016llx/%s", hash, name);
+	return path;
+}
+
+static void set_layout(__u32 version)
+{
+	union bpf_attr attr = { .pathname = (unsigned long)store_path("state") };
+	__cleanup(closep) int fd = bpf(BPF_OBJ_GET, &attr);
+	struct profil_state state;
+	__u32 key = 0;
+
+	cr_assert(fd >= 0, "%s: %s", store_path("state"), strerror(errno));
+	attr = (union bpf_attr){ .map_fd = (__u32)fd,
+				 .key = (unsigned long)&key,
+				 .value = (unsigned long)&state };
+	cr_assert_eq(bpf(BPF_MAP_LOOKUP_ELEM, &attr), 0, "state: %s", strerror(errno));
+	cr_expect_eq(state.version, PROFIL_LAYOUT_VERSION);
+	state.version = version;
+	cr_assert_eq(bpf(BPF_MAP_UPDATE_ELEM, &attr), 0, "state: %s", strerror(errno));
+}
+
+static int log_has(const char *words)
+{
+	char line[512];
+	__cleanup(fclosep) FILE *f = fopen(d.log, "re");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strstr(line, words))
+			return 1;
+	}
+	return 0;
+}
+
+/* What an earlier daemon left cannot be read: the profile ends, and the next one counts. */
+static void ends_what_it_cannot_read(const char *words)
+{
+	static unsigned short buf[LOOPS], next[LOOPS];
+	struct loop_time time = { 0 };
+	struct profil_msg_profile p;
+
+	cr_assert_eq(profile(buf), 0);
+	daemon_kill(&d);
+	if (!strcmp(words, "layout"))
+		set_layout(PROFIL_LAYOUT_VERSION + 1);
+	else
+		cr_assert_eq(unlink(store_path("owners")), 0);
+	daemon_restart(&d);
+	cr_expect(log_has(words), "it has not said so");
+	cr_expect(!ticks_list(&d, getpid(), &p), "the profile is there still");
+	loop_timed(&time, 3, 100 * MS);
+	cr_assert_eq(profil_sync(), 0);
+	cr_expect_eq(buf[3], 0, "it got %u ticks", buf[3]);
+	cr_assert_eq(profile(next), 0);
+	time = (struct loop_time){ 0 };
+	loop_timed(&time, 3, 250 * MS);
+	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
+	ticks_expect_spell(next[3], &time, TICKS_PERIOD_NS);
+}
+
+Test(kernel_store, maps_of_another_layout_are_not_read)
+{
+	ends_what_it_cannot_read("layout");
+}
+
+Test(kernel_store, maps_that_are_not_all_there_are_not_read)
+{
+	ends_what_it_cannot_read("not all there");
+}
+
+Test(kernel_store, a_stop_after_a_kill_leaves_nothing_behind)
+{
+	static unsigned short buf[LOOPS];
+
+	cr_assert_eq(profile(buf), 0);
+	daemon_kill(&d);
+	cr_expect_eq(access(store_path(""), F_OK), 0, "nothing outlives the daemon");
+	daemon_restart(&d);
+	daemon_stop(&d);
+	cr_expect_neq(access(store_path(""), F_OK), 0, "%s is there still", store_path(""));
+	daemon_restart(&d);
+	ticks_await_profiles(&d, 0);
+}

@@ -203,9 +203,10 @@ _Static_assert(sizeof(struct profil_ledger) == 40, "lies in a map");
 /*
  * The one span of counters that is on its way into a buffer. Whoever finds it not idle takes it
  * the rest of the way: what @count holds has been taken from the counters, and in phase WRITING a
- * counter of the buffer that is not as in @before has been written already.
+ * counter of the buffer that is not as in @before has been written already. @before says nothing
+ * where @count is 0.
  */
-#define PROFIL_SPAN 1024
+#define PROFIL_SPAN 4096
 
 enum profil_journal_phase {
 	PROFIL_JOURNAL_IDLE,

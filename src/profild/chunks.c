@@ -285,16 +285,19 @@ static uint32_t next_dirty(const struct chunks *c, uint32_t g, uint32_t end)
  * The mark goes first: a tick that comes after it sets it again, and its count is found now or
  * with the next mark, never neither.
  */
-static void take_group(const struct chunks *c, uint32_t g, uint32_t *count)
+static uint64_t take_group(const struct chunks *c, uint32_t g, uint32_t *count)
 {
 	uint32_t *counter = group_of(c, g);
+	uint64_t sum = 0;
 
 	__atomic_exchange_n(dirty_of(c, g), 0, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < PROFIL_GROUP_COUNTERS; i++) {
 		count[i] = __atomic_load_n(&counter[i], __ATOMIC_RELAXED);
 		if (count[i])
 			count[i] = __atomic_exchange_n(&counter[i], 0, __ATOMIC_RELAXED);
+		sum += count[i];
 	}
+	return sum;
 }
 
 uint32_t chunks_next(const struct chunks *c, uint64_t *counter, uint64_t end, uint32_t max)
@@ -310,11 +313,13 @@ uint32_t chunks_next(const struct chunks *c, uint64_t *counter, uint64_t end, ui
 	return n * PROFIL_GROUP_COUNTERS;
 }
 
-void chunks_drain(struct chunks *c, uint64_t counter, uint32_t n, uint32_t *count)
+uint64_t chunks_drain(struct chunks *c, uint64_t counter, uint32_t n, uint32_t *count)
 {
 	uint32_t g = (uint32_t)(counter / PROFIL_GROUP_COUNTERS);
 	uint32_t end = g + n / PROFIL_GROUP_COUNTERS;
+	uint64_t sum = 0;
 
 	for (uint32_t at = next_dirty(c, g, end); at < end; at = next_dirty(c, at + 1, end))
-		take_group(c, at, count + (size_t)(at - g) * PROFIL_GROUP_COUNTERS);
+		sum += take_group(c, at, count + (size_t)(at - g) * PROFIL_GROUP_COUNTERS);
+	return sum;
 }

@@ -37,7 +37,7 @@ unsigned int chunks_count(const struct chunks *c);
  */
 uint32_t chunks_next(const struct chunks *c, uint64_t *counter, uint64_t end, uint32_t max);
 
-/* Moves what @n counters from @counter on hold to @count, which is all 0. */
-void chunks_drain(struct chunks *c, uint64_t counter, uint32_t n, uint32_t *count);
+/* Moves what @n counters from @counter on hold to @count, which is all 0. Returns the sum. */
+uint64_t chunks_drain(struct chunks *c, uint64_t counter, uint32_t n, uint32_t *count);
 
 #endif

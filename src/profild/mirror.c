@@ -6,46 +6,59 @@
 #include "core/log.h"
 #include "mirror.h"
 
+/* Counters in a process's memory need not be aligned. */
+static uint32_t load(const struct session *s, const uint8_t *at)
+{
+	uint16_t u16;
+	uint32_t u32;
+
+	if (s->width == sizeof(u16)) {
+		memcpy(&u16, at, sizeof(u16));
+		return u16;
+	}
+	memcpy(&u32, at, sizeof(u32));
+	return u32;
+}
+
+static void store(const struct session *s, uint8_t *at, uint32_t value)
+{
+	uint16_t u16 = (uint16_t)value;
+
+	memcpy(at, s->width == sizeof(u16) ? (void *)&u16 : (void *)&value, s->width);
+}
+
 /*
- * Adds @count to the @n counters at @buf. Returns how many ticks found no room below the cap.
- * Counters in a process's memory need not be aligned.
+ * Adds @count to the @n counters at @buf, and notes down in @before, if not NULL, what those were.
+ * Returns how many ticks found no room below the cap.
  */
-static uint64_t add_span(const struct session *s, uint8_t *buf, const uint32_t *count, uint32_t n)
+static uint64_t add_span(const struct session *s, uint8_t *buf, const uint32_t *count,
+			 uint32_t *before, uint32_t n)
 {
 	uint64_t spilt = 0;
 
-	for (uint32_t i = 0; i < n; i++, buf += s->width) {
-		uint16_t u16 = 0;
-		uint32_t u32 = 0, sum;
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t *at = buf + (size_t)i * s->width;
+		uint32_t old, sum;
 
 		if (!count[i])
 			continue;
-		if (s->width == sizeof(u16)) {
-			memcpy(&u16, buf, sizeof(u16));
-			u32 = u16;
-		} else {
-			memcpy(&u32, buf, sizeof(u32));
-		}
-		sum = profil_add(u32, count[i], s->cap);
-		spilt += count[i] - (sum - u32);
-		u16 = (uint16_t)sum;
-		memcpy(buf, s->width == sizeof(u16) ? (void *)&u16 : (void *)&sum, s->width);
+		old = load(s, at);
+		if (before)
+			before[i] = old;
+		sum = profil_add(old, count[i], s->cap);
+		spilt += count[i] - (sum - old);
+		store(s, at, sum);
 	}
 	return spilt;
 }
 
-static void note_before(const struct session *s, uint32_t *before, const uint8_t *buf, uint32_t n)
+static uint64_t sum_of(const uint32_t *count, uint32_t n)
 {
-	for (uint32_t i = 0; i < n; i++, buf += s->width) {
-		uint16_t u16;
+	uint64_t sum = 0;
 
-		if (s->width == sizeof(u16)) {
-			memcpy(&u16, buf, sizeof(u16));
-			before[i] = u16;
-		} else {
-			memcpy(&before[i], buf, sizeof(before[i]));
-		}
-	}
+	for (uint32_t i = 0; i < n; i++)
+		sum += count[i];
+	return sum;
 }
 
 /* A fault turns off what the dialect says. The process itself never notices. */
@@ -69,21 +82,17 @@ static void mirror_span(struct target *t, uint32_t owner, uint32_t bin, const ui
 	struct session *s = t->session;
 	uint64_t addr = t->region[owner].addr + (uint64_t)bin * s->width;
 	uint8_t buf[PROFIL_SPAN * sizeof(uint32_t)];
-	uint64_t sum = 0, spilt = 0;
+	uint64_t spilt = 0;
 	int err;
 
-	for (uint32_t i = 0; i < n; i++)
-		sum += count[i];
 	err = s->over ? -ECANCELED : memory_read(s->memory, addr, buf, (size_t)n * s->width);
 	if (!err) {
-		if (journal) {
-			note_before(s, before, buf, n);
+		spilt = add_span(s, buf, count, before, n);
+		if (journal)
 			__atomic_store_n(&journal->phase, PROFIL_JOURNAL_WRITING, __ATOMIC_RELEASE);
-		}
-		spilt = add_span(s, buf, count, n);
 		err = memory_write(s->memory, addr, buf, (size_t)n * s->width);
 	}
-	t->ledger->spilt += err ? sum : spilt;
+	t->ledger->spilt += err ? sum_of(count, n) : spilt;
 	if (err && err != -ECANCELED)
 		fault(t, owner, err);
 	if (spilt && s->flags & PROFIL_START_STOP_AT_CAP)
@@ -112,10 +121,8 @@ void mirror_redo(struct target *t, const struct profil_journal *j)
 	uint64_t addr = t->region[j->owner].addr + (uint64_t)j->bin * s->width;
 
 	memcpy(count, j->count, sizeof(count));
-	t->ledger->drained = j->drained;
+	t->ledger->drained = j->drained + sum_of(count, n);
 	t->ledger->spilt = j->spilt;
-	for (uint32_t i = 0; i < n; i++)
-		t->ledger->drained += count[i];
 	/* What no longer is as it was before has its count already. */
 	for (uint32_t i = 0; j->phase == PROFIL_JOURNAL_WRITING && i < n; i++) {
 		uint32_t now;
@@ -123,7 +130,7 @@ void mirror_redo(struct target *t, const struct profil_journal *j)
 		if (!count[i] ||
 		    memory_read(s->memory, addr + (uint64_t)i * s->width, buf, s->width))
 			continue;
-		note_before(s, &now, buf, 1);
+		now = load(s, buf);
 		if (now == j->before[i])
 			continue;
 		t->ledger->spilt +=

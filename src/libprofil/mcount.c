@@ -44,10 +44,11 @@ static __u32 *head_of(struct profil_graph *g, __u32 from, __u32 self)
 	return &graph_heads(g)[(__u64)mixed * g->heads >> 32];
 }
 
-/* As in libc, a call that comes from outside of the text (main's, a thread's first) is no arc. */
-__attribute__((__used__, __visibility__("hidden"))) void mcount_call(unsigned long from_pc,
-								     unsigned long self_pc);
-void mcount_call(unsigned long from_pc, unsigned long self_pc)
+/*
+ * As in libc, a call that comes from outside of the text (main's, a thread's first) is no arc. The
+ * entries below call this, which no compiler sees.
+ */
+__attribute__((__used__)) void mcount_call(unsigned long from_pc, unsigned long self_pc)
 {
 	struct profil_graph *g = __atomic_load_n(&counting, __ATOMIC_ACQUIRE);
 	struct profil_arc *arc;

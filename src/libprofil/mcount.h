@@ -7,4 +7,7 @@
 /* The graph that calls are counted in from now on, NULL for none. It must stay mapped for good. */
 void mcount_set(struct profil_graph *g);
 
+/* Counts a call of the function with @self_pc from @from_pc. Anywhere, in any thread. */
+void mcount_call(unsigned long from_pc, unsigned long self_pc);
+
 #endif

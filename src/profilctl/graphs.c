@@ -148,7 +148,7 @@ void graphs_forget(struct graphs *g, pid_t pid)
 
 void graphs_add(struct graphs *g, pid_t pid, int memory)
 {
-	struct held_graph *h = calloc(1, sizeof(*h));
+	struct held_graph *h = calloc(1, sizeof(*h)), **place = &g->first;
 	struct epoll_event event = { .events = EPOLLIN };
 
 	graphs_forget(g, pid);
@@ -163,8 +163,10 @@ void graphs_add(struct graphs *g, pid_t pid, int memory)
 	h->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (h->pidfd >= 0)
 		epoll_ctl(g->epoll, EPOLL_CTL_ADD, h->pidfd, &event);
-	h->next = g->first;
-	g->first = h;
+	/* Who came later goes on longer: of one name, the last profile stays. */
+	while (*place)
+		place = &(*place)->next;
+	*place = h;
 }
 
 void graphs_check(struct graphs *g)

@@ -9,6 +9,7 @@ if test "${SAN:-}"; then
 fi
 ctl=$(realpath "$BUILD/profilctl")
 gmon=$PWD/tests/system/gmon.py
+liar=$PWD/tests/system/programs/liar.py
 source=$PWD/tests/system/programs/calls.c
 build() { # NAME FLAGS...
 	"${CC:-gcc}" -O1 -fno-inline -g -pthread -o "$dir/$1" "$source" "${@:2}"
@@ -40,7 +41,7 @@ calls_of() { # FUNCTION [FILE]
 # A profile with all ticks and so many calls of leaf.
 holds() { # CALLS [FILE=gmon.out]
 	test "$(python3 "$gmon" "${2:-gmon.out}") $(calls_of leaf "${2:-gmon.out}")" = "100007 $1" ||
-		{ cat "$dir/said"; python3 "$gmon" "${2:-gmon.out}"; calls_of leaf "$2"; false; }
+		{ cat "$dir/said"; python3 "$gmon" "${2:-gmon.out}"; calls_of leaf "${2:-gmon.out}"; false; }
 }
 
 leaves() { # CALLS ARGS...
@@ -181,6 +182,23 @@ others() {
 	check "a program that calls profil gets ours" test "$(cat "$dir/out")" = "0 5"
 }
 
+# Who says what is not so spoils his own profile, and nothing else.
+liars() {
+	local how
+
+	for how in sizes small unsealed file; do
+		"$ctl" run python3 "$liar" $how 2>"$dir/said"
+		check "memory of wrong $how: status 1" test $? -eq 1
+		check "... in a line" says 'has no profile that can be read: Invalid argument$'
+		check "... and no file" test -z "$(ls)"
+	done
+	check "who does not know the word is not heard" run python3 "$liar" key
+	check "... and leaves nothing" test -z "$(ls)"
+	check "words that mean nothing are not heard" run python3 "$liar" words
+	check "... and what was said before them is" test "$(python3 "$gmon" gmon.out)" = 0
+	rm -f gmon.out
+}
+
 linked() {
 	build with -pg -no-pie -L"${library%/*}" -lprofil -Wl,-rpath,"${library%/*}" && calls=$dir/with
 	"$calls" 1000 0 call >"$dir/out"
@@ -204,6 +222,7 @@ ends
 families
 left_behind
 others
+liars
 linked
 
 "$ctl" run 2>"$dir/said"

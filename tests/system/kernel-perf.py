@@ -2,13 +2,15 @@
 # kernel-perf.py - holds a profile against the samples that perf took of the same run
 #
 # usage: kernel-perf.py time JSON CPU_NS TASK_NS
-#        kernel-perf.py shares|first JSON PERF_DATA COMM
+#        kernel-perf.py shares|first|ten JSON PERF_DATA COMM
 #
 # time:   its samples are those of CPU_NS of CPU time, or of TASK_NS of task clock (see loops.h), or
 #         in between.
 # shares: each function's share is perf's. A pc that perf's sample has, or for a sample in the
 #         kernel the one it came from, belongs to the function of the profile in which it lies.
-# first:  the function that "perf report" names first is the profile's first.
+# ten:    perf's ten hottest functions, as perf names and sums them up, are the profile's, and their
+#         shares are perf's within the intervals of both.
+# first:  the function, not of the kernel, that "perf report" names first is the profile's first.
 #
 # Of perf's samples only those of processes named COMM count, and of "cost", which ran it.
 import collections
@@ -21,6 +23,7 @@ import sys
 # Where there are fewer samples the limit grows with that deviation.
 POINTS = 3.0
 SIGMAS = 4.2
+SHOWN = 0.5  # percent: what is smaller than this no report shows
 WORTH = 5.0  # percent: what is smaller than this is not compared
 
 
@@ -53,6 +56,50 @@ def function_of(functions, where):
         if where and f["object"] == where[0] and f["offset"] <= where[1] < f["offset"] + f["size"]:
             return f["name"]
     return None
+
+
+def perf_functions(functions, data, comm):
+    """Counts perf's own functions, by name and object, and says which of ours each is."""
+    counts, ours = collections.Counter(), collections.defaultdict(collections.Counter)
+    for sample in perf("script", "-i", data, "-F", "comm,ip,sym,dso").split("\n\n"):
+        head, *frames = sample.strip().split("\n")
+        if head.strip() not in (comm, "cost"):
+            continue
+        for frame in frames:
+            address, _, rest = frame.strip().partition(" ")
+            symbol, _, dso = rest.rpartition(" (")
+            if int(address, 16) < 1 << 63:
+                where = function_of(functions, (dso.strip("()"), int(address, 16)))
+                key = (symbol if symbol != "[unknown]" else where, dso)
+                counts[key] += 1
+                ours[key][where] += 1
+                break
+        else:
+            counts[None] += 1
+    return counts, {key: names.most_common(1)[0][0] for key, names in ours.items()}
+
+
+# Ten differences of two sampled shares: each is beyond 1.96 deviations once in 20, more than three of
+# them are once in a thousand, and one beyond 4.2 once in 3,700. At rank ten the next ones may be
+# as hot: one that is missing there may not be distinguishable from the tenth, at 3 deviations.
+def ten(profile, data, comm):
+    functions = profile["functions"]
+    counts, ours = perf_functions(functions, data, comm)
+    total, mine = sum(counts.values()), profile["samples"]["total"]
+    theirs = [key for key, n in counts.most_common(11) if key and n >= total * SHOWN / 100][:10]
+    share = {f["name"]: f["samples"] / mine for f in functions}
+    tenth = functions[min(10, len(functions)) - 1]["samples"] / mine
+    outside = wrong = 0
+    for key in theirs:
+        a, b = counts[key] / total, share.get(ours[key], 0)
+        p = (counts[key] + b * mine) / (total + mine)
+        sigmas = abs(a - b) / (p * (1 - p) * (1 / total + 1 / mine)) ** 0.5
+        missing = tenth - b > 3 * (tenth * (1 - tenth) / mine) ** 0.5
+        print(f"{100 * b:6.2f} % of ours, {100 * a:6.2f} % of perf's, {sigmas:4.1f} deviations: {key[0]}")
+        outside += sigmas > 1.96
+        wrong += missing or sigmas > SIGMAS
+    print(f"{outside} of {len(theirs)} beyond 1.96 deviations, {wrong} missing or beyond {SIGMAS}")
+    return wrong or outside > 3 or not theirs
 
 
 def shares(profile, data, comm):
@@ -88,6 +135,7 @@ def first(profile, data, comm):
     report = perf("report", "-i", data, "--comms", comm, "--no-children", "-g", "none", "--stdio", "-q",
                   "-F", "sample,dso,sym", "-t", "|")
     rows = [[part.strip() for part in row.split("|")] for row in report.split("\n") if row.count("|") == 2]
+    rows = [row for row in rows if row[2].startswith("[.]")]
     if not rows:
         sys.exit(f"perf report has no sample of {comm}")
     _, dso, symbol = max(rows, key=lambda row: int(row[0]))
@@ -99,6 +147,6 @@ def first(profile, data, comm):
 
 
 if __name__ == "__main__":
-    check = {"time": time, "shares": shares, "first": first}[sys.argv[1]]
+    check = {"time": time, "shares": shares, "first": first, "ten": ten}[sys.argv[1]]
     with open(sys.argv[2], encoding="utf-8") as file:
         sys.exit(check(json.load(file), *sys.argv[3:]))

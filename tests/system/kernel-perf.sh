@@ -28,6 +28,7 @@ compare() { # NAME COMM
 	check "$1: the samples are its CPU time" "$judge" time "$json" "$cpu_ns" "$task_ns"
 	check "$1: total = binned + unmatched + lost, and the functions add up" adds_up "$json"
 	check "$1: perf report names the same function first" "$judge" first "$json" "$perf" "$2"
+	check "$1: its ten hottest functions are perf's, and their shares" "$judge" ten "$json" "$perf" "$2"
 	check "$1: the shares of its functions are perf's" "$judge" shares "$json" "$perf" "$2"
 }
 
@@ -98,6 +99,19 @@ def work():
                 x = i
 work()' "$seconds"
 record threads threads "$programs/threads" "$seconds"
+if ${CXX:-g++} -O2 -g -o "$dir/words" tests/system/programs/words.cc; then
+	record words words "$dir/words" "$seconds" "$dir/text"
+else
+	fail "words: in C++" "it cannot be compiled"
+fi
+if ! command -v go >/dev/null; then
+	skip "work in Go, and a threaded server under load" "no go: sudo make deps"
+elif HOME=$dir GOFLAGS=-mod=mod go build -o "$dir/gowork" tests/system/programs/work.go; then
+	record go gowork "$dir/gowork" work "$seconds"
+	record server gowork "$dir/gowork" serve "$seconds"
+else
+	fail "work in Go" "it cannot be compiled"
+fi
 attach attach threads "$programs/threads" "$seconds"
 daemon_stop
 finish

@@ -33,7 +33,7 @@ DEPS_BUILD = gcc make pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g
 	libsystemd-dev libjansson-dev libiberty-dev libdebuginfod-dev libncurses-dev
 DEPS_TEST = libcriterion-dev linux-perf xz-utils python3 openssl jq binutils mandoc \
 	shellcheck clang-format clang-tidy cppcheck g++ procps util-linux \
-	valgrind google-perftools golang-go python3-jsonschema zsh fish
+	valgrind google-perftools golang-go tmux python3-jsonschema zsh fish
 DEPS_DEB = build-essential debhelper dpkg-dev fakeroot
 DEPS = $(DEPS_BUILD) $(DEPS_TEST)
 DEPS_VM = qemu-system-$(if $(filter aarch64,$(shell uname -m)),arm,x86) busybox-static udev kmod \

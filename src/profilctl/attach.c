@@ -39,7 +39,9 @@ static int check(pid_t pid)
 		return CTL_OK;
 	}
 	if (err == -EACCES || err == -EPERM) {
-		log_err("process %d is not yours to profile; root may", (int)pid);
+		log_err("process %d is not yours to profile; %s", (int)pid,
+			geteuid() ? "root may"
+				  : "this root may not read it: ask the one outside the container");
 		return CTL_DENIED;
 	}
 	log_err("process %d has ended", (int)pid);

@@ -16,7 +16,8 @@ int load_profile(struct profile **out, const char *path)
 	int err;
 
 	if (!in) {
-		log_err("cannot read %s: %s", path, strerror(errno));
+		log_err("cannot read %s: %s; 'profilctl record -o FILE' makes such a file", path,
+			strerror(errno));
 		return CTL_ERROR;
 	}
 	err = json_load(out, in, why, sizeof(why));

@@ -17,8 +17,9 @@ struct verb {
 static const struct verb verbs[] = {
 	{ "record", "[--] COMMAND [ARG...]", "run a command and profile it, with its children",
 	  OPTIONS_PROFILE, verb_record },
-	{ "attach", "PID...", "profile processes that run, until they end or Ctrl-C",
-	  OPTIONS_PROFILE | OPTIONS_SELECT, verb_attach },
+	{ "attach", "PID...|--comm NAME|--exe FILE|--unit UNIT|--cgroup PATH",
+	  "profile processes that run, until they end or Ctrl-C", OPTIONS_PROFILE | OPTIONS_SELECT,
+	  verb_attach },
 	{ "run", "[--] COMMAND [ARG...]",
 	  "run a program that profiles itself (-pg, profil), better",
 	  OPTION_RATE | OPTION_CLOCK | OPTION_SOCKET, verb_run },

@@ -29,7 +29,7 @@ static const struct option_row rows[] = {
 	{ OPTION_DURATION, 'd', "duration", "SECONDS", "stop profiling after so long" },
 	{ OPTION_OUTPUT, 'o', "output", "FILE", "write there; without -f, a profile to keep" },
 	{ OPTION_FORMAT, 'f', "format", "FORMAT", "see below" },
-	{ OPTION_JSON, 259, "json", NULL, "the same as -f json" },
+	{ OPTION_JSON, 259, "json", NULL, "print JSON: 'profilctl schema' describes it" },
 	{ OPTION_BY, 260, "by", "WHAT",
 	  "sum up text by function, inlined, line, instruction,\n                            "
 	  "object or thread" },
@@ -131,7 +131,7 @@ static int parse_exe(struct options *o, const char *arg)
 	o->select.exe = realpath(arg, path);
 	if (o->select.exe)
 		return 0;
-	log_err("exe %s: %s", arg, strerror(errno));
+	log_err("exe %s: %s; its path is needed, see 'ls -l /proc/PID/exe'", arg, strerror(errno));
 	return -EINVAL;
 }
 

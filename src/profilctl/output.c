@@ -26,7 +26,8 @@ int output_open(FILE **out, const struct options *o)
 	fd = open(o->output, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 	*out = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!*out) {
-		log_err("cannot write %s: %s", o->output, strerror(errno));
+		log_err("cannot write %s: %s; name another place by -o", o->output,
+			strerror(errno));
 		return CTL_ERROR;
 	}
 	(void)steal_fd(fd);

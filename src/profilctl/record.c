@@ -127,7 +127,8 @@ static int profile_command(struct watch *w, struct command *c)
 		return status;
 	err = command_release(c);
 	if (err < 0) {
-		log_err("cannot run %s: %s", o->argv[0], strerror(-err));
+		log_err("cannot run %s: %s; is it a program, and in PATH?", o->argv[0],
+			strerror(-err));
 		return CTL_ERROR;
 	}
 	watch_run(w);

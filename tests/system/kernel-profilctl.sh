@@ -324,6 +324,38 @@ several() {
 	check "top ends with what it shows" test $? -eq 0
 }
 
+# Programs whose files cannot be found by their paths: one has been replaced, one is in a mount
+# namespace of its own.
+hidden() {
+	local pid
+
+	cp "$spin" "$dir/moved"
+	"$dir/moved" split 100 &
+	pid=$!
+	until test "/proc/$pid/exe" -ef "$dir/moved"; do :; done
+	rm "$dir/moved"
+	echo "another one" >"$dir/moved"
+	check "a program that was replaced" "$ctl" attach -F 1000 -d 0.5 -f json -o "$dir/json" "$pid"
+	check "a program that was replaced: has its names" share hot 70 8
+	check "a program that was replaced: is found by its path" \
+		"$ctl" attach -d 0.1 -f json -o "$dir/json" --exe "$dir/moved"
+	kill "$pid"
+	wait "$pid"
+
+	mkdir "$dir/inside"
+	# shellcheck disable=SC2016 # another shell's
+	unshare --mount sh -c 'mount -t tmpfs none "$1" && cp "$0" "$1/spin" && exec "$1/spin" split 100' \
+		"$spin" "$dir/inside" &
+	pid=$!
+	until test "$(readlink "/proc/$pid/exe")" = "$dir/inside/spin"; do
+		kill -0 "$pid" || return
+	done
+	check "a program of a container" "$ctl" attach -F 1000 -d 0.5 -f json -o "$dir/json" "$pid"
+	check "a program of a container: has its names" share hot 70 8
+	kill "$pid"
+	wait "$pid"
+}
+
 # Waits until process $1 is no shell any more.
 execed() { # PID
 	until test "/proc/$1/exe" -ef "$spin"; do
@@ -375,6 +407,7 @@ whole
 options
 attaching
 several
+hidden
 others
 
 none_below() { # DIRECTORY

@@ -71,8 +71,36 @@ else
 fi
 says "annotate: an unknown function" 'no sample fell into a function tepid' "$ctl" annotate tepid "$dir/a"
 says "annotate: without a file" 'a function and a file, please' "$ctl" annotate hot
+id=$(readelf -nW "$spin" | sed -n 's/.*Build ID: //p')
+mkdir -p "$dir/served/buildid/$id"
+objcopy --only-keep-debug "$spin" "$dir/served/buildid/$id/debuginfo"
 strip "$spin"
+# A server as debuginfod is one, on a port that is free. It answers to nothing else.
+serve() { # DIRECTORY
+	exec {answers}< <(exec python3 -c '
+import functools, http.server, sys
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args): pass
+server = http.server.HTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=sys.argv[1]))
+print(server.server_port, flush=True)
+server.serve_forever()' "$1")
+	server=$!
+	read -r -t 30 -u "$answers" port
+}
+
+fetched() { # URL
+	DEBUGINFOD_URLS=$1 DEBUGINFOD_CACHE_PATH=$dir/cache http_proxy='' "$ctl" annotate hot "$dir/a"
+}
+
 says "annotate: a stripped file says so" 'no line of source is known' "$ctl" annotate hot "$dir/a"
+if ldconfig -p | grep -q libdebuginfod.so.1; then
+	serve "$dir/served"
+	says "debuginfod: nobody there is no error" 'no line of source is known' fetched http://127.0.0.1:1
+	says "debuginfod: a debug file" "  $line  	?CHAIN|  $line   CHAIN" fetched "http://127.0.0.1:$port"
+	kill "$server"
+else
+	skip "debuginfod" "no libdebuginfod.so.1"
+fi
 ${CC:-gcc} -O0 -o "$spin" tests/system/programs/spin.c -ldl -pthread
 says "annotate: another build is not taken" 'is another one by now' "$ctl" annotate hot "$dir/a"
 

@@ -1,0 +1,64 @@
+#!/bin/bash
+# kernel-diff.sh - real profiles of the same work do not differ, and a regression of 5 % is found
+#
+# PROFIL_TEST_DIFF_PAIRS pairs of short runs are compared. One comparison errs in 5 cases of 100 at
+# most, over all functions: of 100 pairs more than 12 differ once in 650 times even where it errs so
+# often. The test fails beyond that, and says how many there were.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+ctl=$BUILD/profilctl
+pairs=${PROFIL_TEST_DIFF_PAIRS:-100}
+${CC:-gcc} -O2 -g -o "$dir/shares" tests/system/programs/shares.c || exit 1
+
+profile() { # FILE HZ ROUNDS [PERCENT]
+	"$ctl" record -F "$2" -o "$1" -- "$dir/shares" "${@:3}" >"$dir/said" 2>&1 || cat "$dir/said"
+}
+
+significant() { # FILTER
+	"$ctl" diff --json "$dir/a" "$dir/b" | jq "[.functions[] | select(.significant) | $1] | length"
+}
+
+# Rounds that take about a second.
+rounds_of_a_second() {
+	local ns
+
+	ns=$({ TIMEFORMAT=%U; time "$dir/shares" 2000; } 2>&1)
+	awk -v s="$ns" 'BEGIN { printf "%d\n", 2000 / s }'
+}
+
+same_work() {
+	local differing=0 samples=0
+
+	for ((i = 0; i < pairs; i++)); do
+		profile "$dir/a" 5000 $((second / 10))
+		profile "$dir/b" 5000 $((second / 10))
+		samples=$((samples + $(jq .samples.total "$dir/a")))
+		test "$(significant .)" = 0 || differing=$((differing + 1))
+	done
+	check "of $pairs pairs of some $((samples / pairs)) samples $differing differ, of 100 at most 12" \
+		test $((differing * 100)) -le $((12 * pairs))
+	check "... and none has next to nothing in it" test $((samples / pairs)) -ge 200
+}
+
+# Some 60,000 samples each: the share of half goes from 50.0 % to 51.2 %, which is 4 deviations of
+# the difference of two sampled shares, and ticks at even distances do better than samples at random.
+regression() {
+	profile "$dir/a" 10000 $((6 * second))
+	profile "$dir/b" 10000 $((6 * second)) 5
+	check "a regression of 5 % in one function is found" \
+		test "$(significant 'select(.name == "half" and .percent[1] > .percent[0])')" = 1
+	check "... in that one alone did the share grow" \
+		test "$(significant 'select(.percent[1] > .percent[0])')" = 1
+}
+
+if ! command -v jq >/dev/null; then
+	skip "profiles of the same work do not differ" "no jq: sudo make deps"
+	finish
+fi
+daemon_start
+second=$(rounds_of_a_second)
+same_work
+regression
+daemon_stop
+finish

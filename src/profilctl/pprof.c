@@ -57,6 +57,8 @@ struct pprof {
 	const struct profile *profile;
 	struct spots spots;
 	struct extent *extents;
+	const char **inlined; /* the functions that were inlined: their ids follow the others' */
+	size_t ninlined;
 	__u64 nstrings;
 	__u64 nlocations;
 	struct message whole;
@@ -145,7 +147,36 @@ static void function(struct pprof *w, __u64 id, const char *name, const char *fi
 	message_into(&w->part, &w->whole, PROFILE_FUNCTION);
 }
 
-/* The ids are the places in the profile's own order, and two more. */
+/* Which of the inlined functions @name is; each has one name in memory, in each object. */
+static size_t inlined_index(const struct pprof *w, const char *name)
+{
+	size_t i = w->ninlined;
+
+	while (i-- > 0 && w->inlined[i] != name)
+		;
+	return i;
+}
+
+static int inlined_functions(struct pprof *w)
+{
+	const struct profile *p = w->profile;
+
+	w->inlined = calloc(w->spots.n + 1, sizeof(*w->inlined));
+	if (!w->inlined)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->spots.n; i++) {
+		const struct spot *spot = &w->spots.spot[i];
+
+		if (!spot->inlined || inlined_index(w, spot->inlined) != SIZE_MAX)
+			continue;
+		w->inlined[w->ninlined++] = spot->inlined;
+		function(w, p->nfunctions + 2 + w->ninlined, spot->inlined,
+			 spot->file ? spot->file : "");
+	}
+	return 0;
+}
+
+/* The ids are the places in the profile's own order, two more, and those of inlined ones. */
 static int functions(struct pprof *w)
 {
 	const struct profile *p = w->profile;
@@ -167,12 +198,22 @@ static int functions(struct pprof *w)
 	}
 	function(w, p->nfunctions + 1, "[unmatched]", "");
 	function(w, p->nfunctions + 2, "[lost]", "");
-	return 0;
+	return inlined_functions(w);
 }
 
-/* A sample of so many ticks at a location of its own. @address 0: in no mapping. */
+static void line_of(struct pprof *w, __u64 function_id, int line)
+{
+	protobuf_number(w->line.f, LINE_FUNCTION, function_id);
+	protobuf_number(w->line.f, LINE_NUMBER, (__u64)line);
+	message_into(&w->line, &w->part, LOCATION_LINE);
+}
+
+/*
+ * A sample of so many ticks at a location of its own. @address 0: in no mapping. What was inlined
+ * comes before the function that has it.
+ */
 static void sample(struct pprof *w, __u32 object, __u64 address, __u64 function_id, int line,
-		   __u64 ticks)
+		   const char *inlined, __u64 ticks)
 {
 	__u64 id = ++w->nlocations, value[] = { ticks, ticks * w->profile->tick_ns };
 
@@ -181,11 +222,10 @@ static void sample(struct pprof *w, __u32 object, __u64 address, __u64 function_
 		protobuf_number(w->part.f, LOCATION_MAPPING, object + 1ull);
 		protobuf_number(w->part.f, LOCATION_ADDRESS, address);
 	}
-	if (function_id) {
-		protobuf_number(w->line.f, LINE_FUNCTION, function_id);
-		protobuf_number(w->line.f, LINE_NUMBER, (__u64)line);
-		message_into(&w->line, &w->part, LOCATION_LINE);
-	}
+	if (inlined)
+		line_of(w, w->profile->nfunctions + 3 + inlined_index(w, inlined), line);
+	if (function_id)
+		line_of(w, function_id, inlined ? 0 : line);
 	message_into(&w->part, &w->whole, PROFILE_LOCATION);
 	protobuf_numbers(w->part.f, SAMPLE_LOCATION, &id, 1);
 	protobuf_numbers(w->part.f, SAMPLE_VALUE, value, 2);
@@ -202,12 +242,12 @@ static void samples(struct pprof *w)
 
 		sample(w, object, extent_address(&w->extents[object], spot->place.offset),
 		       spot->function ? (__u64)(spot->function - p->functions) + 1 : 0,
-		       spot->file ? spot->line : 0, spot->place.count);
+		       spot->file ? spot->line : 0, spot->inlined, spot->place.count);
 	}
 	if (p->unmatched)
-		sample(w, 0, 0, p->nfunctions + 1, 0, p->unmatched);
+		sample(w, 0, 0, p->nfunctions + 1, 0, NULL, p->unmatched);
 	if (p->lost)
-		sample(w, 0, 0, p->nfunctions + 2, 0, p->lost);
+		sample(w, 0, 0, p->nfunctions + 2, 0, NULL, p->lost);
 }
 
 static int gzip(FILE *out, const char *bytes, size_t n)
@@ -265,5 +305,6 @@ int pprof_write(FILE *out, const struct profile *p)
 	message_fini(&w.part);
 	message_fini(&w.line);
 	free(w.extents);
+	free(w.inlined);
 	return err;
 }

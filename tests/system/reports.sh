@@ -109,6 +109,13 @@ keep 60 40 outer main inner_at >"$dir/inlined"
 says "inlined: for itself" '^ 60.00 % .* inner +spin$' "$ctl" report --by inlined "$dir/inlined"
 says "inlined: in its function" '^ 60.00 % .* outer +spin$' "$ctl" report "$dir/inlined"
 says "inlined: by line" '^ 60.00 % .* inlined.c:4 inner \(in outer\) +spin$' "$ctl" report --by line "$dir/inlined"
+if command -v go >/dev/null; then
+	"$ctl" report -f pprof "$dir/inlined" >"$dir/pprof"
+	says "inlined: in pprof, too" '^ +60 60.00% .* inner \(inline\)$' \
+		go tool pprof -top -sample_index=samples "$dir/pprof"
+else
+	skip "inlined: in pprof, too" "no go"
+fi
 says "annotate: what was inlined" '^ +60 100.00 %  inner$' "$ctl" annotate outer "$dir/inlined"
 
 says "by thread: it takes --threads" 'record it with --threads' "$ctl" report --by thread "$dir/a"

@@ -15,26 +15,6 @@
 /* Of all other objects: above every program, so that gprof knows no name, but counts their time. */
 #define ELSEWHERE 0x700000000000u
 
-/* The program with the most samples; where there is no program, any object with the most. */
-static int main_object(__u32 *out, const struct profile *p)
-{
-	__cleanup(freep) __u64 *samples = calloc(p->nobjects + 1, sizeof(*samples));
-	__u32 best = 0;
-
-	if (!samples)
-		return -ENOMEM;
-	for (size_t i = 0; i < p->places_room; i++)
-		samples[p->places[i].object] += p->places[i].count;
-	for (__u32 i = 1; i < p->nobjects; i++) {
-		const struct object *o = &p->objects[i], *b = &p->objects[best];
-
-		if (o->program != b->program ? o->program : samples[i] > samples[best])
-			best = i;
-	}
-	*out = best;
-	return 0;
-}
-
 /* A bin holds no more than 65535: gprof adds up histograms of the same addresses. */
 static void page_write(FILE *out, const struct profile *p, __u64 page, __u64 *count)
 {
@@ -90,7 +70,7 @@ int gmon_write(FILE *out, const struct profile *p)
 {
 	__cleanup(freep) struct place *places = profile_sorted_places(p);
 	__u32 main = 0;
-	int err = places ? main_object(&main, p) : -ENOMEM;
+	int err = places ? profile_main_object(&main, p) : -ENOMEM;
 
 	if (err < 0)
 		return err;

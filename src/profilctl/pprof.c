@@ -59,6 +59,7 @@ struct pprof {
 	struct extent *extents;
 	const char **inlined; /* the functions that were inlined: their ids follow the others' */
 	size_t ninlined;
+	__u32 main; /* the first mapping, by whose name pprof calls it all */
 	__u64 nstrings;
 	__u64 nlocations;
 	struct message whole;
@@ -117,15 +118,22 @@ static void head(struct pprof *w)
 	protobuf_number(w->whole.f, PROFILE_COMMENT, string(w, p->command));
 }
 
+/* The ids are the places in the profile's own order, but for the first: it changes places. */
+static __u64 mapping_id(const struct pprof *w, __u32 object)
+{
+	return 1 + (object == w->main ? 0 : object == 0 ? w->main : object);
+}
+
 static void mappings(struct pprof *w)
 {
 	const struct profile *p = w->profile;
 
-	for (size_t i = 0; i < p->nobjects; i++) {
+	for (__u32 n = 0; n < p->nobjects; n++) {
+		__u32 i = (__u32)mapping_id(w, n) - 1; /* it is its own inverse */
 		const struct extent *e = &w->extents[i];
 		FILE *f = w->part.f;
 
-		protobuf_number(f, MAPPING_ID, i + 1);
+		protobuf_number(f, MAPPING_ID, n + 1);
 		protobuf_number(f, MAPPING_START, e->start);
 		protobuf_number(f, MAPPING_LIMIT, e->end);
 		protobuf_number(f, MAPPING_OFFSET, e->offset);
@@ -187,7 +195,7 @@ static int functions(struct pprof *w)
 	for (size_t i = w->spots.n; i-- > 0;) {
 		const struct spot *spot = &w->spots.spot[i];
 
-		if (spot->function && spot->file)
+		if (spot->function && spot->file && !spot->inlined)
 			file[spot->function - p->functions] = spot->file;
 	}
 	for (size_t i = 0; i < p->nfunctions; i++) {
@@ -219,7 +227,7 @@ static void sample(struct pprof *w, __u32 object, __u64 address, __u64 function_
 
 	protobuf_number(w->part.f, LOCATION_ID, id);
 	if (address) {
-		protobuf_number(w->part.f, LOCATION_MAPPING, object + 1ull);
+		protobuf_number(w->part.f, LOCATION_MAPPING, mapping_id(w, object));
 		protobuf_number(w->part.f, LOCATION_ADDRESS, address);
 	}
 	if (inlined)
@@ -281,6 +289,8 @@ static int write_all(FILE *out, struct pprof *w)
 		err = message_init(&w->line);
 	if (!err && !w->extents)
 		err = -ENOMEM;
+	if (!err)
+		err = profile_main_object(&w->main, w->profile);
 	if (err < 0)
 		return err;
 	head(w);

@@ -103,6 +103,25 @@ int profile_find_object(const struct profile *p, const char *path, __u64 dev, __
 	return -ENOENT;
 }
 
+int profile_main_object(__u32 *out, const struct profile *p)
+{
+	__cleanup(freep) __u64 *samples = calloc(p->nobjects + 1, sizeof(*samples));
+	__u32 best = 0;
+
+	if (!samples)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->places_room; i++)
+		samples[p->places[i].object] += p->places[i].count;
+	for (__u32 i = 1; i < p->nobjects; i++) {
+		const struct object *o = &p->objects[i], *b = &p->objects[best];
+
+		if (o->program != b->program ? o->program : samples[i] > samples[best])
+			best = i;
+	}
+	*out = best;
+	return 0;
+}
+
 /* The slot of a place, or the empty one that it would take. */
 static struct place *slot(struct place *table, size_t room, __u32 object, __u64 offset, __u32 width)
 {

@@ -112,6 +112,12 @@ int profile_add_object(struct profile *p, const char *path, __u64 dev, __u64 ino
 int profile_find_object(const struct profile *p, const char *path, __u64 dev, __u64 ino,
 			__u32 *index);
 
+/*
+ * The program with the most samples; where there is no program, any object with the most. Returns 0
+ * or -ENOMEM.
+ */
+int profile_main_object(__u32 *out, const struct profile *p);
+
 /* Adds @count ticks, binned ones. Returns 0 or -ENOMEM. */
 int profile_add_place(struct profile *p, __u32 object, __u64 offset, __u32 width, __u64 count);
 

@@ -100,7 +100,7 @@ int top_write(FILE *out, const struct profile *p, const struct top_table *t)
 		seconds, p->total, p->tick_ns ? 1e9 / (double)p->tick_ns : 0, t->processes);
 	fprintf(out, "%.3f s of CPU time, that is %.2f CPUs; %llu samples in no mapping\n", cpu,
 		seconds > 0 ? cpu / seconds : 0, p->unmatched);
-	fprintf(out, "self %%    95 %% of it   samples   seconds  %-*s  object\n",
+	fprintf(out, "self %%   95 %% of it   samples   seconds  %-*s  object\n",
 		name_columns(t->columns), "function");
 	for (size_t i = 0; i < rows.n && i + 3 < t->lines && !err; i++)
 		row(out, p, &rows.row[i], t->columns);

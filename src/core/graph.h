@@ -67,9 +67,11 @@ struct profil_graph {
 	__u64 elsewhere; /* ticks outside of the text */
 	__u64 lost;	 /* ticks that nobody had room for */
 	__u32 forked;	 /* has its parent's counts, too, and so not its own @elsewhere and @lost */
+	__u32 failed;	 /* the errno for which there are no ticks, or 0 */
 	__u32 written;	 /* the process has written it itself */
+	__u32 zero;
 };
-_Static_assert(sizeof(struct profil_graph) == 80, "shared with another process");
+_Static_assert(sizeof(struct profil_graph) == 88, "shared with another process");
 
 static inline size_t graph_bytes(const struct profil_graph *g)
 {

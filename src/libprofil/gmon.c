@@ -128,14 +128,19 @@ static void start(void)
 	const struct dialect *d = &dialects[DIALECT_GLIBC_SPROFIL_UINT];
 	struct profil_msg_reply reply;
 	struct profil_xform x;
+	int err;
 
 	if (!graph || on)
 		return;
 	mcount_set(graph);
 	on = 1;
-	if (!xform_reduce(&x, d, graph->low, SCALE_1_TO_1, sizeof(__u32) * graph->bins) &&
-	    !request_start_one(d, &x, graph_bins(graph), REQUEST_ON, &reply))
+	graph->written = 0;
+	err = xform_reduce(&x, d, graph->low, SCALE_1_TO_1, sizeof(__u32) * graph->bins);
+	if (!err)
+		err = request_start_one(d, &x, graph_bins(graph), REQUEST_ON, &reply);
+	if (!err)
 		graph->rate_hz = (__u32)((1000000000 + reply.tick_ns / 2) / reply.tick_ns);
+	graph->failed = (__u32)-err;
 }
 
 static void stop(void)

@@ -109,13 +109,17 @@ __attribute__((__used__)) void mcount_call(unsigned long from_pc, unsigned long 
 
 ENTRY(NAME("mcount") NAME("_mcount"), "8(%rbp)");
 ENTRY(NAME("__fentry__"), "80(%rsp)");
-#else
-/* Here it is called as any function, with the address that its caller returns to. */
+#elif defined(__aarch64__)
 PROFIL_PUBLIC void _mcount(void *from);
 
+/* Called as any function, with the address that its caller returns to, which may be signed. */
 void _mcount(void *from)
 {
-	mcount_call((unsigned long)__builtin_extract_return_addr(from),
-		    (unsigned long)__builtin_extract_return_addr(__builtin_return_address(0)));
+	register void *bare __asm__("x30") = from;
+
+	__asm__("hint 7" : "+r"(bare)); /* xpaclri, which older machines skip */
+	mcount_call((unsigned long)bare, (unsigned long)__builtin_return_address(0));
 }
+#else
+#error "which function does gcc -pg call on this machine, and how?"
 #endif

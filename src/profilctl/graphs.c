@@ -114,6 +114,10 @@ static int tell(const struct held_graph *h)
 		tell_written(h, g);
 	else
 		err = tell_unwritten(h, g);
+	if (g->failed)
+		log_warning("%s (pid %d) has calls, but no ticks: %s", h->name, h->pid,
+			    g->failed == ENOSYS ? "it reaches no profild"
+						: strerror((int)g->failed));
 	if (g->uncounted)
 		log_warning("%s (pid %d) has too many callers: %llu calls are missing", h->name,
 			    h->pid, (unsigned long long)g->uncounted);

@@ -92,8 +92,13 @@ else
 	check "a static program is profiled" test "$("$dir/static")" = "0 7"
 fi
 
+# Names that functions of x86 call, not those of other machines.
+case $(uname -m) in
+x86_64) elsewhere=none ;;
+*) elsewhere='mcount\|__fentry__' ;;
+esac
 check "the library exports the public names and no others" test "$(nm -D --defined-only \
 	"$BUILD/libprofil.so.1" | awk '{ print $3 }' | sort | tr '\n' ' ')" = "$(sed -n 's/^\t\([a-z_].*\);$/\1/p' \
-	src/libprofil/libprofil.map | sort | tr '\n' ' ')"
+	src/libprofil/libprofil.map | grep -vx "$elsewhere" | sort | tr '\n' ' ')"
 daemon_stop
 finish

@@ -51,6 +51,13 @@ int main(void)
 	return profil_sync();
 }
 C
+if test "${SAN:-}"; then
+	skip "profilctl run preloads what is installed with it" "a shell that is not sanitized cannot load it"
+else
+	# shellcheck disable=SC2016 # another shell's
+	check "profilctl run preloads what is installed with it" test "$("$root/opt/profil/bin/profilctl" run -- \
+		sh -c 'echo "$LD_PRELOAD"')" = "$(realpath "$root")/opt/profil/lib/libprofil.so.1"
+fi
 check "one for AIX" builds_and_runs libprofil-aix <<'C'
 #include <mon.h>
 int main(void)

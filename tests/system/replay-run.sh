@@ -96,6 +96,10 @@ ends() {
 	check "where it cannot be written: status 1" test $? -eq 1
 	check "... and what to do" says 'Is a directory; GMON_OUT_PREFIX names another place$'
 	rmdir gmon.out
+	run env PROFIL_SOCKET="$dir/nobody" "$calls" 1000 0 call
+	check "one that reaches no daemon: is told" says 'has calls, but no ticks: it reaches no profild$'
+	check "... and has its calls" test "$(calls_of leaf)" = 1000
+	rm gmon.out
 }
 
 families() {

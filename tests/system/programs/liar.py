@@ -14,13 +14,13 @@ how = sys.argv[1]
 def graph_of(heads, arcs, bins, size):
     fd = os.memfd_create("liar", os.MFD_ALLOW_SEALING)
     os.ftruncate(fd, size)
-    head = struct.pack("=QQQIIIIIIQQQII", 0x400000, 4 * bins, 0, heads, arcs, 0, bins, 100, 0, 0, 0, 0, 0, 0)
+    head = struct.pack("=QQQ6I3Q4I", 0x400000, 4 * bins, 0, heads, arcs, 0, bins, 100, *[0] * 8)
     os.pwrite(fd, head, 0)
     return fd
 
 
 key = word[16:]
-fd = graph_of(4096, 4096, 1024, 80 + 4 * 4096 + 24 * 4096 + 4 * 1024)
+fd = graph_of(4096, 4096, 1024, 88 + 4 * 4096 + 24 * 4096 + 4 * 1024)
 if how == "key":
     key = "0" * 16
 elif how == "sizes":

@@ -57,10 +57,14 @@ static void merge(struct changes *c)
 	c->n = n;
 }
 
-/* Two proportions: under "no change" the share is that of both together. */
-static void test(struct change *o, __u64 total_a, __u64 total_b)
+/*
+ * Two proportions of those samples whose function is known: where many are not, what is left is too
+ * little to tell a change from chance, and it is not taken for one. Under "no change" the share is
+ * that of both together.
+ */
+static void test(struct change *o, __u64 binned_a, __u64 binned_b)
 {
-	double na = (double)total_a, nb = (double)total_b;
+	double na = (double)binned_a, nb = (double)binned_b;
 	double pa = na > 0 ? (double)o->samples[0] / na : 0;
 	double pb = nb > 0 ? (double)o->samples[1] / nb : 0;
 	double both = (double)(o->samples[0] + o->samples[1]) / (na + nb), error;
@@ -126,11 +130,11 @@ int compare_init(struct changes *c, const struct profile *a, const struct profil
 			err = add(c, side[k], &rows.row[i], k);
 		rows_fini(&rows);
 	}
-	if (err < 0 || !a->total || !b->total)
+	if (err < 0 || !a->binned || !b->binned)
 		return err;
 	merge(c);
 	for (size_t i = 0; i < c->n; i++)
-		test(&c->change[i], a->total, b->total);
+		test(&c->change[i], a->binned, b->binned);
 	judge(c);
 	qsort(c->change, c->n, sizeof(*c->change), by_size);
 	return 0;

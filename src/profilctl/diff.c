@@ -103,8 +103,9 @@ int verb_diff(const struct options *o)
 		status = load_profile(&b, o->argv[1]);
 	if (status)
 		return status;
-	if (!a->total || !b->total) {
-		log_err("diff: %s has no samples", o->argv[a->total ? 1 : 0]);
+	if (!a->binned || !b->binned) {
+		log_err("diff: %s has no samples; profile it for longer, or at a higher rate",
+			o->argv[a->binned ? 1 : 0]);
 		return CTL_ERROR;
 	}
 	return output_end(stdout, o, compare(stdout, o, a, b));

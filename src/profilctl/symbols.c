@@ -19,6 +19,7 @@
 #include "symbols.h"
 
 #define PAGE_BYTES 4096
+#define GO_BUILD_ID_BYTES 20
 
 struct segment {
 	__u64 offset;
@@ -478,6 +479,35 @@ void symbols_layout(int fd, __u64 *vaddr, bool *program)
 	elf_end(elf);
 }
 
+/*
+ * The identity that Go's linker gives a file, which has no other. The text is long; its last part
+ * is the hash of what the file holds. Returns its length; 0: none.
+ */
+static size_t go_build_id(Elf *elf, const unsigned char **id)
+{
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) < 0)
+		return 0;
+	while ((scn = elf_nextscn(elf, scn))) {
+		Elf_Data *note = elf_getdata(scn, NULL);
+		size_t name_at, text_at;
+		const char *name;
+		GElf_Shdr sh;
+		GElf_Nhdr nh;
+
+		name = gelf_getshdr(scn, &sh) ? elf_strptr(elf, names, sh.sh_name) : NULL;
+		if (!name || strcmp(name, ".note.go.buildid") != 0 || !note ||
+		    !gelf_getnote(note, 0, &nh, &name_at, &text_at))
+			continue;
+		*id = (const unsigned char *)note->d_buf + text_at;
+		*id += nh.n_descsz > GO_BUILD_ID_BYTES ? nh.n_descsz - GO_BUILD_ID_BYTES : 0;
+		return nh.n_descsz < GO_BUILD_ID_BYTES ? nh.n_descsz : GO_BUILD_ID_BYTES;
+	}
+	return 0;
+}
+
 void symbols_build_id(int fd, char *out, size_t bytes)
 {
 	const unsigned char *id;
@@ -489,6 +519,8 @@ void symbols_build_id(int fd, char *out, size_t bytes)
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	len = dwelf_elf_gnu_build_id(elf, &raw);
 	id = raw;
+	if (len <= 0)
+		len = (ssize_t)go_build_id(elf, &id);
 	*out = '\0';
 	for (ssize_t i = 0; i < len && 2 * (size_t)i + 3 <= bytes; i++)
 		snprintf(out + 2 * i, bytes - 2 * (size_t)i, "%02x", id[i]);

@@ -108,6 +108,9 @@ if ! command -v go >/dev/null; then
 	skip "work in Go, and a threaded server under load" "no go: sudo make deps"
 elif HOME=$dir GOFLAGS=-mod=mod go build -o "$dir/gowork" tests/system/programs/work.go; then
 	record go gowork "$dir/gowork" work "$seconds"
+	"$BUILD/profilctl" record -F "$rate" -o "$dir/kept" -- "$dir/gowork" work 0.5
+	check "go: a profile that was kept finds the lines of the file" sh -c "$BUILD/profilctl report --by line \
+		'$dir/kept' | grep -Eq '[a-z0-9_]+[.](go|s):[1-9][0-9]* .* gowork$'"
 	record server gowork "$dir/gowork" serve "$seconds"
 else
 	fail "work in Go" "it cannot be compiled"

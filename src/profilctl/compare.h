@@ -6,7 +6,7 @@
 
 /* What may be found by chance in one comparison of two profiles of the same, all functions
  * together. */
-#define COMPARE_ERROR 0.05
+#define COMPARE_ERROR 0.01
 
 struct change {
 	char *name;

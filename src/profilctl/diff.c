@@ -45,7 +45,8 @@ static int text(FILE *out, const struct profile *a, const struct profile *b,
 	} else {
 		fprintf(out, "\nnone of %zu functions changed; ", c->tested);
 	}
-	fputs("by chance alone any would seem to have in 5 % of cases\n", out);
+	fprintf(out, "by chance alone any would seem to have in %g %% of cases\n",
+		100 * COMPARE_ERROR);
 	return 0;
 }
 

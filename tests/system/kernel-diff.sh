@@ -1,9 +1,8 @@
 #!/bin/bash
 # kernel-diff.sh - real profiles of the same work do not differ, and a regression of 5 % is found
 #
-# PROFIL_TEST_DIFF_PAIRS pairs of short runs are compared. One comparison errs in 5 cases of 100 at
-# most, over all functions: of 100 pairs more than 12 differ once in 650 times even where it errs so
-# often. The test fails beyond that, and says how many there were.
+# PROFIL_TEST_DIFF_PAIRS pairs of short runs are compared. One comparison errs in 1 case of 100, over
+# all functions: of 100 pairs more than 5 differ once in 1900 times.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -11,8 +10,12 @@ ctl=$BUILD/profilctl
 pairs=${PROFIL_TEST_DIFF_PAIRS:-100}
 ${CC:-gcc} -O2 -g -o "$dir/shares" tests/system/programs/shares.c || exit 1
 
+# Where others keep the daemon from its work, so short a command is over before it can be asked.
 profile() { # FILE HZ ROUNDS [PERCENT]
-	"$ctl" record -F "$2" -o "$1" -- "$dir/shares" "${@:3}" >"$dir/said" 2>&1 || cat "$dir/said"
+	for _ in 1 2 3 4 5; do
+		"$ctl" record -F "$2" -o "$1" -- "$dir/shares" "${@:3}" >"$dir/said" 2>&1 || cat "$dir/said"
+		jq -e '.samples.binned > .samples.total * 0.9' "$1" >/dev/null && break
+	done
 }
 
 significant() { # FILTER
@@ -36,16 +39,17 @@ same_work() {
 		samples=$((samples + $(jq .samples.total "$dir/a")))
 		test "$(significant .)" = 0 || differing=$((differing + 1))
 	done
-	check "of $pairs pairs of some $((samples / pairs)) samples $differing differ, of 100 at most 12" \
-		test $((differing * 100)) -le $((12 * pairs))
+	check "of $pairs pairs of some $((samples / pairs)) samples $differing differ, of 100 at most 5" \
+		test $((differing * 100)) -le $((5 * pairs))
 	check "... and none has next to nothing in it" test $((samples / pairs)) -ge 200
 }
 
-# Some 60,000 samples each: the share of half goes from 50.0 % to 51.2 %, which is 4 deviations of
-# the difference of two sampled shares, and ticks at even distances do better than samples at random.
+# Some 100,000 samples each: the share of half goes from 50.0 % to 51.2 %, which is 5.4 deviations of
+# the difference of two sampled shares, of which 3.2 are asked for: one run in 70 may miss it, were the
+# ticks at random; at even distances they do better.
 regression() {
-	profile "$dir/a" 10000 $((6 * second))
-	profile "$dir/b" 10000 $((6 * second)) 5
+	profile "$dir/a" 10000 $((10 * second))
+	profile "$dir/b" 10000 $((10 * second)) 5
 	check "a regression of 5 % in one function is found" \
 		test "$(significant 'select(.name == "half" and .percent[1] > .percent[0])')" = 1
 	check "... in that one alone did the share grow" \

@@ -1,7 +1,8 @@
 #!/bin/bash
 # pids.sh - a storm of forks where there are few pids: each is somebody else's a hundred times
 #
-# PROFIL_TEST_STORM_S is how many seconds it takes.
+# In a guest, with its figures: PROFIL_VM_SUITES=pids tests/vm/run.sh bookworm
+# PROFIL_TEST_STORM_S is how many seconds it takes, or up to ten times as long where the machine is slow.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 

@@ -136,7 +136,7 @@ run_all() {
 
 # A guest that cannot be had leaves a part of the tests undone.
 run_guests() { # all|nightly
-	export PROFIL_VM_GUESTS='trixie systemd' PROFIL_VM_SUITES='smoke vectors'
+	export PROFIL_VM_GUESTS='trixie systemd' PROFIL_VM_SUITES='smoke kernel_vectors'
 
 	test "$1" = all || unset PROFIL_VM_GUESTS PROFIL_VM_SUITES
 	limit=10800 PROFIL_TEST_ALLOW_SKIP=1 run_suite tests/vm/run.sh

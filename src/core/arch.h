@@ -8,6 +8,7 @@
  * arch_regs		a thread's user registers, as the kernel saves them
  * arch_pc()		its program counter there
  * arch_user_mode()	whether it was in user mode
+ * ARCH_MCOUNT_ASIDE	-pg calls mcount beside the calling convention: it keeps all registers
  */
 #if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
 #define ARCH_PC_SHIFT 0
@@ -15,12 +16,14 @@
 #define arch_regs pt_regs
 #define arch_pc(regs) ((regs)->rip)
 #define arch_user_mode(regs) ((regs)->cs & 3)
+#define ARCH_MCOUNT_ASIDE 1
 #elif defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
 #define ARCH_PC_SHIFT 2
 #define ARCH_PLT_HEADER 32
 #define arch_regs user_pt_regs
 #define arch_pc(regs) ((regs)->pc)
 #define arch_user_mode(regs) (!((regs)->pstate & 0xf)) /* EL0 */
+#define ARCH_MCOUNT_ASIDE 0
 #else
 #error "name what is special about this architecture here"
 #endif

@@ -1,5 +1,6 @@
 /* mcount.c - what every function of a -pg program calls first: counts the call, in any thread */
 #include "call.h"
+#include "core/arch.h"
 #include "mcount.h"
 
 /*
@@ -69,7 +70,7 @@ __attribute__((__used__)) void mcount_call(unsigned long from_pc, unsigned long 
 	add_arc(g, head, from, self);
 }
 
-#if defined(__x86_64__)
+#if ARCH_MCOUNT_ASIDE
 /*
  * Called where a function expects its arguments in registers, which must all come back. mcount
  * comes after the frame is set up, and __fentry__ before: so they find the caller's caller in

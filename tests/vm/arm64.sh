@@ -78,7 +78,7 @@ arm64_stage() { # ROOT STAGE
 		mount -t devtmpfs devtmpfs /dev
 		mount -t tmpfs tmpfs /tmp
 		mkdir /dev/shm && mount -t tmpfs tmpfs /dev/shm
-		cd /profil && BUILD=$build tests/vm/guest.sh unit vectors profil
+		cd /profil && BUILD=$build tests/vm/guest.sh unit kernel_vectors kernel_profil
 		poweroff -f
 	GUEST
 	chmod 755 "$2/init"

@@ -32,8 +32,8 @@ endif
 DEPS_BUILD = gcc make pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libdw-dev \
 	libsystemd-dev libjansson-dev libiberty-dev libdebuginfod-dev libncurses-dev
 DEPS_TEST = libcriterion-dev linux-perf xz-utils python3 openssl jq binutils mandoc \
-	shellcheck clang-format clang-tidy cppcheck g++ procps util-linux \
-	valgrind google-perftools golang-go tmux python3-jsonschema zsh fish
+	shellcheck clang-format clang-tidy cppcheck libclang-rt-dev g++ procps util-linux \
+	valgrind strace google-perftools golang-go tmux python3-jsonschema zsh fish
 DEPS_DEB = build-essential debhelper dpkg-dev fakeroot
 DEPS = $(DEPS_BUILD) $(DEPS_TEST)
 DEPS_VM = qemu-system-$(if $(filter aarch64,$(shell uname -m)),arm,x86) busybox-static udev kmod \
@@ -118,6 +118,7 @@ DEB_SOURCES = $(shell find bpf completion debian include src systemd -type f) Ma
 UNIT = $(wildcard tests/unit/*.c) tests/vectors/vectors.c
 SYSTEM = $(wildcard tests/system/*.c) tests/vectors/vectors.c
 PROGRAMS = $(wildcard tests/programs/*.c)
+PORTED = tests/programs/crowd.c tests/programs/served.c # only ever linked with libprofil
 
 PROFILD_PKGS = libbpf libsystemd
 PROFILCTL_PKGS = libdw libelf zlib jansson ncursesw
@@ -132,7 +133,7 @@ all: $(B)/profild $(B)/profilctl $(B)/libprofil.so.1 $(B)/libprofil.so $(B)/libp
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps tests check test test-run test-vm test-vm-run test-nightly test-nightly-run demo demo-run bench install deb deb-run format analyze style clean FORCE
+.PHONY: all help deps tests check test test-run test-vm test-vm-run test-nightly test-nightly-run demo demo-run bench fuzz fuzz-build fuzzers coverage install deb deb-run format analyze style clean FORCE
 
 help:
 	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
@@ -145,6 +146,8 @@ help:
 ## make test-nightly  both
 ## make demo       packages, build, profile a real program (root)
 ## make bench      measures against the other profilers
+## make fuzz       fuzzes every parser for FUZZ_S seconds, two at a time
+## make coverage   says which lines the tests that need no root reach
 ## make install    installs below DESTDIR and PREFIX
 ## make deb        leaves Debian packages in build/deb/
 ## make format     lays the sources out; make analyze looks for bugs in them
@@ -289,9 +292,45 @@ $(B)/tests/programs/%.linked: tests/programs/%.c $(B)/libprofil.so $(B)/flags | 
 	$(Q)$(CC) $(ALL_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(ALL_LDFLAGS) -pthread \
 		-L$(B) -lprofil -Wl,-rpath,$(abspath $(B))
 
-programs = $(patsubst %.c,$(B)/%,$(PROGRAMS)) $(patsubst %.c,$(B)/%.linked,$(PROGRAMS))
+# For LD_PRELOAD: lets one allocation fail.
+$(B)/tests/hostile/failing.so: tests/hostile/failing.c $(B)/flags | $(B)/tools.ok
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -shared -MF $@.d -MT $@ -o $@ $<
 
-tests: $(B)/tests/unit-tests $(B)/tests/system-tests $(programs)
+programs = $(patsubst %.c,$(B)/%,$(filter-out $(PORTED),$(PROGRAMS))) $(patsubst %.c,$(B)/%.linked,$(PROGRAMS))
+
+# A fuzzer is linked with libFuzzer, or where there is none, with what runs it over seeds.
+FUZZERS = $(addprefix $(B)/tests/fuzz/,config maps perfmap profile replay request state wire)
+FUZZ_MAIN = $(B)/tests/fuzz/seeds.o
+
+$(B)/tests/fuzz/state.o: $(B)/bpf/profil.skel.h
+
+$(FUZZERS): %: %.o $(B)/tests/fuzz/fuzz.o $(FUZZ_MAIN) $(UNIT_PARTS)
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) $(FUZZ_LDFLAGS) -o $@ $(filter %.o,$^) \
+		-Wl,--start-group $(UNIT_PARTS) -Wl,--end-group \
+		$(call libs,$(PROFILD_PKGS) $(PROFILCTL_PKGS)) $(PROFILCTL_LIBS) -pthread
+
+fuzzers: $(FUZZERS)
+
+# The same, by clang, with libFuzzer and sanitizers.
+FUZZ_S ?= 60
+FUZZ_SAN = address,undefined
+FUZZ_CFLAGS = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
+	-fsanitize=fuzzer-no-link,$(FUZZ_SAN)
+
+fuzz-build:
+	$(Q)$(SUBMAKE) B=build/fuzz CC=$(CLANG) SAN= FUZZ_MAIN= FUZZ_LDFLAGS=-fsanitize=fuzzer \
+		CFLAGS='$(FUZZ_CFLAGS)' LDFLAGS=-fsanitize=$(FUZZ_SAN) fuzzers
+
+fuzz:
+	$(Q)FUZZ_S=$(FUZZ_S) tests/run.sh tests/fuzz/run.sh
+
+coverage:
+	$(Q)tests/run.sh replay:tests/care/coverage.sh
+
+tests: $(B)/tests/unit-tests $(B)/tests/system-tests $(programs) $(FUZZERS) $(B)/tests/hostile/failing.so
 
 RUN = BUILD=$(B) SAN=$(SAN) CC="$(CC)" tests/run.sh
 

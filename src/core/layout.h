@@ -109,7 +109,8 @@ _Static_assert(sizeof(struct profil_bucket) == 64, "one cache line in a map");
  */
 #define PROFIL_ENTRY_LIFE (1u << 16)
 #define PROFIL_ENTRY_LIVES (0x1fffu << 16)
-#define PROFIL_ENTRY_TARGET 0xffffu
+#define PROFIL_ENTRY_TARGET (PROFIL_MAX_TARGETS - 1u) /* no entry names what is not there */
+_Static_assert((PROFIL_MAX_TARGETS & (PROFIL_MAX_TARGETS - 1)) == 0, "a mask of low bits");
 
 static inline __u64 profil_entry(__u32 tgid, __u32 bits)
 {

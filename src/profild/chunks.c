@@ -207,15 +207,23 @@ int chunks_take(struct chunks *c, uint64_t n, bool reader, uint32_t *first)
 
 int chunks_take_at(struct chunks *c, uint32_t first, uint64_t n)
 {
-	uint32_t g = first / PROFIL_GROUP_COUNTERS, groups = groups_of(n), step;
+	uint32_t g = first / PROFIL_GROUP_COUNTERS, groups = groups_of(n), at, step;
 	int err = range_take_at(c->groups, g, groups);
 
-	for (uint32_t at = g; !err && at < g + groups; at += step) {
+	if (err)
+		return err;
+	for (at = g; !err && at < g + groups; at += err ? 0 : step) {
 		uint32_t k = chunk_of(at, g + groups, &step);
 
 		err = chunk_adopt(c, k);
 		if (!err)
 			c->chunk[k].used += step;
+	}
+	if (err) {
+		/* They stay open: who comes after may have counted there. */
+		for (uint32_t from = g; from < at; from += step)
+			c->chunk[chunk_of(from, at, &step)].used -= step;
+		range_give(c->groups, g, groups);
 	}
 	return err;
 }

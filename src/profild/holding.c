@@ -138,10 +138,18 @@ int holdings_take_at(struct holdings *h, const struct target *t)
 {
 	int err = range_take_at(h->indices, t->index, 1);
 
-	if (!err)
-		err = range_take_at(h->regions, t->region_first, t->nregions);
-	if (!err)
-		err = chunks_take_at(h->chunks, t->counter_first, t->ncounters);
+	if (err)
+		return err;
+	err = range_take_at(h->regions, t->region_first, t->nregions);
+	if (err) {
+		range_give(h->indices, t->index, 1);
+		return err;
+	}
+	err = chunks_take_at(h->chunks, t->counter_first, t->ncounters);
+	if (err) {
+		range_give(h->regions, t->region_first, t->nregions);
+		range_give(h->indices, t->index, 1);
+	}
 	return err;
 }
 
@@ -156,7 +164,7 @@ void holdings_give(struct holdings *h, const struct target *t)
 	was->nregions = t->nregions;
 	was->counter_first = t->counter_first;
 	was->ncounters = t->ncounters;
-	was->reader = t->session->reader != NULL;
+	was->reader = t->session && t->session->reader;
 	was->next = h->leaving;
 	h->leaving = was;
 	begin_grace(h);

@@ -25,6 +25,7 @@ int holdings_take(struct holdings *h, struct target *t);
 /* The same, just where @t was with an earlier daemon. */
 int holdings_take_at(struct holdings *h, const struct target *t);
 
+/* Also for a target of an earlier daemon that no session has taken over. */
 void holdings_give(struct holdings *h, const struct target *t);
 
 /* Where the counters lie. */

@@ -19,7 +19,8 @@
 /* libbpf's own words are kept for when something failed; they are many and in its own terms. */
 static char libbpf_words[2048];
 
-static int on_libbpf(enum libbpf_print_level level, const char *format, va_list ap)
+static int __attribute__((format(printf, 2, 0)))
+on_libbpf(enum libbpf_print_level level, const char *format, va_list ap)
 {
 	size_t used = strlen(libbpf_words);
 

@@ -144,14 +144,20 @@ static void store_pc(struct target *t, uint64_t pc)
 {
 	struct session *s = t->session;
 	const struct profil_region *r = &t->region[0];
-
 	struct profil_ledger *l = t->ledger;
+	int err;
 
-	if (l->pcs >= r->x.nbins ||
-	    memory_write(s->memory, r->addr + l->pcs * sizeof(pc), &pc, sizeof(pc)))
+	if (s->over || l->pcs >= r->x.nbins) {
 		l->spilt++;
-	else
-		l->pcs++;
+		return;
+	}
+	err = memory_write(s->memory, r->addr + l->pcs * sizeof(pc), &pc, sizeof(pc));
+	if (err) {
+		l->spilt++;
+		fault(t, 0, err);
+		return;
+	}
+	l->pcs++;
 }
 
 void mirror_pc(struct target *t, uint64_t pc)

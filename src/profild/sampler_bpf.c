@@ -29,12 +29,26 @@ struct sampler_bpf {
 	struct target *target[PROFIL_MAX_TARGETS];
 
 	struct ring_buffer *ring;
+	bool consuming;
 	sd_event_source *ring_source;
 };
 
 static struct sampler_bpf *self(struct sampler *s)
 {
 	return (struct sampler_bpf *)s;
+}
+
+/*
+ * Hands over what is in the ring. What an event leads to may ask for the next ones: they are next
+ * anyway, and libbpf would begin with the same one again.
+ */
+static void consume(struct sampler_bpf *b)
+{
+	if (b->consuming)
+		return;
+	b->consuming = true;
+	ring_buffer__consume(b->ring);
+	b->consuming = false;
 }
 
 /* --- targets ---------------------------------------------------------------------------------- */
@@ -85,22 +99,35 @@ static int enter(struct sampler_bpf *b, struct target *t, const struct target *o
 	return err ? err : set_owner(b, t);
 }
 
-static int bpf_start(struct sampler *s, struct target *t, const struct target *old, uint32_t life)
+/* The programs run while there is a target for them. */
+static int use_programs(struct sampler_bpf *b, struct target *t)
 {
-	struct sampler_bpf *b = self(s);
 	int err = lifetimes_use(b->lifetimes);
 
 	if (err)
 		return err;
 	err = clocks_use(b->clocks, t->period_ns, &t->flags);
-	if (err) {
+	if (err)
 		lifetimes_unuse(b->lifetimes);
+	return err;
+}
+
+static void unuse_programs(struct sampler_bpf *b, const struct target *t)
+{
+	clocks_unuse(b->clocks, t->period_ns, t->flags);
+	lifetimes_unuse(b->lifetimes);
+}
+
+static int bpf_start(struct sampler *s, struct target *t, const struct target *old, uint32_t life)
+{
+	struct sampler_bpf *b = self(s);
+	int err = use_programs(b, t);
+
+	if (err)
 		return err;
-	}
 	err = holdings_take(b->holdings, t);
 	if (err) {
-		clocks_unuse(b->clocks, t->period_ns, t->flags);
-		lifetimes_unuse(b->lifetimes);
+		unuse_programs(b, t);
 		return err;
 	}
 	for (uint32_t i = 0; i < t->nregions; i++)
@@ -163,7 +190,7 @@ static void bpf_drain(struct sampler *s, struct target *t)
 	uint64_t total = k->total;
 
 	if (t->session->flags & PROFIL_START_PCS)
-		ring_buffer__consume(b->ring);
+		consume(b);
 	if (!t->held || !t->ncounters || total == t->seen)
 		return;
 	t->seen = total;
@@ -257,8 +284,7 @@ static void bpf_release(struct sampler *s, struct target *t)
 	t->own = *t->ledger; /* the caller still wants to know */
 	t->ledger = &t->own;
 	holdings_give(b->holdings, t);
-	clocks_unuse(b->clocks, t->period_ns, t->flags);
-	lifetimes_unuse(b->lifetimes);
+	unuse_programs(b, t);
 }
 
 static void bpf_region_off(struct sampler *s, struct target *t, uint32_t owner)
@@ -312,14 +338,14 @@ static int on_ring(sd_event_source *source, int fd, uint32_t revents, void *user
 	(void)source;
 	(void)fd;
 	(void)revents;
-	ring_buffer__consume(b->ring);
+	consume(b);
 	b->s.sink->idle(b->s.sink->arg);
 	return 0;
 }
 
 /* --- what an earlier daemon left ------------------------------------------------------------- */
 
-/* Takes what the target at @index holds as it stands. */
+/* Takes what the target at t->index holds as it stands; nothing where it makes no sense. */
 static int hold_again(struct sampler_bpf *b, struct target *t, const struct profil_owner *owner)
 {
 	struct profil_target *k = &b->maps.processes.target[t->index];
@@ -337,16 +363,32 @@ static int hold_again(struct sampler_bpf *b, struct target *t, const struct prof
 	t->region = calloc(t->nregions ? t->nregions : 1, sizeof(*t->region));
 	if (!t->region)
 		return -ENOMEM;
+	if (t->period_ns < period_of(RATE_MAX_HZ) || t->period_ns > period_of(RATE_MIN_HZ))
+		return -EINVAL;
 	err = maps_read_regions(&b->maps, t);
 	if (!err)
+		err = target_check(t);
+	if (!err)
 		err = holdings_take_at(b->holdings, t);
-	if (!err)
-		err = lifetimes_use(b->lifetimes);
-	if (!err)
-		err = clocks_use(b->clocks, t->period_ns, &t->flags);
-	if (!err)
+	if (err)
+		return err;
+	err = use_programs(b, t);
+	if (err)
+		holdings_give(b->holdings, t);
+	else
 		k->flags = (__u16)t->flags; /* this daemon may have been given another clock */
 	return err;
+}
+
+/* Says whether @j is of @t, and within one of its buffers. */
+static bool is_on_its_way(const struct profil_journal *j, const struct target *t)
+{
+	const struct profil_region *r = t->region + j->owner;
+
+	if (j->phase == PROFIL_JOURNAL_IDLE || j->target != t->index || j->owner >= t->nregions)
+		return false;
+	return r->owner == j->owner && j->n <= PROFIL_SPAN && j->bin <= r->x.nbins &&
+	       j->n <= r->x.nbins - j->bin;
 }
 
 static int recover_target(struct sampler_bpf *b, uint32_t index, const struct profil_owner *owner)
@@ -359,15 +401,20 @@ static int recover_target(struct sampler_bpf *b, uint32_t index, const struct pr
 		return -ENOMEM;
 	t->index = index;
 	err = hold_again(b, t, owner);
-	if (!err)
-		err = b->s.sink->recover(b->s.sink->arg, t, owner);
 	if (err) {
+		target_free(t);
+		return err;
+	}
+	err = b->s.sink->recover(b->s.sink->arg, t, owner);
+	if (err) {
+		unuse_programs(b, t);
+		holdings_give(b->holdings, t);
 		target_free(t);
 		return err;
 	}
 	t->held = true;
 	b->target[index] = t;
-	if (j->phase != PROFIL_JOURNAL_IDLE && j->target == index && j->owner < t->nregions)
+	if (is_on_its_way(j, t))
 		b->s.sink->redo(t, j);
 	return 0;
 }
@@ -416,7 +463,7 @@ static void on_settled(void *arg)
 {
 	struct sampler_bpf *b = arg;
 
-	ring_buffer__consume(b->ring);
+	consume(b);
 }
 
 /* --- open and close --------------------------------------------------------------------------- */

@@ -100,10 +100,11 @@ static void play_raw(struct sampler_replay *r, struct target *t, const struct li
 	};
 	uint32_t n = line->count < t->region[0].x.nbins ? line->count : t->region[0].x.nbins;
 
-	t->replayed.raw += n; /* the sink counts them again, as events */
-	t->replayed.lost += line->count - n;
-	while (n--)
+	for (t->replayed.lost += line->count; n && !t->session->over; n--) {
+		t->replayed.lost--;
+		t->replayed.raw++; /* the sink counts them again, as events */
 		r->s.sink->event(t, &event);
+	}
 }
 
 /* As many ticks as @line says: one after the other in effect, in one go as they are alike. */

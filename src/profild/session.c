@@ -175,7 +175,7 @@ bool session_depart(struct session *s, pid_t tgid)
 {
 	struct sampler *sampler = s->daemon->sampler;
 
-	memory_forget(s->memory);
+	mirror_session(s); /* as long as it is known whose they are */
 	if (s->tgid == tgid)
 		s->tgid = 0;
 	return sampler->ops->leave(sampler, s->targets, tgid);
@@ -357,8 +357,15 @@ int session_recover(struct profild *d, struct target *t, const struct profil_own
 				     .cookie = owner->cookie,
 				     .cookie_addr = owner->cookie_addr };
 	struct session *s = NULL;
-	int err = session_new(&s, d, r.tgid, owner->uid);
+	int err;
 
+	r.flags = owner->flags;
+	r.width = owner->width;
+	r.cap = owner->cap;
+	r.nregions = t->nregions;
+	err = check_request(&r);
+	if (!err)
+		err = session_new(&s, d, r.tgid, owner->uid);
 	if (err)
 		return err;
 	s->flags = owner->flags;

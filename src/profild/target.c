@@ -93,6 +93,40 @@ int target_copy(struct target **out, struct session *session, pid_t tgid, const 
 	return 0;
 }
 
+/* The same for what a daemon has made of it, in the numbers of the maps. */
+static int check_held(const struct target *t, uint32_t i)
+{
+	const struct profil_region *r = &t->region[i], *owner;
+	uint64_t end = (uint64_t)t->counter_first + t->ncounters;
+
+	if (r->owner > i)
+		return -EINVAL;
+	owner = &t->region[r->owner];
+	if (owner->owner != r->owner || owner->first != r->first || owner->x.nbins != r->x.nbins)
+		return -EINVAL;
+	if (!t->ncounters) /* pcs are stored as they are */
+		return 0;
+	if (r->first % PROFIL_GROUP_COUNTERS || r->first < t->counter_first ||
+	    r->first + profil_counters_for(r->x.nbins) > end)
+		return -EINVAL;
+	return 0;
+}
+
+int target_check(const struct target *t)
+{
+	uint64_t nbins = 0;
+
+	if (t->nregions > PROFIL_TARGET_REGIONS || t->counter_first % PROFIL_GROUP_COUNTERS ||
+	    t->ncounters > (uint64_t)PROFIL_MAX_CHUNKS * PROFIL_CHUNK_COUNTERS)
+		return -EINVAL;
+	for (uint32_t i = 0; i < t->nregions; i++) {
+		if (check_held(t, i))
+			return -EINVAL;
+		nbins += t->region[i].owner == i ? t->region[i].x.nbins : 0;
+	}
+	return nbins == t->nbins ? 0 : -EINVAL;
+}
+
 uint32_t target_bin(const struct target *t, uint64_t pc, uint32_t *owner)
 {
 	uint32_t low = 0, high = t->nregions;

@@ -55,6 +55,12 @@ struct target *target_free(struct target *t);
 /* The same regions, for the same addresses in another process. */
 int target_copy(struct target **out, struct session *session, pid_t tgid, const struct target *t);
 
+/*
+ * Checks what an earlier daemon left, as the sampler has read it: -EINVAL where a region would
+ * reach beyond the target's own counters.
+ */
+int target_check(const struct target *t);
+
 /* The bin of @pc, and in *@owner the region whose buffer it is in; or PROFIL_NO_BIN. */
 uint32_t target_bin(const struct target *t, uint64_t pc, uint32_t *owner);
 

@@ -396,3 +396,17 @@ Test(wire, keeps_no_descriptor_that_it_did_not_ask_for)
 	close(ends[0]);
 	good_client_is_served();
 }
+
+Test(wire, pcs_for_which_there_is_no_memory_end_the_profile)
+{
+	struct profil_msg_hello hello;
+	__cleanup(closep) int sock = client_open(&d, &hello);
+	__cleanup(freep) struct profil_msg_start *m = start_of(hello.cookie, NULL, 16, 1, 1);
+
+	if (daemon_over_kernel())
+		cr_skip_test("only over replay there are ticks before the answer");
+	m->flags = PROFIL_START_PCS | PROFIL_START_FAULT_ENDS;
+	m->width = 8;
+	cr_assert_eq(client_ask(sock, &m->h, NULL), 0);
+	nothing_is_left();
+}

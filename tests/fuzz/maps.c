@@ -1,0 +1,48 @@
+/* maps.c - fuzzes the text of /proc/PID/maps, as profilctl and as the daemon reads it */
+#include "profild/memory.c"
+#include "profilctl/maps.h"
+
+#include "fuzz.h"
+
+static void sorted(const struct maps *maps)
+{
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct mapping *m = &maps->mapping[i];
+
+		must(m->lo < m->hi && strlen(m->path) < SIZE_MAX);
+		must(!i || maps->mapping[i - 1].hi <= m->lo);
+		must(maps_find(maps, m->lo) == m && maps_find(maps, m->hi - 1) == m);
+	}
+}
+
+/* What kernels before 6.11 make the daemon read: it trusts what it finds there to be writable. */
+static void writable(const uint8_t *bytes, size_t n, uint64_t addr)
+{
+	struct memory m = { .mem = -1, .maps = file_of(bytes, n) };
+	int err = read_maps(&m, addr);
+
+	if (!err)
+		must(m.start <= addr && addr < m.end);
+	else
+		must(err == -EFAULT || err == -ESRCH);
+	close(m.maps);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	struct input in = { bytes, n };
+	struct maps maps;
+	uint64_t addr;
+	char *text;
+
+	input_take(&in, &addr, sizeof(addr));
+	text = calloc(1, in.left + 1);
+	must(text != NULL);
+	input_take(&in, text, in.left);
+	writable((uint8_t *)text, strlen(text), addr);
+	must(maps_parse(&maps, text) == 0);
+	sorted(&maps);
+	maps_find(&maps, addr);
+	maps_fini(&maps);
+	return 0;
+}

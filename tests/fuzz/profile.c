@@ -1,0 +1,67 @@
+/* profile.c - fuzzes a profile that was kept: what can be read can be written in every format */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profilctl/format.h"
+#include "profilctl/output.h"
+#include "core/scope.h"
+#include "fuzz.h"
+
+static struct profile *load(const void *bytes, size_t n)
+{
+	__cleanup(fclosep) FILE *in = n ? fmemopen((void *)(unsigned long)bytes, n, "r") : NULL;
+	struct profile *p = NULL;
+	char why[256] = "";
+	int err = in ? json_load(&p, in, why, sizeof(why)) : -EINVAL;
+
+	must(err == 0 || err == -EINVAL);
+	must(!in || err == 0 || *why);
+	return p;
+}
+
+static void write_all(const struct profile *p)
+{
+	static const char *const names[] = { "pprof",	   "gmon",	 "folded", "callgrind",
+					     "speedscope", "gperftools", "html",   "json" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		__cleanup(freep) char *text = NULL;
+		size_t n;
+		FILE *out = open_memstream(&text, &n);
+
+		must(out && format_find(names[i]));
+		format_find(names[i])->write(out, p);
+		fclose(out);
+	}
+}
+
+/* What is written is read again as it was. */
+static void round_trip(const struct profile *p)
+{
+	__cleanup(freep) char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+	struct profile *again;
+
+	must(out && json_write(out, p, true) == 0);
+	fclose(out);
+	again = load(text, n);
+	must(again != NULL);
+	must(again->total == p->total && again->binned == p->binned && again->lost == p->lost);
+	must(again->nfunctions == p->nfunctions && again->nobjects == p->nobjects);
+	profile_free(again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	struct profile *p = load(bytes, n);
+
+	if (!p)
+		return 0;
+	must(p->total == p->binned + p->unmatched + p->lost);
+	write_all(p);
+	round_trip(p);
+	profile_free(p);
+	return 0;
+}

@@ -1,0 +1,52 @@
+#!/bin/bash
+# run.sh - runs each fuzzer for FUZZ_S seconds, two at a time, from the seeds in corpus/ on
+#
+# They are built in build/fuzz/. What a fuzzer dies of is kept in build/fuzz-found/.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/../system/lib.sh"
+
+seconds=${FUZZ_S:-60}
+found=build/fuzz-found
+BUILD=build/fuzz
+mkdir -p "$found"
+if ! make --no-print-directory -j"$(nproc)" fuzz-build >"$dir/make.log" 2>&1; then
+	fail "build of the fuzzers" "$(tail -n 20 "$dir/make.log")"
+	finish
+fi
+# What sd-bus and the loader keep until the end is no leak; ours is found by the count of
+# descriptors and by LeakSanitizer after each input.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1}
+
+fuzz() { # NAME
+	mkdir "$dir/$1"
+	timeout -k 10 $((seconds + 120)) "$BUILD/tests/fuzz/$1" -max_total_time="$seconds" \
+		-timeout=20 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 \
+		-artifact_prefix="$found/$1-" "$dir/$1" "tests/fuzz/corpus/$1" \
+		>"$dir/$1.log" 2>&1 </dev/null
+	echo $? >"$dir/$1.status"
+}
+
+verdict() { # NAME
+	local status ran
+
+	status=$(cat "$dir/$1.status")
+	ran=$(sed -n 's/^stat::number_of_executed_units: *//p' "$dir/$1.log")
+	if test "$status" -eq 0 && test "${ran:-0}" -gt 0; then
+		ok "fuzz $1: $ran inputs in $seconds s, $(grep -o 'cov: [0-9]*' "$dir/$1.log" | tail -n 1)"
+	else
+		fail "fuzz $1" "status $status; the input is in $found/$1-*, run $BUILD/tests/fuzz/$1 with it:
+$(grep -v '^#' "$dir/$1.log" | tail -n 60)"
+	fi
+}
+
+names=()
+for seeds in tests/fuzz/corpus/*; do
+	names+=("${seeds##*/}")
+done
+for name in "${names[@]}"; do
+	while test "$(jobs -rp | wc -l)" -ge 2; do wait -n; done
+	fuzz "$name" &
+done
+wait
+for name in "${names[@]}"; do verdict "$name"; done
+finish

@@ -1,0 +1,74 @@
+/* failing.c - for LD_PRELOAD: one allocation of a program fails, and the program is none the wiser
+ *
+ * FAILING_AT=N lets the N-th allocation fail, 0 none. FAILING_COUNT=FILE has the number of all that
+ * there were written there at the end.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static unsigned long count, at;
+static const char *report;
+
+extern void *__libc_malloc(size_t bytes);
+extern void *__libc_calloc(size_t n, size_t bytes);
+extern void *__libc_realloc(void *p, size_t bytes);
+
+/* Says whether it is this one's turn. */
+static int fails(void)
+{
+	if (__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) != at)
+		return 0;
+	errno = ENOMEM;
+	return 1;
+}
+
+void *malloc(size_t bytes)
+{
+	return fails() ? NULL : __libc_malloc(bytes);
+}
+
+void *calloc(size_t n, size_t bytes)
+{
+	return fails() ? NULL : __libc_calloc(n, bytes);
+}
+
+void *realloc(void *p, size_t bytes)
+{
+	return fails() ? NULL : __libc_realloc(p, bytes);
+}
+
+void *reallocarray(void *p, size_t n, size_t bytes)
+{
+	size_t all;
+
+	if (__builtin_mul_overflow(n, bytes, &all)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return realloc(p, all);
+}
+
+/* The loader's own are over by now. */
+__attribute__((constructor)) static void begin(void)
+{
+	const char *text = getenv("FAILING_AT");
+
+	at = text ? strtoul(text, NULL, 10) : 0;
+	report = getenv("FAILING_COUNT");
+	count = 0;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	int fd = report ? open(report, O_WRONLY | O_CREAT | O_TRUNC, 0644) : -1;
+
+	if (fd < 0)
+		return;
+	dprintf(fd, "%lu\n", count);
+	close(fd);
+}

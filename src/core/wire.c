@@ -99,23 +99,23 @@ int wire_recv_from(int sock, void *buf, size_t bytes, int *fds, unsigned int *nf
 		struct cmsghdr align;
 	} control;
 	struct iovec iov = { buf, bytes };
-	struct msghdr msg = { .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = control.space,
-			      .msg_controllen = sizeof(control.space) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.space };
 	const struct profil_header *h = buf;
 	unsigned int none = 0;
 	ssize_t n;
 	int err;
 
+	if (!nfds)
+		nfds = &none;
+	/* For what has no room there the kernel makes no descriptors, which would only be closed.
+	 */
+	msg.msg_controllen = CMSG_SPACE(*nfds * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred));
 	do {
 		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
 
-	if (!nfds)
-		nfds = &none;
 	*sender = 0;
 	err = take_control(&msg, fds, nfds, sender);
 	if (!err && n == 0)

@@ -1,9 +1,11 @@
 /* client.c - one connection: its messages, and its end */
 #include <errno.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -151,11 +153,8 @@ static bool is_early(const struct client *c)
  */
 static int client_identify(struct client *c)
 {
-	socklen_t len = sizeof(c->peer);
 	const int on = 1;
 
-	if (getsockopt(c->sock, SOL_SOCKET, SO_PEERCRED, &c->peer, &len) < 0)
-		return -errno;
 	if (setsockopt(c->sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
 		return -errno;
 	c->pidfd = peer_pidfd(c);
@@ -166,15 +165,19 @@ static int client_identify(struct client *c)
 	return is_early(c) ? -EPROTO : 0;
 }
 
-static int check_connections(const struct profild *d, uid_t uid)
+/* Who it is, and whether he has too many connections already: before any more is done for him. */
+static int check_connections(struct client *c)
 {
+	socklen_t len = sizeof(c->peer);
 	uint32_t own = 0, all = 0;
 
-	for (const struct client *c = d->clients; c; c = c->next) {
+	if (getsockopt(c->sock, SOL_SOCKET, SO_PEERCRED, &c->peer, &len) < 0)
+		return -errno;
+	for (const struct client *other = c->daemon->clients; other; other = other->next) {
 		all++;
-		own += c->peer.uid == uid;
+		own += other->peer.uid == c->peer.uid;
 	}
-	return policy_connect(d, uid, own, all);
+	return policy_connect(c->daemon, c->peer.uid, own, all);
 }
 
 /* Takes over @sock, on failure too. */
@@ -190,9 +193,9 @@ static int client_open(struct profild *d, int sock)
 	c->daemon = d;
 	c->sock = sock;
 	c->pidfd = -1;
-	err = client_identify(c);
+	err = check_connections(c);
 	if (!err)
-		err = check_connections(d, c->peer.uid);
+		err = client_identify(c);
 	if (!err)
 		err = client_greet(c);
 	if (!err)
@@ -218,6 +221,16 @@ int client_accept(struct profild *d, int listener)
 	return client_open(d, sock);
 }
 
+/* Half of the socket is for answers: who has not read all events yet may ask all the same. */
+static bool has_room(const struct client *c)
+{
+	int queued, most;
+	socklen_t len = sizeof(most);
+
+	return ioctl(c->sock, SIOCOUTQ, &queued) == 0 &&
+	       getsockopt(c->sock, SOL_SOCKET, SO_SNDBUF, &most, &len) == 0 && queued < most / 2;
+}
+
 void client_flush(struct client *c)
 {
 	struct profil_msg_events *e = c->events;
@@ -226,7 +239,7 @@ void client_flush(struct client *c)
 	if (!n)
 		return;
 	wire_header(&e->h, PROFIL_MSG_EVENTS, sizeof(*e), sizeof(e->event[0]), n);
-	if (wire_send(c->sock, &e->h, NULL, 0)) {
+	if (!has_room(c) || wire_send(c->sock, &e->h, NULL, 0)) {
 		for (unsigned int i = 0; i < n; i++)
 			c->unsent += e->event[i].kind == PROFIL_EVENT_RAW;
 	}

@@ -16,14 +16,48 @@
 
 #define BACKLOG 128
 
+/* Who cannot be accepted waits at the door: not to look there all the time, look again so soon. */
+#define PAUSE_US 100000
+
+static int on_pause_over(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	const struct profild *d = userdata;
+
+	(void)source;
+	(void)usec;
+	return sd_event_source_set_enabled(d->listening, SD_EVENT_ON);
+}
+
+/* Should the timer fail, the door is open: that only costs time. */
+static void pause_listening(struct profild *d)
+{
+	int err;
+
+	if (d->pause) {
+		err = sd_event_source_set_time_relative(d->pause, PAUSE_US);
+		if (err >= 0)
+			err = sd_event_source_set_enabled(d->pause, SD_EVENT_ONESHOT);
+	} else {
+		err = sd_event_add_time_relative(d->event, &d->pause, CLOCK_MONOTONIC, PAUSE_US,
+						 PAUSE_US / 10, on_pause_over, d);
+	}
+	if (err >= 0)
+		sd_event_source_set_enabled(d->listening, SD_EVENT_OFF);
+}
+
 static int on_connection(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
-	int err = client_accept(userdata, fd);
+	struct profild *d = userdata;
+	int err = client_accept(d, fd);
 
 	(void)source;
 	(void)revents;
-	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
-		log_warning("cannot accept a connection: %s", strerror(-err));
+	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOBUFS ||
+	    err == -EPERM) {
+		log_warning("cannot accept a connection: %s; trying again in %d ms", strerror(-err),
+			    PAUSE_US / 1000);
+		pause_listening(d);
+	}
 	return 0;
 }
 
@@ -111,7 +145,7 @@ int listen_open(struct profild *d)
 		if (sd_is_socket(sock, AF_UNIX, SOCK_SEQPACKET, 1) <= 0)
 			continue;
 		d->listener = sock;
-		return sd_event_add_io(d->event, NULL, sock, EPOLLIN, on_connection, d);
+		return sd_event_add_io(d->event, &d->listening, sock, EPOLLIN, on_connection, d);
 	}
 	err = wire_address(&addr, d->config.socket_path);
 	if (!err)
@@ -124,13 +158,15 @@ int listen_open(struct profild *d)
 	}
 	d->listener = sock;
 	d->own_socket = true;
-	return sd_event_add_io(d->event, NULL, sock, EPOLLIN, on_connection, d);
+	return sd_event_add_io(d->event, &d->listening, sock, EPOLLIN, on_connection, d);
 }
 
 void listen_close(struct profild *d)
 {
 	if (d->own_socket)
 		unlink(d->config.socket_path);
+	sd_event_source_unref(d->listening);
+	sd_event_source_unref(d->pause);
 	if (d->listener > 0)
 		close(d->listener);
 }

@@ -1,6 +1,7 @@
 /* main.c - profild: options, open, loop, close */
 #include <errno.h>
 #include <grp.h>
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -14,6 +15,8 @@
 #include "policy.h"
 #include "profild.h"
 #include "session.h"
+
+#define KEEP_BYTES 32768 /* of the heap, at most, for the next who wants some */
 
 static void on_event(struct target *t, const struct profil_event *event)
 {
@@ -73,6 +76,16 @@ static void raise_limits(void)
 	}
 }
 
+/*
+ * What a client made us take for a moment goes back to the system when it is freed. Else malloc()
+ * would learn from the largest, and keep twice as much for ever.
+ */
+static void keep_no_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, KEEP_BYTES);
+	mallopt(M_TRIM_THRESHOLD, KEEP_BYTES);
+}
+
 static gid_t operators(void)
 {
 	const struct group *group = getgrnam("profil");
@@ -86,6 +99,7 @@ static int profild_open(struct profild *d)
 	int err;
 
 	raise_limits();
+	keep_no_memory();
 	d->operators = operators();
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);

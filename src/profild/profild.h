@@ -22,7 +22,9 @@ struct profild {
 	sd_event_source *mirror_timer;
 	struct client *clients;
 	int listener;
-	bool own_socket; /* ours to remove, not the service manager's */
+	sd_event_source *listening;
+	sd_event_source *pause; /* in which it does not: see listen.c */
+	bool own_socket;	/* ours to remove, not the service manager's */
 	uint64_t started_ns;
 	gid_t operators; /* group profil; -1: there is none */
 	struct allowance *allowances;

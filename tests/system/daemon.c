@@ -1,5 +1,6 @@
 /* daemon.c - a real profild for one test, and a client that speaks the bare protocol to it */
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,6 +14,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/scope.h"
@@ -21,6 +23,7 @@
 
 #define DAEMON_ARGS 32
 #define DAEMON_WAIT_MS 30000
+#define DESCRIPTORS_WAIT_S 10
 #define CLIENT_WAIT_MS 5000 /* before the daemon hangs up on the silent */
 
 static const char *from_env(const char *name, const char *otherwise)
@@ -196,6 +199,38 @@ void daemon_kill(struct daemon *d)
 	cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
 		  "profild had ended before its SIGKILL, with wait status 0x%x; it said:\n%s",
 		  status, said(d->log));
+}
+
+unsigned int daemon_descriptors(const struct daemon *d, unsigned int most)
+{
+	struct timespec began, now;
+	char path[64];
+	unsigned int n;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)d->pid);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	do {
+		DIR *dir = opendir(path);
+
+		cr_assert(dir, "%s: %s", path, strerror(errno));
+		for (n = 0; readdir(dir); n++)
+			;
+		closedir(dir);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (n > most && now.tv_sec - began.tv_sec < DESCRIPTORS_WAIT_S);
+	return n;
+}
+
+long daemon_kib(const struct daemon *d)
+{
+	char path[64], line[128];
+	long kib = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)d->pid);
+	__cleanup(fclosep) FILE *f = fopen(path, "re");
+	while (f && kib < 0 && fgets(line, sizeof(line), f))
+		sscanf(line, "RssAnon: %ld", &kib);
+	return kib;
 }
 
 int daemon_refuses(const char **args, char *log, size_t bytes)

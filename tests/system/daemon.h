@@ -39,6 +39,15 @@ void daemon_stop(struct daemon *d);
 /* Ends it by SIGKILL. */
 void daemon_kill(struct daemon *d);
 
+/*
+ * How many descriptors it has, as soon as that are no more than @most; after 10 s how many it is:
+ * connections that we have closed are closed there when it comes round to them.
+ */
+unsigned int daemon_descriptors(const struct daemon *d, unsigned int most);
+
+/* The memory of its own that it has, in KiB: the maps' is there from the beginning. */
+long daemon_kib(const struct daemon *d);
+
 /* Runs profild with @args, which should make it refuse; returns its exit status, stderr in @log. */
 int daemon_refuses(const char **args, char *log, size_t bytes);
 

@@ -9,6 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 
 BUILD=${BUILD:-build}
 passed=0 failed=0 skipped=0 daemon=
+under=() # what profild is run by: valgrind ...
 dir=$(mktemp -d "${PROFIL_TEST_DIR:-${TMPDIR:-/tmp}}/sh.XXXXXX") || exit 1
 chmod 755 "$dir"
 trap 'test -z "$daemon" || kill "$daemon"; rm -rf "$dir"' EXIT
@@ -76,7 +77,7 @@ daemon_start() { # ARGS...
 	rm -f "$notify"
 	exec {listen}< <(notify_listen "$notify")
 	read -r -t 30 line <&"$listen"
-	NOTIFY_SOCKET=$notify "$BUILD/profild" --socket "$PROFIL_SOCKET" "$@" 2>>"$dir/log" &
+	NOTIFY_SOCKET=$notify "${under[@]}" "$BUILD/profild" --socket "$PROFIL_SOCKET" "$@" 2>>"$dir/log" &
 	daemon=$!
 	until read -r -t 1 line <&"$listen" && test "$line" = ready; do
 		kill -0 "$daemon" 2>/dev/null || break

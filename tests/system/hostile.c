@@ -1,0 +1,298 @@
+/* hostile.c - a flood of hostile messages: the daemon lives, keeps nothing, and others are served
+ *
+ * PROFIL_TEST_MESSAGES says how many, PROFIL_TEST_SEED which.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/profil.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attacker.h"
+#include "core/scope.h"
+#include "core/wire.h"
+#include "daemon.h"
+#include "neighbour.h"
+#include "profil.h"
+
+#define ATTACKERS 2
+#define ATTACKER 60001 /* and the next */
+#define CALLER 60008
+#define CALLS_MAX 200000
+#define IDLE_CALLS 2000
+#define PACE_NS 500000
+#define BASE 0x400000ul
+#define TICKS "0x400000 3\n0x400002\n"
+#define P99_TIMES 10 /* as long as on an idle daemon, at most */
+
+static struct daemon d;
+
+/* What the others report, in memory that they share with us. */
+static struct shared {
+	int end;
+	unsigned long messages;
+	unsigned long connections;
+	unsigned long profiles; /* that were started, counted and stopped meanwhile */
+	unsigned int calls;
+	unsigned int ns[CALLS_MAX]; /* that each of them took */
+} * shared;
+
+static void start(void)
+{
+	static const char *args[] = { "--rate", "1009", "--user-requests", "100000", NULL };
+
+	daemon_start(&d, daemon_over_kernel() ? NULL : TICKS, args);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	cr_assert(shared != MAP_FAILED);
+}
+
+static void stop(void)
+{
+	daemon_stop(&d);
+}
+
+TestSuite(hostile, .init = start, .fini = stop);
+TestSuite(kernel_hostile, .init = start, .fini = stop);
+
+static unsigned long number(const char *variable, unsigned long usual)
+{
+	const char *text = getenv(variable);
+
+	return text && *text ? strtoul(text, NULL, 10) : usual;
+}
+
+static unsigned long long now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (unsigned long long)ts.tv_sec * 1000000000 + (unsigned long long)ts.tv_nsec;
+}
+
+/* Runs @fn in a child, as user @uid where we may choose. */
+static pid_t as_user(uid_t uid, int (*fn)(unsigned int), unsigned int arg)
+{
+	pid_t pid = fork();
+
+	cr_assert(pid >= 0, "fork: %s", strerror(errno));
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(getuid() == 0 && neighbour_become(uid) < 0 ? 99 : fn(arg));
+	}
+	return pid;
+}
+
+static void expect_good_end(pid_t pid, const char *who)
+{
+	int status;
+
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_expect_eq(status, 0, "%s ended with wait status 0x%x", who, status);
+}
+
+/* --- those who flood ---------------------------------------------------------------------------
+ */
+
+static int flood(unsigned int i)
+{
+	unsigned long n = attack(d.socket, shared->messages / ATTACKERS,
+				 number("PROFIL_TEST_SEED", 1) * ATTACKERS + i);
+
+	__atomic_add_fetch(&shared->connections, n, __ATOMIC_RELAXED);
+	return n == 0;
+}
+
+static void flood_all(unsigned long messages)
+{
+	pid_t pid[ATTACKERS];
+
+	shared->messages = messages;
+	for (unsigned int i = 0; i < ATTACKERS; i++)
+		pid[i] = as_user(ATTACKER + i, flood, i);
+	for (unsigned int i = 0; i < ATTACKERS; i++)
+		expect_good_end(pid[i], "an attacker");
+}
+
+/* --- those who are served ----------------------------------------------------------------------
+ */
+
+/* Connects, asks and hangs up, as every call of the library does; the errno. */
+static int call(void)
+{
+	__cleanup(closep) int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct profil_msg_hello hello;
+	struct profil_msg_status status;
+	struct sockaddr_un address;
+	struct profil_header ask;
+	int err = wire_address(&address, d.socket);
+
+	if (!err && connect(sock, (struct sockaddr *)&address, sizeof(address)) < 0)
+		err = -errno;
+	if (!err)
+		err = wire_recv(sock, &hello, sizeof(hello), NULL, NULL);
+	wire_header(&ask, PROFIL_MSG_STATUS, sizeof(ask), 0, 0);
+	if (!err)
+		err = wire_send(sock, &ask, NULL, 0);
+	if (!err)
+		err = wire_recv(sock, &status, sizeof(status), NULL, NULL);
+	return err;
+}
+
+/* Calls until the end, @most times, and notes down how long each took. */
+static int call_on(unsigned int most)
+{
+	const struct timespec pace = { .tv_nsec = PACE_NS };
+
+	while (shared->calls < most && !__atomic_load_n(&shared->end, __ATOMIC_RELAXED)) {
+		unsigned long long began = now_ns();
+
+		if (call())
+			return 1;
+		shared->ns[shared->calls++] = (unsigned int)(now_ns() - began);
+		nanosleep(&pace, NULL);
+	}
+	return 0;
+}
+
+/* Over replay every profile is known to the last tick. */
+static int profile_on(unsigned int unused)
+{
+	unsigned short buf[16];
+
+	(void)unused;
+	while (!__atomic_load_n(&shared->end, __ATOMIC_RELAXED)) {
+		memset(buf, 0, sizeof(buf));
+		if (profil(buf, sizeof(buf), BASE, 65536) < 0 || profil_sync() < 0 ||
+		    sprofil(NULL, 0, NULL, 0) < 0)
+			return 1;
+		if (buf[0] != 3 || buf[1] != 1)
+			return 2;
+		shared->profiles++;
+	}
+	return 0;
+}
+
+/* --- figures -----------------------------------------------------------------------------------
+ */
+
+static int by_size(const void *x, const void *y)
+{
+	unsigned int a = *(const unsigned int *)x, b = *(const unsigned int *)y;
+
+	return a < b ? -1 : a > b;
+}
+
+/* The time in which @percent of the calls were over. */
+static unsigned int percentile(unsigned int percent)
+{
+	cr_assert(shared->calls > 100, "only %u calls", shared->calls);
+	qsort(shared->ns, shared->calls, sizeof(shared->ns[0]), by_size);
+	return shared->ns[(unsigned long)shared->calls * percent / 100];
+}
+
+/* Those who hung up are gone, and their profiles, as soon as the daemon has come round to them. */
+static void await_quiet(void)
+{
+	struct profil_msg_status status;
+
+	alarm(60);
+	do
+		client_status(&d, &status);
+	while (status.profiles);
+	alarm(0);
+}
+
+/* --- the test ----------------------------------------------------------------------------------
+ */
+
+static pid_t good_neighbour(void)
+{
+	if (!daemon_over_kernel())
+		return as_user(CALLER, profile_on, 0);
+	neighbour_start(&d);
+	return 0;
+}
+
+static void good_neighbour_stop(pid_t pid)
+{
+	if (!pid) {
+		neighbour_stop(&d);
+		return;
+	}
+	expect_good_end(pid, "the good neighbour");
+	cr_expect_gt(shared->profiles, 0, "the good neighbour had no profile");
+}
+
+static void flood_beside_neighbour(unsigned long messages)
+{
+	pid_t neighbour = good_neighbour();
+
+	flood_all(messages);
+	__atomic_store_n(&shared->end, 1, __ATOMIC_RELAXED);
+	good_neighbour_stop(neighbour);
+}
+
+/* A sanitizer keeps freed memory for a while. */
+#ifdef __SANITIZE_ADDRESS__
+#define KIB_MORE 262144
+#else
+#define KIB_MORE 64
+#endif
+
+/* The second half finds a daemon that has seen all that there is, and leaves it as it was. */
+Test(hostile, a_flood_of_messages_harms_nobody, .timeout = 3600)
+{
+	unsigned long messages = number("PROFIL_TEST_MESSAGES", 50000);
+	unsigned long long began = now_ns();
+	unsigned int fds[2];
+	long kib[2];
+
+	flood_all(messages / 2);
+	await_quiet();
+	fds[0] = daemon_descriptors(&d, ~0u);
+	kib[0] = daemon_kib(&d);
+	flood_beside_neighbour(messages - messages / 2);
+	await_quiet();
+	fds[1] = daemon_descriptors(&d, fds[0]);
+	kib[1] = daemon_kib(&d);
+	printf("%lu hostile messages on %lu connections in %.1f s; %u descriptors after half of "
+	       "them, %u after all; %ld KiB and %ld KiB; %lu profiles of a good neighbour\n",
+	       messages, shared->connections, (double)(now_ns() - began) / 1e9, fds[0], fds[1],
+	       kib[0], kib[1], shared->profiles);
+	fflush(stdout);
+	cr_expect_leq(fds[1], fds[0]);
+	cr_expect_leq(kib[1], kib[0] + KIB_MORE);
+}
+
+/*
+ * Only where no other test runs at the same time, and no neighbour burns a CPU: what is measured
+ * is how long one waits for the daemon, not for the CPU.
+ */
+Test(kernel_hostile, others_are_served_during_a_flood, .timeout = 3600)
+{
+	unsigned int idle, p99;
+	pid_t caller;
+
+	expect_good_end(as_user(CALLER, call_on, IDLE_CALLS), "the caller on an idle daemon");
+	idle = percentile(99);
+	shared->calls = 0;
+	caller = as_user(CALLER, call_on, CALLS_MAX);
+	flood_all(number("PROFIL_TEST_MESSAGES", 50000));
+	__atomic_store_n(&shared->end, 1, __ATOMIC_RELAXED);
+	expect_good_end(caller, "the caller");
+	p99 = percentile(99);
+	printf("p99 of %u requests during a flood: %.3f ms; of %u on an idle daemon: %.3f ms\n",
+	       shared->calls, p99 / 1e6, IDLE_CALLS, idle / 1e6);
+	fflush(stdout);
+	cr_expect_leq(p99, P99_TIMES * idle, "p99 %u ns, idle %u ns", p99, idle);
+}

@@ -1,0 +1,209 @@
+/* soak.c - profiles that come and go over many that stay, users at their quota and one who is not
+ *
+ * PROFIL_TEST_PROFILES says how many come and go, PROFIL_TEST_LIVE how many stay.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/profil.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/scope.h"
+#include "daemon.h"
+#include "neighbour.h"
+#include "profil.h"
+
+#define USERS 16
+#define USER 60020 /* and the next ones */
+#define GUEST 60019
+#define CHURNERS 2
+#define LIVE_MAX 4000
+#define BASE 0x400000ul
+#define TICKS "0x400000 3\n0x400002\n"
+
+static struct daemon d;
+static char quota[16];
+static int begun[2]; /* a byte from each process whose profile is on */
+static int gate[2];  /* its end lets them go */
+static pid_t live[LIVE_MAX];
+
+static unsigned int number(const char *variable, unsigned int usual)
+{
+	const char *text = getenv(variable);
+
+	return text && *text ? (unsigned int)strtoul(text, NULL, 10) : usual;
+}
+
+static unsigned int all_live(void)
+{
+	unsigned int n = number("PROFIL_TEST_LIVE", 1024);
+
+	return n < LIVE_MAX ? n / USERS * USERS : LIVE_MAX;
+}
+
+/* The quota is what the live ones take, so that every user is at it. */
+static void start(void)
+{
+	static const char *args[] = { "--rate", "1009", "--user-profiles", quota, "--user-requests",
+				      "100000", NULL };
+
+	snprintf(quota, sizeof(quota), "%u", all_live() / USERS);
+	daemon_start(&d, daemon_over_kernel() ? NULL : TICKS, args);
+	cr_assert(pipe(begun) == 0 && pipe(gate) == 0);
+}
+
+static void stop(void)
+{
+	daemon_stop(&d);
+}
+
+TestSuite(soak, .init = start, .fini = stop);
+
+static pid_t as_user(uid_t uid, int (*fn)(unsigned int), unsigned int arg)
+{
+	pid_t pid = fork();
+
+	cr_assert(pid >= 0, "fork: %s", strerror(errno));
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(neighbour_become(uid) < 0 ? 99 : fn(arg));
+	}
+	return pid;
+}
+
+static void expect_end(pid_t pid, int expected, const char *who)
+{
+	int status;
+
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == expected,
+		  "%s ended with wait status 0x%x, not with exit status %d", who, status, expected);
+}
+
+/* One profile, until the gate opens. */
+static int live_on(unsigned int unused)
+{
+	static unsigned short buf[256];
+	char end;
+
+	(void)unused;
+	close(gate[1]);
+	if (profil(buf, sizeof(buf), BASE, 65536) < 0)
+		return errno;
+	return write(begun[1], "", 1) != 1 || read(gate[0], &end, 1) != 0;
+}
+
+/* Profiles that come and go; over replay each is known to the last tick. */
+static int churn(unsigned int times)
+{
+	static unsigned short buf[16];
+
+	for (unsigned int i = 0; i < times; i++) {
+		memset(buf, 0, sizeof(buf));
+		if (profil(buf, sizeof(buf), BASE, 65536) < 0 || sprofil(NULL, 0, NULL, 0) < 0)
+			return 1;
+		if (!daemon_over_kernel() && (buf[0] != 3 || buf[1] != 1))
+			return 2;
+	}
+	return 0;
+}
+
+static void churn_all(unsigned int times)
+{
+	pid_t pid[CHURNERS];
+
+	for (unsigned int i = 0; i < CHURNERS; i++)
+		pid[i] = as_user(GUEST, churn, times / CHURNERS);
+	for (unsigned int i = 0; i < CHURNERS; i++)
+		expect_end(pid[i], 0, "who comes and goes");
+}
+
+static void live_all(void)
+{
+	unsigned int n = all_live();
+	char byte;
+
+	for (unsigned int i = 0; i < n; i++)
+		live[i] = as_user(USER + i % USERS, live_on, 0);
+	for (unsigned int i = 0; i < n; i++)
+		cr_assert_eq(read(begun[0], &byte, 1), 1, "%u of %u profiles", i, n);
+	for (unsigned int i = 0; i < USERS; i++)
+		expect_end(as_user(USER + i, live_on, 0), EAGAIN,
+			   "one more of a user at his quota");
+}
+
+static void let_go(void)
+{
+	close(gate[1]);
+	for (unsigned int i = 0; i < all_live(); i++)
+		expect_end(live[i], 0, "one that stayed");
+}
+
+/* Also waits until the daemon has put away who has gone: there are @profiles then. */
+static unsigned int status_profiles(unsigned int profiles)
+{
+	struct profil_msg_status status;
+
+	alarm(60);
+	do
+		client_status(&d, &status);
+	while (status.profiles > profiles);
+	alarm(0);
+	return status.profiles;
+}
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+/* A sanitizer keeps freed memory for a while. */
+#ifdef __SANITIZE_ADDRESS__
+#define KIB_MORE 262144
+#else
+#define KIB_MORE 64
+#endif
+
+/* The neighbour is one more user: he gets all his ticks. */
+Test(soak, profiles_that_come_and_go_leave_nothing, .timeout = 3600)
+{
+	unsigned int times = number("PROFIL_TEST_PROFILES", 5000), n = all_live(), fds[2];
+	unsigned int others = daemon_over_kernel();
+	double began;
+	long kib[2];
+
+	if (getuid() != 0)
+		cr_skip_test("only root can be seventeen users");
+	live_all();
+	if (others)
+		neighbour_start(&d);
+	churn_all(times / 5 + 1000); /* what a daemon has once and for all, it has after that */
+	cr_assert_eq(status_profiles(n + others), n + others);
+	fds[0] = daemon_descriptors(&d, ~0u);
+	kib[0] = daemon_kib(&d);
+	began = seconds();
+	churn_all(times);
+	cr_assert_eq(status_profiles(n + others), n + others);
+	fds[1] = daemon_descriptors(&d, fds[0]);
+	kib[1] = daemon_kib(&d);
+	printf("%u profiles came and went in %.1f s over %u of %d users at their quota; %u "
+	       "descriptors before, %u after; %ld KiB before, %ld after\n",
+	       times, seconds() - began, n, USERS, fds[0], fds[1], kib[0], kib[1]);
+	fflush(stdout);
+	cr_expect_leq(fds[1], fds[0]);
+	cr_expect_leq(kib[1], kib[0] + KIB_MORE);
+	if (others)
+		neighbour_stop(&d);
+	let_go();
+	cr_expect_eq(status_profiles(0), 0);
+}

@@ -214,12 +214,13 @@ static int read_line(struct config *c, char *line)
 static int read_file(struct config *c, const char *path)
 {
 	__cleanup(fclosep) FILE *f = fopen(path, "re");
-	char line[256];
+	__cleanup(freep) char *line = NULL;
 	int err = f || errno == ENOENT ? 0 : -errno;
+	size_t room = 0;
 
 	if (err)
 		log_err("cannot read %s: %s", path, strerror(-err));
-	for (unsigned int n = 1; f && !err && fgets(line, sizeof(line), f); n++) {
+	for (unsigned int n = 1; f && !err && getline(&line, &room, f) >= 0; n++) {
 		err = read_line(c, line);
 		if (err)
 			log_err("%s: line %u is wrong, as said before", path, n);

@@ -1,7 +1,9 @@
-/* config.c - fuzzes what profild is told at its start: its whole configuration */
+/* config.c - fuzzes what profild is told, in its file and on its command line */
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "profild/config.h"
 #include "core/layout.h"
@@ -23,23 +25,42 @@ static void in_range(const struct config *c)
 	must(c->user.requests > 0);
 }
 
-/* Each line is a word of the command line. */
+/* Says whether each line is a comment: then it is a good file. */
+static int is_comment(const char *text)
+{
+	for (; text && *text; text = strchr(text, '\n'), text += text != NULL) {
+		if (*text != '#')
+			return 0;
+	}
+	return 1;
+}
+
+/* The file up to the first NUL; then each line is a word of the command line. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-	char *text = strndup((const char *)bytes, n), *rest = text;
-	char *argv[WORDS + 2] = { (char *)(unsigned long)"profild" };
+	char *text = strndup((const char *)bytes, n), *words = NULL, *rest, file[64];
+	size_t used = strlen(text);
+	char *argv[WORDS + 4] = { (char *)(unsigned long)"profild",
+				  (char *)(unsigned long)"--config", file };
+	int fd = file_of(text, used), argc = 3, err;
 	struct config c;
-	int argc = 1, err;
 
-	must(text != NULL);
-	while (rest && argc <= WORDS)
+	snprintf(file, sizeof(file), "/proc/self/fd/%d", fd);
+	if (used + 1 < n)
+		words = strndup((const char *)bytes + used + 1, n - used - 1);
+	for (rest = words; rest && argc <= WORDS;)
 		argv[argc++] = strsep(&rest, "\n");
 	argv[argc] = NULL;
-	optind = 0; /* getopt() begins anew */
 	opterr = 0;
 	err = config_parse(&c, argc, argv);
-	if (!err)
+	if (!err) {
 		in_range(&c);
+		must(config_reload(&c) == 0);
+		in_range(&c);
+	}
+	must(words || !is_comment(text) || !err);
+	close(fd);
+	free(words);
 	free(text);
 	return 0;
 }

@@ -223,16 +223,19 @@ void store_drop(struct store *s, const char *name)
 	(void)name;
 }
 
-/* A chunk in which every counter of the first page has counted. */
+/* A chunk in which the first counters have counted. */
 int store_take(struct store *s, const char *name)
 {
+	static const uint8_t dirty[32] = { 1, 0, 1, 1 };
+	uint32_t count[1024];
 	int fd = memfd_create(name, MFD_CLOEXEC);
-	uint32_t page[2 * PROFIL_PAGE_COUNTERS];
 
 	(void)s;
-	memset(page, 1, sizeof(page));
-	must(fd >= 0 && ftruncate(fd, PROFIL_CHUNK_BYTES) == 0);
-	must(pwrite(fd, page, sizeof(page), 0) == (ssize_t)sizeof(page));
+	memset(count, 1, sizeof(count));
+	must(fd >= 0 && ftruncate(fd, sizeof(struct profil_chunk)) == 0);
+	must(pwrite(fd, dirty, sizeof(dirty), 0) == (ssize_t)sizeof(dirty));
+	must(pwrite(fd, count, sizeof(count), offsetof(struct profil_chunk, count)) ==
+	     (ssize_t)sizeof(count));
 	return fd;
 }
 

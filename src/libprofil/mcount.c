@@ -110,17 +110,18 @@ __attribute__((__used__)) void mcount_call(unsigned long from_pc, unsigned long 
 
 ENTRY(NAME("mcount") NAME("_mcount"), "8(%rbp)");
 ENTRY(NAME("__fentry__"), "80(%rsp)");
-#elif defined(__aarch64__)
+#else
 PROFIL_PUBLIC void _mcount(void *from);
 
-/* Called as any function, with the address that its caller returns to, which may be signed. */
+/* Called as any function, with the address that its caller returns to; arm64 may have signed it. */
 void _mcount(void *from)
 {
+#if defined(__aarch64__)
 	register void *bare __asm__("x30") = from;
 
 	__asm__("hint 7" : "+r"(bare)); /* xpaclri, which older machines skip */
-	mcount_call((unsigned long)bare, (unsigned long)__builtin_return_address(0));
+	from = bare;
+#endif
+	mcount_call((unsigned long)from, (unsigned long)__builtin_return_address(0));
 }
-#else
-#error "which function does gcc -pg call on this machine, and how?"
 #endif

@@ -113,15 +113,12 @@ ENTRY(NAME("__fentry__"), "80(%rsp)");
 #else
 PROFIL_PUBLIC void _mcount(void *from);
 
-/* Called as any function, with the address that its caller returns to; arm64 may have signed it. */
+/* Called as any function, with the address that its caller returns to, which may be signed. */
 void _mcount(void *from)
 {
-#if defined(__aarch64__)
 	register void *bare __asm__("x30") = from;
 
 	__asm__("hint 7" : "+r"(bare)); /* xpaclri, which older machines skip */
-	from = bare;
-#endif
-	mcount_call((unsigned long)from, (unsigned long)__builtin_return_address(0));
+	mcount_call((unsigned long)bare, (unsigned long)__builtin_return_address(0));
 }
 #endif

@@ -193,7 +193,7 @@ static bool mirror_pass(struct profild *d)
 
 	for (s = d->sessions; s; s = next) {
 		next = s->next;
-		if (s->reader)
+		if (s->reader || (!s->over && d->sampler->ops->still(d->sampler, s->targets)))
 			continue;
 		mirror_session(s);
 		session_check(s);

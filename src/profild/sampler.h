@@ -50,6 +50,8 @@ struct sampler_ops {
 	/* Gives back what start() took, after stop(). */
 	void (*release)(struct sampler *s, struct target *t);
 
+	/* Says whether there is nothing to drain, and nobody has gone. Cheap. */
+	bool (*still)(struct sampler *s, const struct target *t);
 	/* Hands over what was counted since the last time. */
 	void (*drain)(struct sampler *s, struct target *t);
 	/* Region @owner and its other pieces count no more. */

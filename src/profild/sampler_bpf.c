@@ -183,6 +183,13 @@ static uint64_t missing(const volatile struct profil_target *k, const struct tar
 	return k->total - k->raw - k->unmatched - k->lost - t->ledger->drained;
 }
 
+static bool bpf_still(struct sampler *s, const struct target *t)
+{
+	const volatile struct profil_target *k = &self(s)->maps.processes.target[t->index];
+
+	return k->total == t->seen && !k->ended;
+}
+
 static void bpf_drain(struct sampler *s, struct target *t)
 {
 	struct sampler_bpf *b = self(s);
@@ -191,9 +198,11 @@ static void bpf_drain(struct sampler *s, struct target *t)
 
 	if (t->session->flags & PROFIL_START_PCS)
 		consume(b);
-	if (!t->held || !t->ncounters || total == t->seen)
+	if (!t->held || total == t->seen)
 		return;
 	t->seen = total;
+	if (!t->ncounters)
+		return;
 	for (uint32_t i = 0; i < t->nregions; i++) {
 		if (t->region[i].owner == i && t->region[i].x.nbins)
 			drain_region(b, t, i);
@@ -490,6 +499,7 @@ static const struct sampler_ops bpf_ops = {
 	.start = bpf_start,
 	.stop = bpf_stop,
 	.release = bpf_release,
+	.still = bpf_still,
 	.drain = bpf_drain,
 	.region_off = bpf_region_off,
 	.ticks = bpf_ticks,

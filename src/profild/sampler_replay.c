@@ -211,11 +211,17 @@ static unsigned int replay_chunk_count(struct sampler *s)
 	return 0;
 }
 
+static bool replay_still(struct sampler *s, const struct target *t)
+{
+	return !replay_ended(s, t);
+}
+
 static const struct sampler_ops replay_ops = {
 	.close = replay_close,
 	.start = replay_start,
 	.stop = replay_nothing,
 	.release = replay_nothing,
+	.still = replay_still,
 	.drain = replay_nothing,
 	.region_off = replay_region_off,
 	.ticks = replay_ticks,

@@ -19,6 +19,7 @@ struct session {
 	pid_t tgid;	       /* 0: gone, but children of its go on from here */
 	uint64_t period_ns;
 	struct target *targets;
+	bool over;	   /* a fault or a full counter has ended it: session_end() it */
 	struct ticks past; /* of targets that have been released */
 
 	/* A process's own. */
@@ -29,7 +30,6 @@ struct session {
 	uint64_t cookie_addr; /* where fork children have it too ... */
 	uint8_t cookie[PROFIL_COOKIE_BYTES];
 	uint64_t image;	   /* ... in what memory_image() says is theirs */
-	bool over;	   /* a fault or a full counter has ended it: session_end() it */
 	uint64_t pcs_told; /* of the pcs stored, as of the last reply (PROFIL_START_PCS) */
 };
 

@@ -23,6 +23,14 @@ struct ticks {
 struct target {
 	struct target *next; /* of the same session */
 	struct session *session;
+
+	/* The sampler's: where it put them. */
+	bool held;
+	uint32_t index;
+	uint32_t region_first;
+	uint32_t counter_first;
+	uint64_t seen; /* total at the last drain */
+
 	pid_t tgid;
 	uint64_t period_ns;
 	uint32_t flags; /* enum profil_target_flags */
@@ -35,13 +43,7 @@ struct target {
 	struct profil_ledger *ledger;
 	struct profil_ledger own;
 
-	/* The sampler's: where it put them. */
-	bool held;
-	uint32_t index;
-	uint32_t region_first;
-	uint32_t counter_first;
-	uint64_t seen; /* total at the last drain */
-	struct ticks replayed;
+	struct ticks replayed; /* the replay sampler's */
 };
 
 /*

@@ -185,7 +185,8 @@ cpu_ns() { # PID
 }
 
 part_mirror_begin() {
-	daemon_start mirror --rate 1000 --fast-rate 10000
+	daemon_start mirror-once --fast-rate 10000 --mirror-interval 60000
+	daemon_start mirror --fast-rate 10000
 }
 
 # Puts down profild's CPU time in a second, of ten passes.
@@ -211,6 +212,18 @@ sled_with() { # SUBJECT CALL
 	number mirror "$1" ticks_per_s "$(awk '/^ticks/ { print $2 / 2 }' "$dir/sled.out")"
 }
 
+# All that a profile costs profild when its counts reach the buffer once, at its end.
+once_after() { # SUBJECT SECONDS
+	local before
+
+	use_daemon mirror-once
+	before=$(cpu_ns "${daemon_of[mirror-once]}")
+	LD_PRELOAD=$library BENCH_CALL=fast BENCH_CPU=$CPU "$work" sled "$2" >"$dir/sled.out"
+	number mirror "$1" cpu_ns "$(($(cpu_ns "${daemon_of[mirror-once]}") - before))"
+	number mirror "$1" changed "$(awk '/^changed/ { print $2 }' "$dir/sled.out")"
+	use_daemon mirror
+}
+
 # N processes that are profiled and sleep, for as long as the command takes.
 fleet_with() { # N COMMAND...
 	local n=$1 out in
@@ -231,6 +244,8 @@ resident_kib() { # PID
 }
 
 part_mirror() {
+	once_after once-nothing 0
+	once_after once-most "$MANY_S"
 	sled_with fast fast
 	sled_with one sprofil
 	fleet_with "$FLEET" sled_with many sprofil

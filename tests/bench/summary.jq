@@ -36,7 +36,10 @@ def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 
      | limit("BPF program, \($p[0]) / empty"; $p[1]; over(of("program"; $p[0]; "run_ns"); of("program"; "floor"; "run_ns")))),
     limit("nobody profiled: wake-ups of profild"; 0; of("idle"; "profild"; "wakeups")),
     limit("nobody profiled: events and links held"; 0; of("idle"; "profild"; "links")),
-    limit("mirror: ns a changed bin"; 100;
+    limit("mirror: ns a changed bin, where most have"; 100;
+          over(of("mirror"; "once-most"; "cpu_ns") - of("mirror"; "once-nothing"; "cpu_ns");
+               of("mirror"; "once-most"; "changed") - of("mirror"; "once-nothing"; "changed"))),
+    limit("mirror: ns a changed bin, where one in 65 has"; 100;
           over(mirror("fast-changing") - mirror("fast-unchanged"); of("mirror"; "fast"; "ticks_per_s"))),
     limit("mirror: ns a pass in which nothing changed, for a profile more"; 1000;
           (mirror("many-unchanged") - mirror("one-unchanged")) / 10 / of("mirror"; "fleet"; "profiles")),

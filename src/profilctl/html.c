@@ -54,12 +54,13 @@ static const char head[] =
 	".band .strip span{flex-basis:24em}\n"
 	"</style>\n";
 
-/* Sorts by what stands in data-v, or by the text. */
+/* Sorts by what stands in data-v, the greatest first, or by the text. */
 static const char script[] =
 	"<script>\n"
 	"document.querySelectorAll('th').forEach((th,i)=>{const b=document.createElement('button');"
 	"b.textContent=th.textContent;th.textContent='';th.append(b);b.onclick=()=>{"
-	"const up=th.getAttribute('aria-sort')==='descending',body=document.querySelector('tbody'),"
+	"const body=document.querySelector('tbody'),now=th.getAttribute('aria-sort'),"
+	"up=now?now==='descending':body.rows[0]?.cells[i].dataset.v===undefined,"
 	"key=r=>{const c=r.cells[i],v=c.dataset.v;return v===undefined?c.textContent:+v},"
 	"rows=[...body.rows].sort((x,y)=>{const "
 	"a=key(x),c=key(y);return(a<c?-1:a>c?1:0)*(up?1:-1)});"

@@ -324,10 +324,11 @@ accuracy_of_perf() { # KIND
 	wait "$pid"
 	peer_stop perf-p
 	perf script -i "$dir/perf.data" -F ip,sym 2>/dev/null |
-		awk -v cpu="$(awk '/^cpu_s/ { print $2 }' "$dir/work.out")" -v kind="$1" '
+		awk -v cpu="$(awk '/^cpu_s/ { print $2 }' "$dir/work.out")" \
+			-v shares="$(awk '/^share_/ { printf "%s ", $2 }' "$dir/work.out")" '
 		{ n++; count[$2]++ }
 		END {
-			split(kind ~ /woken/ ? "0.5 0.5 0" : "0.7 0.2 0.1", share)
+			split(shares, share)
 			split("often sometimes seldom", name)
 			for (i = 1; i <= 3; i++) inside += count[name[i]]
 			for (i = 1; i <= 3; i++) {

@@ -282,6 +282,9 @@ static void tell_loops(uint64_t cpu_ns, const double share[3])
 		worst = error > worst ? error : -error > worst ? -error : worst;
 	}
 	metric("cpu_s", (double)cpu_ns / 1e9);
+	metric("share_often", share[0]);
+	metric("share_sometimes", share[1]);
+	metric("share_seldom", share[2]);
 	if (strcmp(call_kind(), "none") == 0)
 		return;
 	metric("tick_us", tick_s() * 1e6);
@@ -290,26 +293,44 @@ static void tell_loops(uint64_t cpu_ns, const double share[3])
 	metric("error", worst);
 }
 
-/* 70/20/10 for @seconds of CPU time, in rounds of any length: nothing keeps step with them. */
+/* Adds the CPU time since @now to @spent. */
+static void add_until(uint64_t *spent, uint64_t *now)
+{
+	uint64_t then = *now;
+
+	*now = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	*spent += *now - then;
+}
+
+/*
+ * 70/20/10 for @seconds of CPU time, in rounds of any length: nothing keeps step with them. How
+ * exactly that, the CPU clock says: a loop may take a percent longer than its like.
+ */
 static void split(double seconds)
 {
-	const double share[] = { .7, .2, .1 };
-	uint64_t cpu, end;
+	uint64_t spent[3] = { 0 }, began, now, end;
+	double share[3], sum = 0;
 
 	profile_loops();
 	begin();
-	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	end = cpu + (uint64_t)(seconds * 1e9);
-	while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < end) {
-		unsigned int round = ROUND / 2 + (unsigned int)random() % ROUND;
+	began = now = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	end = began + (uint64_t)(seconds * 1e9);
+	while (now < end) {
+		unsigned int round = 5 * ROUND + (unsigned int)random() % (10 * ROUND);
 
 		often(7 * round);
+		add_until(&spent[0], &now);
 		sometimes(2 * round);
+		add_until(&spent[1], &now);
 		seldom(round);
+		add_until(&spent[2], &now);
 	}
-	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 	profile_end();
-	tell_loops(cpu, share);
+	for (int i = 0; i < 3; i++)
+		sum += (double)spent[i];
+	for (int i = 0; i < 3; i++)
+		share[i] = (double)spent[i] / sum;
+	tell_loops(now - began, share);
 }
 
 static void spin_in(void (*loop)(unsigned int), uint64_t ns)

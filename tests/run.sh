@@ -130,8 +130,20 @@ run_all() {
 		case ${f##*/} in lib.sh | replay-*) ;; *) run_suite "kernel:$f" ;; esac
 	done
 	test -z "${SAN:-}" || return # neither packages nor guests have a sanitizer's libraries
+	run_hard
 	run_suite tests/packages.sh
 	run_guests "$1"
+}
+
+# Hostile input, faults, and what sanitizers, analyzers and fuzzers find.
+run_hard() {
+	local f
+
+	run_suite replay:tests/hostile/faults.sh
+	run_suite kernel:tests/hostile/attack.sh
+	for f in tests/care/*.sh tests/fuzz/run.sh; do
+		run_suite "replay:$f"
+	done
 }
 
 # A guest that cannot be had leaves a part of the tests undone.

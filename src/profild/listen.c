@@ -134,6 +134,15 @@ static int handed_over(void)
 	return pid && fds && atoi(pid) == getpid() ? atoi(fds) : 0;
 }
 
+static int watch(struct profild *d)
+{
+	int err = sd_event_add_io(d->event, &d->listening, d->listener, EPOLLIN, on_connection, d);
+
+	if (err < 0)
+		log_err("cannot wait for connections: %s", strerror(-err));
+	return err;
+}
+
 int listen_open(struct profild *d)
 {
 	struct sockaddr_un addr;
@@ -145,7 +154,7 @@ int listen_open(struct profild *d)
 		if (sd_is_socket(sock, AF_UNIX, SOCK_SEQPACKET, 1) <= 0)
 			continue;
 		d->listener = sock;
-		return sd_event_add_io(d->event, &d->listening, sock, EPOLLIN, on_connection, d);
+		return watch(d);
 	}
 	err = wire_address(&addr, d->config.socket_path);
 	if (!err)
@@ -158,7 +167,7 @@ int listen_open(struct profild *d)
 	}
 	d->listener = sock;
 	d->own_socket = true;
-	return sd_event_add_io(d->event, &d->listening, sock, EPOLLIN, on_connection, d);
+	return watch(d);
 }
 
 void listen_close(struct profild *d)

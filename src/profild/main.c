@@ -160,6 +160,25 @@ static void profild_close(struct profild *d)
 	sd_event_unref(d->event);
 }
 
+#define FAULTS_MAX 16
+
+/* What fails in one round, as where there is no memory for a moment, need not fail in the next. */
+static int loop(sd_event *event)
+{
+	int faults = 0, err;
+
+	while (sd_event_get_state(event) != SD_EVENT_FINISHED) {
+		err = sd_event_run(event, UINT64_MAX);
+		faults = err < 0 ? faults + 1 : 0;
+		if (err < 0)
+			log_err("cannot wait for events: %s%s", strerror(-err),
+				faults < FAULTS_MAX ? "; trying again" : "; profiling ends");
+		if (faults == FAULTS_MAX)
+			return err;
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct profild d = { 0 };
@@ -173,7 +192,7 @@ int main(int argc, char **argv)
 	err = profild_open(&d);
 	if (err >= 0) {
 		sd_notify(0, "READY=1");
-		err = sd_event_loop(d.event);
+		err = loop(d.event);
 		sd_notify(0, "STOPPING=1");
 	}
 	profild_close(&d);

@@ -43,6 +43,14 @@ struct procmap_query {
 #define QUERY_VMA_WRITABLE 0x02
 #define QUERY_PROCMAP _IOWR('f', 17, struct procmap_query)
 
+#define TRIES 8
+
+/* A kernel that has no memory for a moment is no fault of the process. */
+static bool try_again(int *tries)
+{
+	return (errno == ENOMEM || errno == EINTR || errno == EAGAIN) && --*tries;
+}
+
 static int open_proc(pid_t pid, pid_t tid, const char *file, int flags)
 {
 	char path[64];
@@ -155,8 +163,12 @@ void memory_forget(struct memory *m)
 
 int memory_read(struct memory *m, uint64_t addr, void *buf, size_t bytes)
 {
-	ssize_t n = m ? pread(m->mem, buf, bytes, (off_t)addr) : 0;
+	int tries = TRIES;
+	ssize_t n;
 
+	do
+		n = m ? pread(m->mem, buf, bytes, (off_t)addr) : 0;
+	while (n < 0 && try_again(&tries));
 	if (n == 0 && bytes)
 		return -ESRCH;
 	return n == (ssize_t)bytes ? 0 : -EFAULT;
@@ -200,8 +212,12 @@ static int find_writable(struct memory *m, uint64_t addr)
 		.query_flags = QUERY_VMA_WRITABLE,
 		.query_addr = addr,
 	};
+	int tries = TRIES, err;
 
-	if (ioctl(m->maps, QUERY_PROCMAP, &q) < 0) {
+	do
+		err = ioctl(m->maps, QUERY_PROCMAP, &q);
+	while (err < 0 && try_again(&tries));
+	if (err < 0) {
 		if (errno == ENOTTY)
 			return read_maps(m, addr);
 		return errno == ESRCH ? -ESRCH : -EFAULT;
@@ -233,12 +249,14 @@ int memory_writable(struct memory *m, uint64_t addr, size_t bytes)
 
 int memory_write(struct memory *m, uint64_t addr, const void *buf, size_t bytes)
 {
-	int err = memory_writable(m, addr, bytes);
+	int err = memory_writable(m, addr, bytes), tries = TRIES;
 	ssize_t n;
 
 	if (err)
 		return err;
-	n = pwrite(m->mem, buf, bytes, (off_t)addr);
+	do
+		n = pwrite(m->mem, buf, bytes, (off_t)addr);
+	while (n < 0 && try_again(&tries));
 	if (n == 0 && bytes)
 		return -ESRCH;
 	return n == (ssize_t)bytes ? 0 : -EFAULT;

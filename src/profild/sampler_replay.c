@@ -61,6 +61,7 @@ static long read_lines(struct sampler_replay *r, FILE *f)
 	size_t size = 0, room = 0;
 	ssize_t len;
 
+	errno = 0;
 	for (long number = 1; (len = getline(&text, &size, f)) >= 0; number++) {
 		char *start = text;
 
@@ -80,7 +81,7 @@ static long read_lines(struct sampler_replay *r, FILE *f)
 		if (parse_line(&r->line[r->nlines++], start))
 			return number;
 	}
-	return ferror(f) ? -EIO : 0;
+	return feof(f) ? 0 : errno ? -errno : -EIO;
 }
 
 static struct sampler *replay_close(struct sampler *s)
@@ -248,18 +249,20 @@ int sampler_replay_open(struct sampler **out, const struct config *config,
 		return err;
 	}
 	r = calloc(1, sizeof(*r));
-	if (!r)
-		return -ENOMEM;
-	r->s.ops = &replay_ops;
-	r->s.sink = sink;
-	bad = read_lines(r, f);
+	bad = r ? read_lines(r, f) : -ENOMEM;
 	if (bad) {
 		if (bad > 0)
 			log_err("%s:%ld: not \"PC [COUNT]\" with a count up to 4294967295",
 				config->replay_path, bad);
-		replay_close(&r->s);
+		else
+			log_err("cannot read the replay file %s: %s", config->replay_path,
+				strerror((int)-bad));
+		if (r)
+			replay_close(&r->s);
 		return bad > 0 ? -EINVAL : (int)bad;
 	}
+	r->s.ops = &replay_ops;
+	r->s.sink = sink;
 	*out = &r->s;
 	return 0;
 }

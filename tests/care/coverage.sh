@@ -1,0 +1,54 @@
+#!/bin/bash
+# coverage.sh - how many lines the tests that need no root reach, and that parsers are reached whole
+#
+# COVERAGE_LEAST says how many percent of the lines of a parser must be.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/../system/lib.sh"
+
+least=${COVERAGE_LEAST:-95}
+build=build/coverage
+table=build/coverage.txt
+# What is fed from outside: sockets, files, the command line, other processes.
+parsers=(src/core/wire.c src/profild/config.c src/profild/request.c src/profild/target.c
+	src/profild/sampler_replay.c src/profilctl/maps.c src/profilctl/perfmap.c
+	src/profilctl/json.c)
+
+find "$build" -name '*.gcda' -delete 2>/dev/null
+if ! make --no-print-directory -j"$(nproc)" B="$build" SAN= LDFLAGS=--coverage \
+	CFLAGS='-O0 -g --coverage' all tests >"$dir/make.log" 2>&1; then
+	fail "build for coverage" "$(tail -n 20 "$dir/make.log")"
+	finish
+fi
+chmod -R a+rwX "$build" # tests that become somebody else note down their lines, too
+
+# The same tests as elsewhere: that they pass is not asked here.
+BUILD=$build PROFIL_TEST_MESSAGES=5000 PROFIL_TEST_PROFILES=100 PROFIL_TEST_LIVE=32 tests/run.sh \
+	"$build/tests/unit-tests" "replay:$build/tests/system-tests" replay:tests/system/profilctl.sh \
+	replay:tests/system/reports.sh replay:tests/system/formats.sh >"$dir/run.log" 2>&1
+for seeds in tests/fuzz/corpus/*; do
+	"$build/tests/fuzz/${seeds##*/}" "$seeds"/* >/dev/null 2>>"$dir/run.log"
+done
+
+# PERCENT LINES FILE for one source, by its best object: libprofil has some twice.
+lines_of() { # SOURCE
+	local object
+
+	for object in "$build/${1%.c}.o" "$build/${1%.c}.pic.o"; do
+		test -e "${object%.o}.gcda" || continue
+		gcov -n -o "$object" "$1" 2>/dev/null |
+			sed -n "\\|^File '$1'|{n;s/Lines executed:\\(.*\\)% of \\(.*\\)/\\1 \\2/p}"
+	done | sort -n | tail -n 1
+}
+
+for source in $(git ls-files 'src/*.c'); do
+	read -r percent lines <<<"$(lines_of "$source")"
+	printf '%6.2f %% of %4d  %s\n' "${percent:-0}" "${lines:-0}" "$source"
+done >"$table"
+cat "$table"
+awk '{ n += $4; done += $1 * $4 / 100 } END { printf "%6.2f %% of %d lines in all\n", 100 * done / n, n }' "$table"
+for source in "${parsers[@]}"; do
+	percent=$(awk -v f="$source" '$5 == f { print $1 }' "$table")
+	check "$source: $percent % of its lines" \
+		awk -v p="$percent" -v least="$least" 'BEGIN { exit p < least }'
+done
+finish

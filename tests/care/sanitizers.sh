@@ -1,0 +1,66 @@
+#!/bin/bash
+# sanitizers.sh - the unit and replay tests once more, with what finds wrong accesses and races
+#
+# Everything by address and undefined; what a threaded program does with libprofil by thread; and
+# the daemon and profilctl as they are, under valgrind.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/../system/lib.sh"
+
+# Builds what is named with a sanitizer, as "SAN=..." does.
+san_make() { # SAN TARGET...
+	local san=$1
+
+	shift
+	make --no-print-directory -j"$(nproc)" SAN="$san" "$@" >"$dir/make.log" 2>&1 ||
+		fail "build with SAN=$san" "$(tail -n 20 "$dir/make.log")"
+}
+
+# The suite over replay; its last line has the totals.
+san_suite() { # NAME SAN
+	local build=build/san-${2//,/-} said
+
+	said=$(SAN=$2 BUILD=$build PROFIL_TEST_MESSAGES=5000 PROFIL_TEST_PROFILES=500 \
+		tests/run.sh "$build/tests/unit-tests" "replay:$build/tests/system-tests" 2>&1)
+	if test $? -eq 0; then
+		ok "$1: $(tail -n 1 <<<"$said")"
+	else
+		fail "$1" "$said"
+	fi
+}
+
+san_fuzz_seeds() { # SAN
+	local build=build/san-${1//,/-} name
+
+	for name in tests/fuzz/corpus/*; do
+		name=${name##*/}
+		check "seeds of $name with $1" "$build/tests/fuzz/$name" tests/fuzz/corpus/"$name"/*
+	done
+}
+
+# Threads that start, sync and stop profiles all at once, and fork meanwhile.
+san_threads() {
+	daemon_start
+	check "libprofil's calls from many threads with the thread sanitizer" \
+		env TSAN_OPTIONS=halt_on_error=1 build/san-thread/tests/programs/crowd.linked
+	daemon_stop
+}
+
+san_make address,undefined all tests
+san_suite "unit and replay tests with address and undefined" address,undefined
+san_fuzz_seeds address,undefined
+san_make thread build/san-thread/tests/programs/crowd.linked
+san_threads
+
+if command -v valgrind >/dev/null; then
+	under=(valgrind -q --error-exitcode=42 --leak-check=full --errors-for-leak-kinds=definite)
+	check "a report under valgrind" \
+		"${under[@]}" "$BUILD/profilctl" report tests/fuzz/corpus/profile/two-functions
+	printf '0x400000 3\n0x400002\n' >"$dir/ticks"
+	daemon_start
+	check "libprofil's client under valgrind, of a daemon under valgrind" \
+		"${under[@]}" "$BUILD/tests/programs/served.linked" exact
+	daemon_stop
+else
+	skip "valgrind" "no valgrind: sudo make deps"
+fi
+finish

@@ -51,7 +51,8 @@ SO_LDFLAGS = -Wl,-z,defs
 ifneq ($(SAN),)
 comma = ,
 B := build/san-$(subst $(comma),-,$(SAN))
-ALL_CFLAGS += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all
+ALL_CFLAGS += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all \
+	$(if $(findstring thread,$(SAN)),-Wno-tsan)
 ALL_LDFLAGS += -fsanitize=$(SAN)
 SO_LDFLAGS =
 endif

@@ -130,20 +130,20 @@ run_all() {
 		case ${f##*/} in lib.sh | replay-*) ;; *) run_suite "kernel:$f" ;; esac
 	done
 	test -z "${SAN:-}" || return # neither packages nor guests have a sanitizer's libraries
-	run_hard
+	run_hard "$1"
 	run_suite tests/packages.sh
 	run_guests "$1"
 }
 
-# Hostile input, faults, and what sanitizers, analyzers and fuzzers find.
-run_hard() {
-	local f
-
+# Hostile input, faults, and what sanitizers and fuzzers find; by night analyzers and coverage, too.
+run_hard() { # all|nightly
 	run_suite replay:tests/hostile/faults.sh
 	run_suite kernel:tests/hostile/attack.sh
-	for f in tests/care/*.sh tests/fuzz/run.sh; do
-		run_suite "replay:$f"
-	done
+	run_suite replay:tests/care/sanitizers.sh
+	run_suite replay:tests/fuzz/run.sh
+	test "$1" = nightly || return
+	run_suite replay:tests/care/analyze.sh
+	run_suite replay:tests/care/coverage.sh
 }
 
 # A guest that cannot be had leaves a part of the tests undone.

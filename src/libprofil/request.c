@@ -25,9 +25,15 @@ static struct {
 	enum request_mode mode;
 } profile;
 
+/* A fork looks before it knows whether it has to wait for another thread's call. */
 enum request_mode request_mode(void)
 {
-	return profile.mode;
+	return __atomic_load_n(&profile.mode, __ATOMIC_RELAXED);
+}
+
+static void set_mode(enum request_mode mode)
+{
+	__atomic_store_n(&profile.mode, mode, __ATOMIC_RELAXED);
 }
 
 static unsigned char *spare_cookie(void)
@@ -153,7 +159,7 @@ int request_start(struct profil_msg_start *m, enum request_mode mode,
 	int err = put_profile(PROFIL_MSG_START, m, reply);
 
 	if (!err)
-		profile.mode = mode;
+		set_mode(mode);
 	return err;
 }
 
@@ -162,7 +168,7 @@ int request_extend(struct profil_msg_start *m, struct profil_msg_reply *reply)
 	int err = put_profile(PROFIL_MSG_EXTEND, m, reply);
 
 	if (err == -ESRCH)
-		profile.mode = REQUEST_OFF;
+		set_mode(REQUEST_OFF);
 	return err;
 }
 
@@ -203,7 +209,7 @@ int request_stop(struct profil_msg_reply *reply)
 		*reply = (struct profil_msg_reply){ 0 };
 	/* A daemon that comes back must not find a profile to go on with. */
 	memset(profile.cookie[profile.running], 0, PROFIL_COOKIE_BYTES);
-	profile.mode = REQUEST_OFF;
+	set_mode(REQUEST_OFF);
 	return 0;
 }
 

@@ -8,10 +8,8 @@
 least=${COVERAGE_LEAST:-95}
 build=build/coverage
 table=build/coverage.txt
-# What is fed from outside: sockets, files, the command line, other processes.
-parsers=(src/core/wire.c src/profild/config.c src/profild/request.c src/profild/target.c
-	src/profild/sampler_replay.c src/profilctl/maps.c src/profilctl/perfmap.c
-	src/profilctl/json.c)
+# What is fed from outside, and does little else: sockets, the configuration, other processes' files.
+parsers=(src/core/wire.c src/profild/config.c src/profild/request.c src/profilctl/maps.c)
 
 find "$build" -name '*.gcda' -delete 2>/dev/null
 if ! make --no-print-directory -j"$(nproc)" B="$build" SAN= LDFLAGS=--coverage \

@@ -40,8 +40,8 @@ san_fuzz_seeds() { # SAN
 # Threads that start, sync and stop profiles all at once, and fork meanwhile.
 san_threads() {
 	daemon_start
-	check "libprofil's calls from many threads with the thread sanitizer" \
-		env TSAN_OPTIONS=halt_on_error=1 build/san-thread/tests/programs/crowd.linked
+	check "many threads call libprofil at once, with the thread sanitizer" \
+		env TSAN_OPTIONS=halt_on_error=1 setarch -R build/san-thread/tests/programs/crowd.linked
 	daemon_stop
 }
 

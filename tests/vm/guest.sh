@@ -53,7 +53,7 @@ lines_of() { # SCRIPT
 }
 
 run_suite() { # SUITE
-	echo "suite $1"
+	echo "suite ${1/#kernel_*/system}"
 	case $1 in
 	smoke) lines_of tests/vm/smoke.sh ;;
 	pids) lines_of tests/vm/pids.sh ;;

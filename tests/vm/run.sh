@@ -44,14 +44,20 @@ boot() { # GUEST DIR CONSOLE
 	esac | sed -u 's|\r$||'
 }
 
-# Shows a guest's lines as they come, each with its guest and kernel.
+# Shows a guest's lines as they come, each with its guest and kernel. An awk might wait for more.
 show() { # GUEST
-	awk -v guest="$1" '
-		/^kernel / { kernel = $2 }
-		/^suite / { suite = $2 }
-		/^(ok|FAIL|skip) / { verdict = $1; sub(/^[^ ]* /, "")
-			printf "%-8s %-22s %-4s %s: %s\n", guest, kernel, verdict, suite, $0; fflush() }
-		/^  / { print; fflush() }'
+	local line kernel='' suite=''
+
+	while IFS= read -r line; do
+		case $line in
+		'kernel '*) kernel=${line#* } ;;
+		'suite '*) suite=${line#* } ;;
+		'ok '* | 'FAIL '* | 'skip '*)
+			printf '%-8s %-22s %-4s %s: %s\n' "$1" "$kernel" "${line%% *}" "$suite" "${line#* }"
+			;;
+		'  '*) echo "$line" ;;
+		esac
+	done
 }
 
 # One guest, from the beginning to the end: one that does not come there has failed.

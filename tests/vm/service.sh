@@ -181,6 +181,7 @@ check "systemctl stop does no harm to a profiled program" \
 	amid_a_profile systemctl stop profild.socket profild.service
 left=$(left_behind "$before")
 check "and leaves nothing in the kernel" says_nothing "$left"
+check "nor a pin" says_nothing "$(find /sys/fs/bpf -name 'profil*')"
 check "nor a socket" test ! -e /run/profil
 check "and all can be started again" systemctl start profild.socket
 check "for the next call" runs_right as_user "$BUILD/tests/programs/split.linked"

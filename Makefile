@@ -318,7 +318,8 @@ fuzzers: $(FUZZERS)
 # The same, by clang, with libFuzzer and sanitizers.
 FUZZ_S ?= 60
 FUZZ_SAN = address,undefined
-FUZZ_CFLAGS = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
+# Warnings are the other compiler's to give.
+FUZZ_CFLAGS = -w -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
 	-fsanitize=fuzzer-no-link,$(FUZZ_SAN)
 
 fuzz-build:

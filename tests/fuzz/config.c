@@ -28,11 +28,13 @@ static void in_range(const struct config *c)
 /* Says whether each line is a comment: then it is a good file. */
 static int is_comment(const char *text)
 {
-	for (; text && *text; text = strchr(text, '\n'), text += text != NULL) {
-		if (*text != '#')
-			return 0;
+	const char *line = text;
+
+	while (line && *line == '#') {
+		line = strchr(line, '\n');
+		line = line ? line + 1 : NULL;
 	}
-	return 1;
+	return !line || !*line;
 }
 
 /* The file up to the first NUL; then each line is a word of the command line. */

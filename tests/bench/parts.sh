@@ -358,7 +358,10 @@ part_accuracy() {
 
 # --- bytes: of a profile that goes on ------------------------------------------------------------
 
-part_bytes() {
+# Once is enough: there is no noise in it.
+part_bytes() { :; }
+
+part_bytes_begin() {
 	local seconds
 
 	for seconds in $BYTES_AFTER; do

@@ -44,7 +44,25 @@ static void spin(double seconds)
 		 seconds);
 }
 
-/* What the newest program of the name has run so far. */
+/* Says whether our daemon holds program @id: those of other daemons bear the same names. */
+static int is_ours(__u32 id)
+{
+	char path[64], line[256];
+	__u32 held;
+	int found = 0;
+
+	for (int fd = 0; fd < 256 && !found; fd++) {
+		__cleanup(fclosep) FILE *f = NULL;
+
+		snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)d.pid, fd);
+		f = fopen(path, "re");
+		while (f && !found && fgets(line, sizeof(line), f))
+			found = sscanf(line, "prog_id: %u", &held) == 1 && held == id;
+	}
+	return found;
+}
+
+/* What our daemon's program of the name has run so far. */
 static struct bpf_prog_info ran(const char *name)
 {
 	struct bpf_prog_info found = { 0 };
@@ -56,7 +74,7 @@ static struct bpf_prog_info ran(const char *name)
 		__u32 len = sizeof(info);
 
 		if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &len) == 0 &&
-		    !strcmp(info.name, name))
+		    !strcmp(info.name, name) && is_ours(id))
 			found = info;
 	}
 	cr_assert(found.id, "the kernel runs no program called %s", name);

@@ -114,7 +114,7 @@ LIBPROFIL = src/core/wire.c src/core/graph.c \
 
 DEB = $(B)/deb
 DEB_NEXT = $(B)/deb-next
-DEB_SOURCES = $(shell find bpf completion debian include src systemd -type f) Makefile LICENSE
+DEB_SOURCES = $(shell find bpf debian include src systemd -type f) Makefile LICENSE
 
 UNIT = $(wildcard tests/unit/*.c) tests/vectors/vectors.c
 SYSTEM = $(wildcard tests/system/*.c) tests/vectors/vectors.c
@@ -398,9 +398,9 @@ install: all
 	$(Q)ln -sf libprofil.so.1 $(D)$(LIBDIR)/libprofil.so
 	$(Q)cd include && find . -name '*.h' -exec $(INSTALL) -D -m 644 {} $(abspath $(D)$(INCLUDEDIR))/{} \;
 	$(Q)for p in $(PAGES); do $(INSTALL) -D -m 644 $$p $(D)$(MANDIR)/man$${p##*.}/$${p##*/} || exit 1; done
-	$(Q)$(INSTALL) -D -m 644 completion/profilctl.bash $(D)$(DATADIR)/bash-completion/completions/profilctl
-	$(Q)$(INSTALL) -D -m 644 completion/_profilctl $(D)$(DATADIR)/zsh/site-functions/_profilctl
-	$(Q)$(INSTALL) -D -m 644 completion/profilctl.fish $(D)$(DATADIR)/fish/vendor_completions.d/profilctl.fish
+	$(Q)$(INSTALL) -D -m 644 src/profilctl/completion/profilctl.bash $(D)$(DATADIR)/bash-completion/completions/profilctl
+	$(Q)$(INSTALL) -D -m 644 src/profilctl/completion/_profilctl $(D)$(DATADIR)/zsh/site-functions/_profilctl
+	$(Q)$(INSTALL) -D -m 644 src/profilctl/completion/profilctl.fish $(D)$(DATADIR)/fish/vendor_completions.d/profilctl.fish
 	$(Q)$(fill) src/libprofil/libprofil.pc.in > $(D)$(LIBDIR)/pkgconfig/libprofil.pc
 	$(Q)for d in $(DIALECTS); do $(fill) -e "s|@DIALECT@|$$d|g" src/libprofil/dialect.pc.in \
 		> $(D)$(LIBDIR)/pkgconfig/libprofil-$$d.pc || exit 1; done

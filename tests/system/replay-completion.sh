@@ -10,22 +10,22 @@ mapfile -t options < <(for v in "${verbs[@]}"; do profilctl "$v" --help; done |
 	grep -oE -- '^ +(-[a-zA-Z],)? *--[a-z-]+' | sed 's/.*--//' | sort -u | grep -vx help)
 
 for verb in "${verbs[@]}"; do
-	for file in completion/*; do
+	for file in src/profilctl/completion/*; do
 		check "${file##*/} knows the verb $verb" grep -qwE -- "$verb" "$file"
 	done
 done
 for option in "${options[@]}"; do
-	check "zsh knows --$option" grep -qE -- "--${option}[^a-z-]" completion/_profilctl
-	check "fish knows --$option" grep -qE -- "-l $option( |\$)" completion/profilctl.fish
+	check "zsh knows --$option" grep -qE -- "--${option}[^a-z-]" src/profilctl/completion/_profilctl
+	check "fish knows --$option" grep -qE -- "-l $option( |\$)" src/profilctl/completion/profilctl.fish
 done
 for format in $(profilctl report --help | sed -n 's/^A FORMAT is \(.*\)\./\1/p' | tr -d ,); do
-	test "$format" = or || check "all know the format $format" test "$(grep -lw -- "$format" completion/* | wc -l)" -eq 3
+	test "$format" = or || check "all know the format $format" test "$(grep -lw -- "$format" src/profilctl/completion/* | wc -l)" -eq 3
 done
 
 # Prints what bash completes at the end of the words.
 completes() { # WORD...
 	# shellcheck disable=SC1091 # the file that is tested
-	bash -c '. completion/profilctl.bash
+	bash -c '. src/profilctl/completion/profilctl.bash
 		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
 		_profilctl
 		echo "${COMPREPLY[@]}"' - "$@"
@@ -43,8 +43,8 @@ for file in bash-completion/completions/profilctl zsh/site-functions/_profilctl 
 	check "$file is there" test -f "$dir/root/opt/profil/share/$file"
 done
 for shell in zsh fish; do
-	file=completion/_profilctl
-	test $shell = zsh || file=completion/profilctl.fish
+	file=src/profilctl/completion/_profilctl
+	test $shell = zsh || file=src/profilctl/completion/profilctl.fish
 	if command -v $shell >/dev/null; then
 		check "$shell reads its own" $shell -n $file
 	else

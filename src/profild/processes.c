@@ -78,28 +78,38 @@ uint64_t processes_next(const struct processes *p, uint32_t tgid, int *at)
 	return 0;
 }
 
-static uint32_t member_in(const struct profil_bucket *b, uint32_t tgid, uint32_t index)
+static bool counts(__u64 entry, uint32_t index)
 {
-	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
-		__u64 entry = __atomic_load_n(&b->entry[i], __ATOMIC_SEQ_CST);
+	return entry & PROFIL_ENTRY_LIVE && !(entry & PROFIL_ENTRY_NEWBORN) &&
+	       profil_entry_target(entry) == index;
+}
 
-		if (entry & PROFIL_ENTRY_LIVE && !(entry & PROFIL_ENTRY_NEWBORN) &&
-		    profil_entry_target(entry) == index &&
-		    (!tgid || profil_entry_tgid(entry) == tgid))
+bool processes_counts(const struct processes *p, uint32_t tgid, uint32_t index)
+{
+	uint64_t entry;
+
+	for (int at = 0; (entry = processes_next(p, tgid, &at));) {
+		if (counts(entry, index))
+			return true;
+	}
+	return false;
+}
+
+uint32_t processes_other(const struct processes *p, uint32_t tgid, uint32_t index)
+{
+	__u32 members = __atomic_load_n(&p->target[index].members, __ATOMIC_SEQ_CST);
+
+	if (members <= processes_counts(p, tgid, index))
+		return 0;
+	for (int i = 0; i < PROFIL_BUCKETS * PROFIL_BUCKET_ENTRIES; i++) {
+		const struct profil_bucket *b = &p->bucket[i / PROFIL_BUCKET_ENTRIES];
+		__u64 entry =
+			__atomic_load_n(&b->entry[i % PROFIL_BUCKET_ENTRIES], __ATOMIC_SEQ_CST);
+
+		if (counts(entry, index) && profil_entry_tgid(entry) != tgid)
 			return profil_entry_tgid(entry);
 	}
 	return 0;
-}
-
-uint32_t processes_member(const struct processes *p, uint32_t tgid, uint32_t index)
-{
-	uint32_t found = 0;
-
-	if (tgid)
-		found = member_in(&p->bucket[profil_bucket_of(tgid, p->seed)], tgid, index);
-	for (int k = 0; !found && k < PROFIL_BUCKETS; k++)
-		found = member_in(&p->bucket[k], 0, index);
-	return found;
 }
 
 void processes_remove(struct processes *p, uint32_t tgid, uint32_t index)

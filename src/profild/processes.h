@@ -33,11 +33,11 @@ int processes_move(struct processes *p, uint32_t tgid, uint32_t life, uint32_t i
  */
 uint64_t processes_next(const struct processes *p, uint32_t tgid, int *at);
 
-/*
- * A process that counts in target @index itself: @tgid if it is one, or else one that shares the
- * memory. 0 where there is none.
- */
-uint32_t processes_member(const struct processes *p, uint32_t tgid, uint32_t index);
+/* Says whether @tgid counts in target @index itself, which a newborn does not. */
+bool processes_counts(const struct processes *p, uint32_t tgid, uint32_t index);
+
+/* Another than @tgid that does, sharing the memory; 0 where there is none. */
+uint32_t processes_other(const struct processes *p, uint32_t tgid, uint32_t index);
 
 /* Takes @tgid out of target @index. */
 void processes_remove(struct processes *p, uint32_t tgid, uint32_t index);

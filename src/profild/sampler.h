@@ -45,6 +45,8 @@ struct sampler_ops {
 	 * newborn has forked from a process of that target, and counts nowhere yet.
 	 */
 	struct target *(*find)(struct sampler *s, pid_t tgid, bool *newborn);
+	/* Another process than @tgid that counts in @t itself; 0 where there is none. */
+	pid_t (*other)(struct sampler *s, const struct target *t, pid_t tgid);
 	/* @tgid counts in @t no more. Returns whether others are in there still. */
 	bool (*leave)(struct sampler *s, struct target *t, pid_t tgid);
 	/* Gives back what start() took, after stop(). */

@@ -271,6 +271,11 @@ static struct target *bpf_find(struct sampler *s, pid_t tgid, bool *newborn)
 	return NULL;
 }
 
+static pid_t bpf_other(struct sampler *s, const struct target *t, pid_t tgid)
+{
+	return (pid_t)processes_other(&self(s)->maps.processes, (__u32)tgid, t->index);
+}
+
 static bool bpf_leave(struct sampler *s, struct target *t, pid_t tgid)
 {
 	struct sampler_bpf *b = self(s);
@@ -400,6 +405,14 @@ static bool is_on_its_way(const struct profil_journal *j, const struct target *t
 	       j->n <= r->x.nbins - j->bin;
 }
 
+/* Who leads to the memory of target @index: its owner @tgid, or who shares it. */
+static __u32 leader(struct sampler_bpf *b, uint32_t index, __u32 tgid)
+{
+	if (processes_counts(&b->maps.processes, tgid, index))
+		return tgid;
+	return processes_other(&b->maps.processes, tgid, index);
+}
+
 static int recover_target(struct sampler_bpf *b, uint32_t index, const struct profil_owner *owner)
 {
 	struct profil_journal *j = b->maps.journal;
@@ -440,7 +453,7 @@ static void bpf_recover(struct sampler *s)
 		int err = maps_get_owner(&b->maps, i, &owner);
 
 		if (!err && owner.live) {
-			owner.tgid = processes_member(&b->maps.processes, owner.tgid, i);
+			owner.tgid = leader(b, i, owner.tgid);
 			err = recover_target(b, i, &owner);
 		}
 		if (!err && owner.live) {
@@ -507,6 +520,7 @@ static const struct sampler_ops bpf_ops = {
 	.recover = bpf_recover,
 	.keeps = bpf_keeps,
 	.find = bpf_find,
+	.other = bpf_other,
 	.leave = bpf_leave,
 	.chunks = bpf_chunks,
 	.chunk_count = bpf_chunk_count,

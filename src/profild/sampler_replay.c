@@ -187,6 +187,14 @@ static struct target *replay_find(struct sampler *s, pid_t tgid, bool *newborn)
 	return NULL;
 }
 
+static pid_t replay_other(struct sampler *s, const struct target *t, pid_t tgid)
+{
+	(void)s;
+	(void)t;
+	(void)tgid;
+	return 0;
+}
+
 static bool replay_leave(struct sampler *s, struct target *t, pid_t tgid)
 {
 	(void)s;
@@ -230,6 +238,7 @@ static const struct sampler_ops replay_ops = {
 	.recover = replay_recover,
 	.keeps = replay_keeps,
 	.find = replay_find,
+	.other = replay_other,
 	.leave = replay_leave,
 	.chunks = replay_chunks,
 	.chunk_count = replay_chunk_count,

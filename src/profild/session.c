@@ -171,13 +171,32 @@ struct session *session_of(struct profild *d, const struct session_request *r)
 	return check_cookie(newborn ? *r->memory : t->session->memory, r) ? NULL : t->session;
 }
 
+/*
+ * Who led to the memory departs: @tgid does so from now on; 0: nobody. Kernels before 6.11 show the
+ * mappings of no process that has gone, even if others have them still.
+ */
+static void lead(struct session *s, pid_t tgid)
+{
+	struct session_request r = { .tgid = tgid,
+				     .cookie = s->cookie,
+				     .cookie_addr = s->cookie_addr };
+	struct memory *m;
+
+	s->tgid = 0;
+	if (!tgid || open_memory(&m, &r, s->image))
+		return;
+	memory_close(s->memory);
+	s->memory = m;
+	s->tgid = tgid;
+}
+
 bool session_depart(struct session *s, pid_t tgid)
 {
 	struct sampler *sampler = s->daemon->sampler;
 
-	mirror_session(s); /* as long as it is known whose they are */
 	if (s->tgid == tgid)
-		s->tgid = 0;
+		lead(s, sampler->ops->other(sampler, s->targets, tgid));
+	mirror_session(s); /* as long as it is known whose they are */
 	return sampler->ops->leave(sampler, s->targets, tgid);
 }
 

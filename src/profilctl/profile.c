@@ -49,11 +49,16 @@ struct profile *profile_borrow(const struct profile *from)
 
 	if (!p)
 		return NULL;
-	p->objects = from->objects;
-	p->nobjects = from->nobjects;
 	p->pid = from->pid;
 	p->tick_ns = from->tick_ns;
+	profile_borrow_again(p, from);
 	return p;
+}
+
+void profile_borrow_again(struct profile *p, const struct profile *from)
+{
+	p->objects = from->objects;
+	p->nobjects = from->nobjects;
 }
 
 void profile_give_back(struct profile *p)

@@ -123,6 +123,8 @@ int profile_add_place(struct profile *p, __u32 object, __u64 offset, __u32 width
 
 /* A profile that has its objects from another one, which must outlive it. NULL: ENOMEM. */
 struct profile *profile_borrow(const struct profile *from);
+/* The same, where @from has got more objects since: they are elsewhere then. */
+void profile_borrow_again(struct profile *p, const struct profile *from);
 
 /* Frees one that was borrowed. */
 void profile_give_back(struct profile *p);

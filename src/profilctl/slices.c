@@ -113,9 +113,7 @@ int slices_into(const struct slices *s, struct profile *p)
 	for (size_t i = 0; i < s->n && !err; i++) {
 		struct profile *slice = s->slice[i];
 
-		/* Since then there may be more of them, elsewhere. */
-		slice->objects = p->objects;
-		slice->nobjects = p->nobjects;
+		profile_borrow_again(slice, p);
 		err = symbolize(slice, &cache);
 		if (!err)
 			put(p, sorted, slice, i);

@@ -116,6 +116,7 @@ static int show(struct top *t)
 	FILE *out;
 	int err;
 
+	profile_borrow_again(t->now, t->watch.profile);
 	for (size_t i = 0; i < t->watch.nsessions; i++)
 		table.processes += !t->watch.sessions[i].ended;
 	if (!t->screen) {
@@ -146,7 +147,7 @@ static int wait_for_next(struct top *t, __u64 next_ns)
 			continue;
 		if (!screen_keys(t->screen, &changed))
 			return 0;
-		if (changed)
+		if (changed && t->now)
 			on = show(t) ?: 1;
 	}
 	return on;

@@ -74,6 +74,15 @@ static void fault(struct target *t, uint32_t owner, int err)
 		s->daemon->sampler->ops->region_off(s->daemon->sampler, t, owner);
 }
 
+static int writable(struct session *s, uint64_t addr, size_t bytes)
+{
+	int err = memory_writable(s->memory, addr, bytes);
+
+	if (err == -ESRCH && session_lead(s))
+		err = memory_writable(s->memory, addr, bytes);
+	return err;
+}
+
 /* @before, if not NULL, is where the counters of the buffer are noted down; then @journal says so.
  */
 static void mirror_span(struct target *t, uint32_t owner, uint32_t bin, const uint32_t *count,
@@ -85,7 +94,9 @@ static void mirror_span(struct target *t, uint32_t owner, uint32_t bin, const ui
 	uint64_t spilt = 0;
 	int err;
 
-	err = s->over ? -ECANCELED : memory_read(s->memory, addr, buf, (size_t)n * s->width);
+	err = s->over ? -ECANCELED : writable(s, addr, (size_t)n * s->width);
+	if (!err)
+		err = memory_read(s->memory, addr, buf, (size_t)n * s->width);
 	if (!err) {
 		spilt = add_span(s, buf, count, before, n);
 		if (journal)
@@ -151,7 +162,9 @@ static void store_pc(struct target *t, uint64_t pc)
 		l->spilt++;
 		return;
 	}
-	err = memory_write(s->memory, r->addr + l->pcs * sizeof(pc), &pc, sizeof(pc));
+	err = writable(s, r->addr + l->pcs * sizeof(pc), sizeof(pc));
+	if (!err)
+		err = memory_write(s->memory, r->addr + l->pcs * sizeof(pc), &pc, sizeof(pc));
 	if (err) {
 		l->spilt++;
 		fault(t, 0, err);

@@ -171,31 +171,28 @@ struct session *session_of(struct profild *d, const struct session_request *r)
 	return check_cookie(newborn ? *r->memory : t->session->memory, r) ? NULL : t->session;
 }
 
-/*
- * Who led to the memory departs: @tgid does so from now on; 0: nobody. Kernels before 6.11 show the
- * mappings of no process that has gone, even if others have them still.
- */
-static void lead(struct session *s, pid_t tgid)
+bool session_lead(struct session *s)
 {
-	struct session_request r = { .tgid = tgid,
+	struct sampler *sampler = s->daemon->sampler;
+	struct session_request r = { .tgid = sampler->ops->other(sampler, s->targets, s->tgid),
 				     .cookie = s->cookie,
 				     .cookie_addr = s->cookie_addr };
 	struct memory *m;
 
-	s->tgid = 0;
-	if (!tgid || open_memory(&m, &r, s->image))
-		return;
+	if (!r.tgid || open_memory(&m, &r, s->image))
+		return false;
 	memory_close(s->memory);
 	s->memory = m;
-	s->tgid = tgid;
+	s->tgid = r.tgid;
+	return true;
 }
 
 bool session_depart(struct session *s, pid_t tgid)
 {
 	struct sampler *sampler = s->daemon->sampler;
 
-	if (s->tgid == tgid)
-		lead(s, sampler->ops->other(sampler, s->targets, tgid));
+	if (s->tgid == tgid && !session_lead(s))
+		s->tgid = 0;
 	mirror_session(s); /* as long as it is known whose they are */
 	return sampler->ops->leave(sampler, s->targets, tgid);
 }

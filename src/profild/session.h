@@ -66,6 +66,13 @@ struct session *session_of(struct profild *d, const struct session_request *r);
 bool session_depart(struct session *s, pid_t tgid);
 void session_leave(struct session *s, pid_t tgid);
 
+/*
+ * Who led to the memory has gone, or is about to: another process that has it leads there from now
+ * on. Returns whether there is one. Kernels before 6.11 say nothing of the mappings of a process
+ * that has gone, even if others have them still.
+ */
+bool session_lead(struct session *s);
+
 /* Ends what is to be ended: after everything that may have written to a buffer. */
 void session_check(struct session *s);
 

@@ -75,6 +75,8 @@ one=$!
 other=$!
 terminal new-session -d -x 80 -y 24 "PROFIL_SOCKET=$PROFIL_SOCKET $ctl top"
 terminal set-option -g status off
+until "$ctl" list | grep -qw "$one"; do read -r -t 0.1 <>"$dir/never" || :; done
+terminal resize-window -x 90 -y 30 # before there is any table
 terminal resize-window -x 80 -y 24
 check "at 80 x 24 it looks right" looks_right 80 24
 terminal resize-window -x 200 -y 50

@@ -226,3 +226,23 @@ Test(ctl_profile, text_obeys_nobody)
 	free(text);
 	profile_free(p);
 }
+
+/* What was borrowed may have moved by the time that it is looked at. */
+Test(ctl_profile, borrows_again_what_has_grown)
+{
+	struct profile *from = profile_new(), *p = profile_borrow(from);
+	__u32 object;
+
+	for (int i = 0; i < 100; i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "/bin/%d", i);
+		cr_assert_eq(profile_add_object(from, path, 1, (__u64)i, -1, &object), 0);
+	}
+	cr_expect_eq(p->nobjects, 0);
+	profile_borrow_again(p, from);
+	cr_assert_eq(p->nobjects, 100);
+	cr_expect_str_eq(p->objects[99].path, "/bin/99");
+	profile_give_back(p);
+	profile_free(from);
+}

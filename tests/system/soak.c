@@ -184,7 +184,7 @@ static double seconds(void)
  */
 Test(soak, profiles_that_come_and_go_leave_nothing, .timeout = 3600)
 {
-	unsigned int times = number("PROFIL_TEST_PROFILES", 10000), n = all_live(), fds[2];
+	unsigned int times = number("PROFIL_TEST_PROFILES", 30000), n = all_live(), fds[2];
 	unsigned int others = daemon_over_kernel();
 	double began;
 	long kib[2];

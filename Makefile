@@ -451,7 +451,7 @@ analyze: all
 		-std=gnu11 -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' -Isrc -Iinclude -I$(B)
 	$(say) CPPCHECK src
 	$(Q)cppcheck --quiet --std=c11 --enable=warning,performance,portability --error-exitcode=1 \
-		--inline-suppr --suppressions-list=.cppcheck -D_GNU_SOURCE \
+		--inline-suppr --suppressions-list=.cppcheck -D_GNU_SOURCE -D__$(shell uname -m)__ \
 		'-DLIBBPF_OPTS(t,n,...)=struct t n' -Isrc -Iinclude -I$(B) src
 	$(say) SHELL tests
 	$(Q)shellcheck -x $(shell git ls-files -co --exclude-standard '*.sh' .ci/run)

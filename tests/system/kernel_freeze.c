@@ -1,4 +1,4 @@
-/* kernel_freeze.c - processes, CPUs and machines that stand still for a while: totals stay */
+/* kernel_freeze.c - processes and CPUs that stand still for a while: their totals stay conserved */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -300,26 +300,6 @@ Test(kernel_freeze, a_clock_that_is_set_changes_nothing)
 	step_clock(3600);
 	worker_works();
 	step_clock(-3600);
-	worker_works();
-	worker_ends(pid);
-}
-
-/* The machine wakes up by itself: its clock on the board is told when. */
-Test(kernel_freeze, a_machine_that_sleeps_goes_on_where_it_was, .timeout = 300)
-{
-	const char *alarm = "/sys/class/rtc/rtc0/wakealarm";
-	char states[64] = "";
-	__cleanup(closep) int fd = open("/sys/power/state", O_RDONLY | O_CLOEXEC);
-	pid_t pid;
-
-	only_if_nobody_minds("suspend");
-	if (fd < 0 || read(fd, states, sizeof(states) - 1) <= 0 || !strstr(states, "mem") ||
-	    access(alarm, W_OK) < 0)
-		cr_skip_test("this machine cannot be suspended, or cannot wake up by itself");
-	pid = worker_start();
-	worker_works();
-	write_to(alarm, "+3");
-	write_to("/sys/power/state", "mem");
 	worker_works();
 	worker_ends(pid);
 }

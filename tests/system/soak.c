@@ -178,16 +178,21 @@ static double seconds(void)
 #define KIB_MORE 64
 #endif
 
+/* Halves at most: how many profiles wait at once to be put away is chance, and memory has a peak.
+ */
+#define HALVES 5
+
 /*
  * The second half finds a daemon that has had as many at once as there are, and leaves it as it
- * was. The neighbour is one more user: he gets all his ticks.
+ * was: or, if it had a new peak, the half after that does. What leaks 5 bytes a profile grows in
+ * all of them. The neighbour is one more user: he gets all his ticks.
  */
 Test(soak, profiles_that_come_and_go_leave_nothing, .timeout = 3600)
 {
 	unsigned int times = number("PROFIL_TEST_PROFILES", 30000), n = all_live(), fds[2];
 	unsigned int others = daemon_over_kernel();
 	double began;
-	long kib[2];
+	long kib[2] = { 0 };
 
 	if (getuid() != 0)
 		cr_skip_test("only root can be seventeen users");
@@ -198,12 +203,15 @@ Test(soak, profiles_that_come_and_go_leave_nothing, .timeout = 3600)
 	churn_all(times / 2);
 	cr_assert_eq(status_profiles(n + others), n + others);
 	fds[0] = daemon_descriptors(&d, ~0u);
-	kib[0] = daemon_kib(&d);
-	churn_all(times - times / 2);
-	cr_assert_eq(status_profiles(n + others), n + others);
-	fds[1] = daemon_descriptors(&d, fds[0]);
 	kib[1] = daemon_kib(&d);
-	printf("%u profiles came and went in %.1f s over %u of %d users at their quota; %u "
+	for (int half = 1; half < HALVES && (half == 1 || kib[1] > kib[0] + KIB_MORE); half++) {
+		churn_all(times - times / 2);
+		cr_assert_eq(status_profiles(n + others), n + others);
+		kib[0] = kib[1];
+		kib[1] = daemon_kib(&d);
+	}
+	fds[1] = daemon_descriptors(&d, fds[0]);
+	printf("%u profiles or more came and went in %.1f s over %u of %d users at their quota; %u "
 	       "descriptors after half of them, %u after all; %ld KiB and %ld KiB\n",
 	       times, seconds() - began, n, USERS, fds[0], fds[1], kib[0], kib[1]);
 	fflush(stdout);

@@ -84,13 +84,29 @@ run_script() { # SCRIPT
 	count "$@"
 }
 
+# What daemons keep in the kernel for the next one, under their socket's name.
+kept() {
+	find /sys/fs/bpf -maxdepth 1 -name 'profil-*' 2>/dev/null | sort
+}
+
+# A killed daemon's clocks tick on until the next one comes: a suite has to see to that.
+put_away() { # KEPT_BEFORE
+	local left
+
+	left=$(comm -13 <(echo "$1") <(kept))
+	test "$left" || return
+	broken "a daemon was killed and never followed: it left ${left//$'\n'/ }"
+	xargs rm -r <<<"$left"
+}
+
 run_suite() { # [OVER:]SUITE
-	local over=
+	local over='' before
 
 	case $1 in replay:* | kernel:*) over=${1%%:*} ;; esac
 	suite=${1#"${over:+$over:}"} began=$SECONDS
 	printf '== %s%s\n' "$suite" "${over:+ over ${over/kernel/the kernel}}"
 	export PROFIL_TEST_OVER=${over:-replay}
+	before=$(kept)
 	if ! test -x "$suite"; then
 		broken "no such program: 'make tests' builds it"
 	elif [[ $suite == *.sh ]]; then
@@ -98,6 +114,7 @@ run_suite() { # [OVER:]SUITE
 	else
 		run_criterion "$suite" "$over"
 	fi
+	put_away "$before"
 }
 
 # Says why the kernel part cannot run here; prints nothing where it can.

@@ -20,26 +20,11 @@ struct usage {
 	uint64_t bins;
 };
 
-/* What @uid has, or everybody where @all; @except not counted. */
-static struct usage usage_of(const struct profild *d, uid_t uid, bool all,
-			     const struct session *except)
+static void add_usage(struct usage *u, uint32_t nregions, uint64_t nbins)
 {
-	struct usage u = { 0, 0, 0 };
-
-	for (const struct session *s = d->sessions; s; s = s->next) {
-		uint32_t nregions;
-		uint64_t nbins;
-
-		if (s == except || (!all && s->uid != uid))
-			continue;
-		if (d->sampler->ops->ended(d->sampler, s->targets))
-			continue; /* the next pass of the mirror puts it away */
-		session_usage(s, &nregions, &nbins);
-		u.profiles++;
-		u.regions += nregions;
-		u.bins += nbins;
-	}
-	return u;
+	u->profiles++;
+	u->regions += nregions;
+	u->bins += nbins;
 }
 
 static int check_quota(const struct quota *q, const struct usage *u, uint32_t profiles,
@@ -56,13 +41,24 @@ static int check_quota(const struct quota *q, const struct usage *u, uint32_t pr
 static int check_usage(struct profild *d, uid_t uid, uint32_t profiles, uint32_t nregions,
 		       uint64_t nbins, const struct session *except)
 {
-	struct usage u = usage_of(d, uid, true, except);
-	int err = check_quota(&d->config.all, &u, profiles, nregions, nbins);
+	struct usage all = { 0 }, own = { 0 };
+	int err;
 
+	for (const struct session *s = d->sessions; s; s = s->next) {
+		uint32_t regions;
+		uint64_t bins;
+
+		if (s == except || d->sampler->ops->ended(d->sampler, s->targets))
+			continue; /* the next pass of the mirror puts away what has ended */
+		session_usage(s, &regions, &bins);
+		add_usage(&all, regions, bins);
+		if (s->uid == uid)
+			add_usage(&own, regions, bins);
+	}
+	err = check_quota(&d->config.all, &all, profiles, nregions, nbins);
 	if (err || uid == 0)
 		return err;
-	u = usage_of(d, uid, false, except);
-	return check_quota(&d->config.user, &u, profiles, nregions, nbins);
+	return check_quota(&d->config.user, &own, profiles, nregions, nbins);
 }
 
 int policy_rate(const struct profild *d, uid_t uid, uint64_t period_ns)

@@ -158,17 +158,17 @@ static int check_still_there(const struct session *s, const struct session_reque
 
 struct session *session_of(struct profild *d, const struct session_request *r)
 {
-	struct target *t;
 	bool newborn;
+	struct target *t = d->sampler->ops->find(d->sampler, r->tgid, &newborn);
 
+	if (t)
+		return check_cookie(newborn ? *r->memory : t->session->memory, r) ? NULL
+										  : t->session;
 	for (struct session *s = d->sessions; s; s = s->next) {
 		if (!s->reader && s->tgid == r->tgid && !check_cookie(s->memory, r))
 			return s;
 	}
-	t = d->sampler->ops->find(d->sampler, r->tgid, &newborn);
-	if (!t)
-		return NULL;
-	return check_cookie(newborn ? *r->memory : t->session->memory, r) ? NULL : t->session;
+	return NULL;
 }
 
 bool session_lead(struct session *s)

@@ -10,7 +10,8 @@
 #         kernel the one it came from, belongs to the function of the profile in which it lies.
 # ten:    perf's ten hottest functions, as perf names and sums them up, are the profile's, and their
 #         shares are perf's within the intervals of both.
-# first:  the function, not of the kernel, that "perf report" names first is the profile's first.
+# first:  the function, not of the kernel, that "perf report" names first is the profile's first, or
+#         one whose count cannot be told from that of the first.
 #
 # Of perf's samples only those of processes named COMM count, and of "cost", which ran it.
 import collections
@@ -24,6 +25,7 @@ import sys
 POINTS = 3.0
 SIGMAS = 4.2
 SHOWN = 0.5  # percent: what is smaller than this no report shows
+TIED = 3.0  # two counts a and b of one profile differ by sqrt(a + b) at one deviation
 WORTH = 5.0  # percent: what is smaller than this is not compared
 
 
@@ -141,9 +143,15 @@ def first(profile, data, comm):
     _, dso, symbol = max(rows, key=lambda row: int(row[0]))
     name, top = symbol.removeprefix("[.] ").split("@")[0], profile["functions"][0]
     print(f"perf report names {name} of {dso} first, the profile {top['name']} of {top['object']}")
-    if name.startswith("0x"):  # a stripped object: perf names a pc
-        return not top["offset"] <= int(name, 16) < top["offset"] + top["size"]
-    return name != top["name"]
+
+    def is_theirs(f):
+        if name.startswith("0x"):  # a stripped object: perf names a pc
+            return f["offset"] <= int(name, 16) < f["offset"] + f["size"]
+        return f["name"] == name
+
+    theirs = next((f["samples"] for f in profile["functions"] if is_theirs(f)), 0)
+    print(f"of the profile's {profile['samples']['total']} samples {top['samples']} and {theirs}")
+    return top["samples"] - theirs > TIED * (top["samples"] + theirs) ** 0.5
 
 
 if __name__ == "__main__":

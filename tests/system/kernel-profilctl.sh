@@ -421,6 +421,8 @@ others() {
 	check "a daemon that is killed: status 3" test $? -eq 3
 	check "... and a report of what there was" share hot 70 8
 	kill "$pid"
+	daemon_start # it puts away what the killed one has left in the kernel
+	daemon_stop
 }
 
 daemon_start

@@ -109,6 +109,14 @@ static __always_inline __u32 count(__u32 counter, __u32 n)
 	return n;
 }
 
+/* An atomic add whose result is asked for is one that nothing after it can pass. */
+static __always_inline void add_ordered(__u64 *sum, __u64 n)
+{
+	__u64 before = __sync_fetch_and_add(sum, n);
+
+	asm volatile("" : : "r"(before));
+}
+
 /*
  * Counts @n ticks of @entry's process at @pc. Not static: so the verifier reads it once, not once
  * for each place in a bucket.
@@ -120,7 +128,12 @@ __attribute__((noinline)) int hit(struct profil_target *target, __u64 entry, __u
 
 	if (!target)
 		return 0;
-	__sync_fetch_and_add(&target->total, n);
+	/* Who closes the target either sees this tick in its total, or is seen here. */
+	add_ordered(&target->total, n);
+	if (*(const volatile __u16 *)&target->flags & PROFIL_TARGET_CLOSED) {
+		add_ordered(&target->total, -(__u64)n);
+		return 0;
+	}
 	if (!(entry & PROFIL_ENTRY_NEWBORN))
 		region = find(target, pc);
 	if (region)

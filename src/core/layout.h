@@ -8,7 +8,7 @@
 #include "bin.h"
 
 /* Changes whenever a struct below does: a daemon takes over only maps of its own layout. */
-#define PROFIL_LAYOUT_VERSION 4
+#define PROFIL_LAYOUT_VERSION 5
 
 /*
  * Counters lie in chunks, each the one element of a BPF array, with a dirty byte for every group
@@ -60,12 +60,14 @@ enum profil_target_flags {
 	PROFIL_TARGET_UNPRIVILEGED = 1
 				     << 4, /* an exec that raises privileges ends it all the same */
 	PROFIL_TARGET_TICK = 1 << 5,	   /* the CPU's own timer is its clock, thinned */
+	PROFIL_TARGET_CLOSED = 1 << 6,	   /* it has stopped: what has not been counted never is */
 };
 
 /*
  * One address space that is being counted, and the regions that belong to it. The tick program
  * finds it through the process table; @total is added to before, the outcome after, so that a
- * reader who sees total = binned + unmatched + lost + raw knows that no tick is under way.
+ * reader who sees total = binned + unmatched + lost + raw knows that no tick is under way; if it has
+ * been closed before, then no tick will ever touch its counters again.
  */
 struct profil_target {
 	__u32 period_ns;

@@ -41,7 +41,8 @@ static void free_again(struct holdings *h, const struct holding *was)
 	/* A fork that was under way when the target stopped may have brought one more in. */
 	processes_clear(p, 0, was->index);
 	memset(&p->target[was->index], 0, sizeof(struct profil_target));
-	chunks_give(h->chunks, was->counter_first, was->ncounters, was->reader);
+	if (was->ncounters)
+		chunks_give(h->chunks, was->counter_first, was->ncounters, was->reader);
 	range_give(h->regions, was->region_first, was->nregions);
 	range_give(h->indices, was->index, 1);
 }
@@ -153,17 +154,19 @@ int holdings_take_at(struct holdings *h, const struct target *t)
 	return err;
 }
 
-void holdings_give(struct holdings *h, const struct target *t)
+void holdings_give(struct holdings *h, const struct target *t, bool quiet)
 {
 	struct holding *was = calloc(1, sizeof(*was));
 
+	if (quiet)
+		chunks_give(h->chunks, t->counter_first, t->ncounters, false);
 	if (!was)
 		return; /* its numbers stay taken: the price of having no memory left */
 	was->index = t->index;
 	was->region_first = t->region_first;
 	was->nregions = t->nregions;
 	was->counter_first = t->counter_first;
-	was->ncounters = t->ncounters;
+	was->ncounters = quiet ? 0 : t->ncounters;
 	was->reader = t->session && t->session->reader;
 	was->next = h->leaving;
 	h->leaving = was;

@@ -25,8 +25,11 @@ int holdings_take(struct holdings *h, struct target *t);
 /* The same, just where @t was with an earlier daemon. */
 int holdings_take_at(struct holdings *h, const struct target *t);
 
-/* Also for a target of an earlier daemon that no session has taken over. */
-void holdings_give(struct holdings *h, const struct target *t);
+/*
+ * Also for a target of an earlier daemon that no session has taken over. @quiet: it has been closed
+ * and no tick is under way, so that its counters, a process's, are free at once.
+ */
+void holdings_give(struct holdings *h, const struct target *t, bool quiet);
 
 /* Where the counters lie. */
 struct chunks *holdings_chunks(const struct holdings *h);

@@ -61,6 +61,12 @@ static uint64_t sum_of(const uint32_t *count, uint32_t n)
 	return sum;
 }
 
+static void end_soon(struct session *s)
+{
+	s->over = true;
+	s->daemon->anyone_over = true;
+}
+
 /* A fault turns off what the dialect says. The process itself never notices. */
 static void fault(struct target *t, uint32_t owner, int err)
 {
@@ -69,7 +75,7 @@ static void fault(struct target *t, uint32_t owner, int err)
 	if (err == -ESRCH)
 		return; /* it has gone altogether; the kernel says when its last member has */
 	if (s->flags & PROFIL_START_FAULT_ENDS)
-		s->over = true;
+		end_soon(s);
 	else
 		s->daemon->sampler->ops->region_off(s->daemon->sampler, t, owner);
 }
@@ -107,7 +113,7 @@ static void mirror_span(struct target *t, uint32_t owner, uint32_t bin, const ui
 	if (err && err != -ECANCELED)
 		fault(t, owner, err);
 	if (spilt && s->flags & PROFIL_START_STOP_AT_CAP)
-		s->over = true;
+		end_soon(s);
 }
 
 void mirror_counts(struct target *t, uint32_t owner, uint32_t bin, const uint32_t *count,
@@ -203,14 +209,20 @@ void mirror_session(struct session *s)
 static bool mirror_pass(struct profild *d)
 {
 	struct session *s, *next;
+	struct target *t;
+	uint32_t at = 0;
 
-	for (s = d->sessions; s; s = next) {
-		next = s->next;
-		if (s->reader || (!s->over && d->sampler->ops->still(d->sampler, s->targets)))
-			continue;
+	while ((t = d->sampler->ops->next(d->sampler, &at))) {
+		s = t->session;
 		mirror_session(s);
 		session_check(s);
 	}
+	for (s = d->anyone_over ? d->sessions : NULL; s; s = next) {
+		next = s->next;
+		if (s->over)
+			session_check(s);
+	}
+	d->anyone_over = false;
 	for (s = d->sessions; s && s->reader; s = s->next)
 		;
 	return s;

@@ -147,6 +147,7 @@ void processes_clear(struct processes *p, uint32_t tgid, uint32_t index)
 {
 	struct profil_target *t = &p->target[index];
 
+	__atomic_or_fetch(&t->flags, PROFIL_TARGET_CLOSED, __ATOMIC_SEQ_CST);
 	__atomic_and_fetch(&t->flags, (__u16)~PROFIL_TARGET_INHERIT, __ATOMIC_SEQ_CST);
 	clear_bucket(p, bucket_of(p, tgid), index);
 	for (int i = 0; i < CLEAR_TRIES && __atomic_load_n(&t->members, __ATOMIC_SEQ_CST); i++) {

@@ -19,6 +19,7 @@ struct profild {
 	sd_event *event;
 	struct sampler *sampler;
 	struct session *sessions;
+	bool anyone_over; /* of these: see there */
 	sd_event_source *mirror_timer;
 	struct client *clients;
 	int listener;

@@ -5,7 +5,7 @@
 #include "core/scope.h"
 #include "range.h"
 
-/* The runs that are taken, in order; what lies between them is free. */
+/* The runs that are taken, in order; between two of them is always something free. */
 struct run {
 	uint32_t first;
 	uint32_t n;
@@ -40,66 +40,91 @@ struct range *range_free(struct range *r)
 	return NULL;
 }
 
-static int insert(struct run **place, uint32_t first, uint32_t n)
+/* Notes down that @n from @first on are taken; @before ends at or before them, @place is after it. */
+static int insert(struct run *before, struct run **place, uint32_t first, uint32_t n)
 {
-	struct run *run = malloc(sizeof(*run));
+	struct run *after = *place, *run = before;
 
-	if (!run)
-		return -ENOMEM;
-	run->first = first;
-	run->n = n;
-	run->next = *place;
-	*place = run;
+	if (before && before->first + before->n == first) {
+		before->n += n;
+	} else if (after && first + n == after->first) {
+		after->first = first;
+		after->n += n;
+		return 0;
+	} else {
+		run = malloc(sizeof(*run));
+		if (!run)
+			return -ENOMEM;
+		*run = (struct run){ .first = first, .n = n, .next = after };
+		*place = run;
+	}
+	if (after && run->first + run->n == after->first) {
+		run->n += after->n;
+		run->next = after->next;
+		free(after);
+	}
 	return 0;
 }
 
 int range_take(struct range *r, uint32_t n, uint32_t align, uint32_t *first)
 {
 	uint64_t at = 0;
-	struct run **place = &r->taken;
+	struct run **place = &r->taken, *before = NULL;
 
 	*first = 0;
 	if (!n)
 		return 0;
-	for (; *place; place = &(*place)->next) {
-		if (at + n <= (*place)->first)
-			break;
-		at = (uint64_t)(*place)->first + (*place)->n;
+	for (; *place && at + n > (*place)->first; place = &before->next) {
+		before = *place;
+		at = (uint64_t)before->first + before->n;
 		at = (at + align - 1) / align * align;
 	}
 	if (at + n > r->size)
 		return -ENOSPC;
 
 	*first = (uint32_t)at;
-	return insert(place, (uint32_t)at, n);
+	return insert(before, place, (uint32_t)at, n);
 }
 
 int range_take_at(struct range *r, uint32_t first, uint32_t n)
 {
-	struct run **place = &r->taken;
+	struct run **place = &r->taken, *before = NULL;
 
 	if (!n)
 		return 0;
 	if ((uint64_t)first + n > r->size)
 		return -EINVAL;
-	while (*place && (*place)->first + (*place)->n <= first)
-		place = &(*place)->next;
+	for (; *place && (*place)->first + (*place)->n <= first; place = &before->next)
+		before = *place;
 	if (*place && (*place)->first < first + n)
 		return -EEXIST;
-	return insert(place, first, n);
+	return insert(before, place, first, n);
 }
 
 void range_give(struct range *r, uint32_t first, uint32_t n)
 {
-	if (!n)
-		return;
-	for (struct run **place = &r->taken; *place; place = &(*place)->next) {
-		struct run *run = *place;
+	struct run **place = &r->taken, *run, *rest;
 
-		if (run->first == first) {
-			*place = run->next;
-			free(run);
-			return;
-		}
+	while (n && *place && (*place)->first + (*place)->n <= first)
+		place = &(*place)->next;
+	run = *place;
+	if (!n || !run)
+		return;
+	if (run->n == n) {
+		*place = run->next;
+		free(run);
+	} else if (run->first == first) {
+		run->first += n;
+		run->n -= n;
+	} else if (run->first + run->n == first + n) {
+		run->n -= n;
+	} else {
+		rest = malloc(sizeof(*rest));
+		if (!rest)
+			return; /* they stay taken: the price of having no memory left */
+		*rest = (struct run){ .first = first + n, .next = run->next };
+		rest->n = run->first + run->n - rest->first;
+		run->n = first - run->first;
+		run->next = rest;
 	}
 }

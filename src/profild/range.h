@@ -19,7 +19,7 @@ int range_take(struct range *r, uint32_t n, uint32_t align, uint32_t *first);
 /* Takes just these, as an earlier daemon had them. -EEXIST where one is taken already. */
 int range_take_at(struct range *r, uint32_t first, uint32_t n);
 
-/* Gives back a run that was taken so, whole. Never fails: the memory for it is there already. */
+/* Gives back a run that was taken so, whole. With no memory left it may stay taken. */
 void range_give(struct range *r, uint32_t first, uint32_t n);
 
 #endif

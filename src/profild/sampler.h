@@ -52,8 +52,11 @@ struct sampler_ops {
 	/* Gives back what start() took, after stop(). */
 	void (*release)(struct sampler *s, struct target *t);
 
-	/* Says whether there is nothing to drain, and nobody has gone. Cheap. */
-	bool (*still)(struct sampler *s, const struct target *t);
+	/*
+	 * The first target from number *@at on, of profiles of their own, with something to drain
+	 * or with nobody left in it; NULL after the last. Cheap. Sets *@at to where to go on.
+	 */
+	struct target *(*next)(struct sampler *s, uint32_t *at);
 	/* Hands over what was counted since the last time. */
 	void (*drain)(struct sampler *s, struct target *t);
 	/* Region @owner and its other pieces count no more. */

@@ -27,6 +27,8 @@ struct sampler_bpf {
 	struct clocks *clocks;
 	struct lifetimes *lifetimes;
 	struct target *target[PROFIL_MAX_TARGETS];
+	uint64_t seen[PROFIL_MAX_TARGETS]; /* their totals at the last drain */
+	uint32_t end;			   /* no target from this one on */
 
 	struct ring_buffer *ring;
 	bool consuming;
@@ -75,6 +77,21 @@ static int set_owner(struct sampler_bpf *b, const struct target *t)
 	return maps_set_owner(&b->maps, t->index, &owner);
 }
 
+static void add_target(struct sampler_bpf *b, struct target *t)
+{
+	b->target[t->index] = t;
+	b->seen[t->index] = 0;
+	if (b->end <= t->index)
+		b->end = t->index + 1;
+}
+
+static void remove_target(struct sampler_bpf *b, const struct target *t)
+{
+	b->target[t->index] = NULL;
+	while (b->end && !b->target[b->end - 1])
+		b->end--;
+}
+
 /* Lets the kernel see @t, all of which is in the maps by now. */
 static int enter(struct sampler_bpf *b, struct target *t, const struct target *old, uint32_t life)
 {
@@ -90,7 +107,7 @@ static int enter(struct sampler_bpf *b, struct target *t, const struct target *o
 		.flags = (__u16)t->flags,
 	};
 	clocks_begin(b->clocks, k);
-	b->target[t->index] = t;
+	add_target(b, t);
 	if (old)
 		err = processes_move(&b->maps.processes, (__u32)t->tgid, life, t->index,
 				     same_session, old);
@@ -183,11 +200,21 @@ static uint64_t missing(const volatile struct profil_target *k, const struct tar
 	return k->total - k->raw - k->unmatched - k->lost - t->ledger->drained;
 }
 
-static bool bpf_still(struct sampler *s, const struct target *t)
+/* Looks only at what lies in a row, unless there is something: a thousand take no time. */
+static struct target *bpf_next(struct sampler *s, uint32_t *at)
 {
-	const volatile struct profil_target *k = &self(s)->maps.processes.target[t->index];
+	struct sampler_bpf *b = self(s);
 
-	return k->total == t->seen && !k->ended;
+	for (; *at < b->end; ++*at) {
+		const volatile struct profil_target *k = &b->maps.processes.target[*at];
+		struct target *t = b->target[*at];
+
+		if ((k->total == b->seen[*at] && !k->ended) || !t || t->session->reader)
+			continue;
+		++*at;
+		return t;
+	}
+	return NULL;
 }
 
 static void bpf_drain(struct sampler *s, struct target *t)
@@ -198,9 +225,9 @@ static void bpf_drain(struct sampler *s, struct target *t)
 
 	if (t->session->flags & PROFIL_START_PCS)
 		consume(b);
-	if (!t->held || total == t->seen)
+	if (!t->held || total == b->seen[t->index])
 		return;
-	t->seen = total;
+	b->seen[t->index] = total;
 	if (!t->ncounters)
 		return;
 	for (uint32_t i = 0; i < t->nregions; i++) {
@@ -208,7 +235,7 @@ static void bpf_drain(struct sampler *s, struct target *t)
 			drain_region(b, t, i);
 	}
 	if (missing(k, t))
-		t->seen--; /* a tick was under way: look again next time */
+		b->seen[t->index]--; /* a tick was under way: look again next time */
 }
 
 /* A tick that found its target before it left takes a microsecond, a stolen CPU some more. */
@@ -253,6 +280,7 @@ static void bpf_stop(struct sampler *s, struct target *t)
 		late = missing(&b->maps.processes.target[t->index], t);
 		t->ledger->drained += late; /* what did not arrive in time is lost, and says so */
 		t->ledger->spilt += late;
+		t->quiet = !late;
 	}
 }
 
@@ -294,10 +322,10 @@ static void bpf_release(struct sampler *s, struct target *t)
 
 	if (!t->held)
 		return;
-	b->target[t->index] = NULL;
+	remove_target(b, t);
 	t->own = *t->ledger; /* the caller still wants to know */
 	t->ledger = &t->own;
-	holdings_give(b->holdings, t);
+	holdings_give(b->holdings, t, t->quiet);
 	unuse_programs(b, t);
 }
 
@@ -388,7 +416,7 @@ static int hold_again(struct sampler_bpf *b, struct target *t, const struct prof
 		return err;
 	err = use_programs(b, t);
 	if (err)
-		holdings_give(b->holdings, t);
+		holdings_give(b->holdings, t, false);
 	else
 		k->flags = (__u16)t->flags; /* this daemon may have been given another clock */
 	return err;
@@ -430,12 +458,12 @@ static int recover_target(struct sampler_bpf *b, uint32_t index, const struct pr
 	err = b->s.sink->recover(b->s.sink->arg, t, owner);
 	if (err) {
 		unuse_programs(b, t);
-		holdings_give(b->holdings, t);
+		holdings_give(b->holdings, t, false);
 		target_free(t);
 		return err;
 	}
 	t->held = true;
-	b->target[index] = t;
+	add_target(b, t);
 	if (is_on_its_way(j, t))
 		b->s.sink->redo(t, j);
 	return 0;
@@ -512,7 +540,7 @@ static const struct sampler_ops bpf_ops = {
 	.start = bpf_start,
 	.stop = bpf_stop,
 	.release = bpf_release,
-	.still = bpf_still,
+	.next = bpf_next,
 	.drain = bpf_drain,
 	.region_off = bpf_region_off,
 	.ticks = bpf_ticks,

@@ -20,6 +20,7 @@ struct sampler_replay {
 	struct sampler s;
 	struct line *line;
 	size_t nlines;
+	struct target *target[PROFIL_MAX_TARGETS];
 };
 
 static struct sampler_replay *self(struct sampler *s)
@@ -134,9 +135,21 @@ static int replay_start(struct sampler *s, struct target *t, const struct target
 	(void)life;
 	if (t->session->reader)
 		return 0;
+	while (t->index < PROFIL_MAX_TARGETS && r->target[t->index])
+		t->index++;
+	if (t->index == PROFIL_MAX_TARGETS)
+		return -EAGAIN;
+	r->target[t->index] = t;
+	t->held = true;
 	for (size_t i = 0; i < r->nlines && !t->session->over; i++)
 		play_line(r, t, &r->line[i]);
 	return 0;
+}
+
+static void replay_release(struct sampler *s, struct target *t)
+{
+	if (t->held)
+		self(s)->target[t->index] = NULL;
 }
 
 static void replay_nothing(struct sampler *s, struct target *t)
@@ -220,17 +233,23 @@ static unsigned int replay_chunk_count(struct sampler *s)
 	return 0;
 }
 
-static bool replay_still(struct sampler *s, const struct target *t)
+static struct target *replay_next(struct sampler *s, uint32_t *at)
 {
-	return !replay_ended(s, t);
+	while (*at < PROFIL_MAX_TARGETS) {
+		struct target *t = self(s)->target[(*at)++];
+
+		if (t && replay_ended(s, t))
+			return t;
+	}
+	return NULL;
 }
 
 static const struct sampler_ops replay_ops = {
 	.close = replay_close,
 	.start = replay_start,
 	.stop = replay_nothing,
-	.release = replay_nothing,
-	.still = replay_still,
+	.release = replay_release,
+	.next = replay_next,
 	.drain = replay_nothing,
 	.region_off = replay_region_off,
 	.ticks = replay_ticks,

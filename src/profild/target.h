@@ -26,10 +26,10 @@ struct target {
 
 	/* The sampler's: where it put them. */
 	bool held;
+	bool quiet; /* it has stopped, and every tick has reached its counters */
 	uint32_t index;
 	uint32_t region_first;
 	uint32_t counter_first;
-	uint64_t seen; /* total at the last drain */
 
 	pid_t tgid;
 	uint64_t period_ns;

@@ -66,8 +66,8 @@ enum profil_target_flags {
 /*
  * One address space that is being counted, and the regions that belong to it. The tick program
  * finds it through the process table; @total is added to before, the outcome after, so that a
- * reader who sees total = binned + unmatched + lost + raw knows that no tick is under way; if it has
- * been closed before, then no tick will ever touch its counters again.
+ * reader who sees total = binned + unmatched + lost + raw knows that no tick is under way; if it
+ * has been closed before, then no tick will ever touch its counters again.
  */
 struct profil_target {
 	__u32 period_ns;
@@ -200,8 +200,9 @@ struct profil_ledger {
 	__u64 unmatched; /* ... in no region */
 	__u64 spilt;	 /* of all these, what found no room in the buffer */
 	__u64 pcs;	 /* stored as they are (PROFIL_START_PCS) */
+	__u64 seen;	 /* the kernel's total when the counters were last drained */
 };
-_Static_assert(sizeof(struct profil_ledger) == 40, "lies in a map");
+_Static_assert(sizeof(struct profil_ledger) == 48, "lies in a map");
 
 /*
  * The one span of counters that is on its way into a buffer. Whoever finds it not idle takes it

@@ -27,6 +27,17 @@ static void store(const struct session *s, uint8_t *at, uint32_t value)
 	memcpy(at, s->width == sizeof(u16) ? (void *)&u16 : (void *)&value, s->width);
 }
 
+/* The first from @i on that is not 0, or @n. */
+static uint32_t next_count(const uint32_t *count, uint32_t i, uint32_t n)
+{
+	while (n - i >= 8 && !(count[i] | count[i + 1] | count[i + 2] | count[i + 3] |
+			       count[i + 4] | count[i + 5] | count[i + 6] | count[i + 7]))
+		i += 8;
+	while (i < n && !count[i])
+		i++;
+	return i;
+}
+
 /*
  * Adds @count to the @n counters at @buf, and notes down in @before, if not NULL, what those were.
  * Returns how many ticks found no room below the cap.
@@ -36,13 +47,10 @@ static uint64_t add_span(const struct session *s, uint8_t *buf, const uint32_t *
 {
 	uint64_t spilt = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = next_count(count, 0, n); i < n; i = next_count(count, i + 1, n)) {
 		uint8_t *at = buf + (size_t)i * s->width;
-		uint32_t old, sum;
+		uint32_t old = load(s, at), sum;
 
-		if (!count[i])
-			continue;
-		old = load(s, at);
 		if (before)
 			before[i] = old;
 		sum = profil_add(old, count[i], s->cap);
@@ -119,12 +127,10 @@ static void mirror_span(struct target *t, uint32_t owner, uint32_t bin, const ui
 void mirror_counts(struct target *t, uint32_t owner, uint32_t bin, const uint32_t *count,
 		   uint32_t n, struct profil_journal *journal)
 {
-	uint32_t first = 0;
+	uint32_t first = next_count(count, 0, n);
 
-	while (n && !count[n - 1])
+	while (n > first && !count[n - 1])
 		n--;
-	while (first < n && !count[first])
-		first++;
 	if (first < n)
 		mirror_span(t, owner, bin + first, count + first, n - first,
 			    journal ? journal->before + first : NULL, journal);

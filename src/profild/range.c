@@ -40,7 +40,8 @@ struct range *range_free(struct range *r)
 	return NULL;
 }
 
-/* Notes down that @n from @first on are taken; @before ends at or before them, @place is after it. */
+/* Notes down that @n from @first on are taken; @before ends at or before them, @place is after it.
+ */
 static int insert(struct run *before, struct run **place, uint32_t first, uint32_t n)
 {
 	struct run *after = *place, *run = before;

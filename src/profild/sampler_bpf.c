@@ -27,8 +27,7 @@ struct sampler_bpf {
 	struct clocks *clocks;
 	struct lifetimes *lifetimes;
 	struct target *target[PROFIL_MAX_TARGETS];
-	uint64_t seen[PROFIL_MAX_TARGETS]; /* their totals at the last drain */
-	uint32_t end;			   /* no target from this one on */
+	uint32_t end; /* no target from this one on */
 
 	struct ring_buffer *ring;
 	bool consuming;
@@ -80,7 +79,6 @@ static int set_owner(struct sampler_bpf *b, const struct target *t)
 static void add_target(struct sampler_bpf *b, struct target *t)
 {
 	b->target[t->index] = t;
-	b->seen[t->index] = 0;
 	if (b->end <= t->index)
 		b->end = t->index + 1;
 }
@@ -209,7 +207,7 @@ static struct target *bpf_next(struct sampler *s, uint32_t *at)
 		const volatile struct profil_target *k = &b->maps.processes.target[*at];
 		struct target *t = b->target[*at];
 
-		if ((k->total == b->seen[*at] && !k->ended) || !t || t->session->reader)
+		if ((k->total == b->maps.ledger[*at].seen && !k->ended) || !t || t->session->reader)
 			continue;
 		++*at;
 		return t;
@@ -225,9 +223,9 @@ static void bpf_drain(struct sampler *s, struct target *t)
 
 	if (t->session->flags & PROFIL_START_PCS)
 		consume(b);
-	if (!t->held || total == b->seen[t->index])
+	if (!t->held || total == t->ledger->seen)
 		return;
-	b->seen[t->index] = total;
+	t->ledger->seen = total;
 	if (!t->ncounters)
 		return;
 	for (uint32_t i = 0; i < t->nregions; i++) {
@@ -235,7 +233,7 @@ static void bpf_drain(struct sampler *s, struct target *t)
 			drain_region(b, t, i);
 	}
 	if (missing(k, t))
-		b->seen[t->index]--; /* a tick was under way: look again next time */
+		t->ledger->seen--; /* a tick was under way: look again next time */
 }
 
 /* A tick that found its target before it left takes a microsecond, a stolen CPU some more. */
@@ -402,6 +400,7 @@ static int hold_again(struct sampler_bpf *b, struct target *t, const struct prof
 	t->ncounters = owner->ncounters;
 	t->nbins = owner->nbins;
 	t->ledger = &b->maps.ledger[t->index];
+	t->ledger->seen = 0; /* what the earlier daemon saw it may not have drained */
 	t->region = calloc(t->nregions ? t->nregions : 1, sizeof(*t->region));
 	if (!t->region)
 		return -ENOMEM;

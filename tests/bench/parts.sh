@@ -244,6 +244,7 @@ resident_kib() { # PID
 }
 
 part_mirror() {
+	"$work" wakeups 1 | numbers_of mirror wakeups
 	once_after once-nothing 0
 	once_after once-most "$MANY_S"
 	sled_with fast fast
@@ -262,7 +263,7 @@ part_calls() {
 	number calls profild start_ms "$((($(date +%s%N) - began) / 1000000))"
 	resident=$(resident_kib "$daemon")
 	number calls profild resident_kib "$resident"
-	LD_PRELOAD=$library BENCH_CALL=sprofil "$work" calls 1000 | numbers_of calls alone
+	calls_on "$CPU" alone
 	fleet_with "$FLEET" calls_among
 	kill "$daemon"
 	wait "$daemon"
@@ -272,7 +273,15 @@ part_calls() {
 calls_among() {
 	number calls among bytes_a_bin "$(awk -v k="$(resident_kib "$daemon")" -v before="$resident" \
 		-v n="$FLEET" 'BEGIN { print (k - before) * 1024 / 65536 / n }')"
-	LD_PRELOAD=$library BENCH_CALL=sprofil "$work" calls 1000 | numbers_of calls among
+	calls_on "$CPU" among
+	calls_on 0 among-apart
+}
+
+# profild stays on the CPU of those who call it, or on another: to wake an idle CPU of a virtual
+# machine takes longer than the call, and there are four turns to a call.
+calls_on() { # PROFILD_CPU SUBJECT
+	taskset -cp "$1" "$daemon" >/dev/null
+	LD_PRELOAD=$library BENCH_CALL=sprofil BENCH_CPU=$CPU "$work" calls 1000 | numbers_of calls "$2"
 }
 
 # --- delivered: ticks that come, and where they fall ----------------------------------------------

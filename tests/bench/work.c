@@ -1,5 +1,6 @@
 /* work.c - what is profiled, of one kind at a time, and what it saw of it itself */
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -440,11 +441,11 @@ static void pair(double seconds)
 /* One instruction for each bin, and each as likely. */
 static void sled(double seconds)
 {
-	uint64_t end = clock_ns(CLOCK_MONOTONIC) + (uint64_t)(seconds * 1e9);
 	size_t bytes = NBINS * 2;
 	uint8_t *text = mmap(NULL, bytes, PROT_READ | PROT_WRITE | PROT_EXEC,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	unsigned int ticks = 0, changed = 0;
+	uint64_t end;
 
 	if (text == MAP_FAILED)
 		die("mmap");
@@ -458,6 +459,7 @@ static void sled(double seconds)
 #endif
 	profile_text(text);
 	begin();
+	end = clock_ns(CLOCK_MONOTONIC) + (uint64_t)(seconds * 1e9);
 	while (clock_ns(CLOCK_MONOTONIC) < end)
 		((void (*)(void))(uintptr_t)text)();
 	profile_end();
@@ -534,6 +536,24 @@ static void calls(double n)
 	free(off);
 }
 
+/* What it costs to wake up ten times a second and do nothing, by the scheduler's own sum. */
+static void wakeups(double s)
+{
+	struct timespec tenth = { .tv_nsec = 100000000 };
+	uint64_t ran[2] = { 0 };
+
+	for (int i = 0; i < 2; i++) {
+		FILE *f = fopen("/proc/self/schedstat", "r");
+
+		if (!f || fscanf(f, "%" SCNu64, &ran[i]) != 1)
+			die("/proc/self/schedstat");
+		fclose(f);
+		for (int k = 0; i == 0 && k < s * 10; k++)
+			nanosleep(&tenth, NULL);
+	}
+	metric("ns_per_s", (double)(ran[1] - ran[0]) / s);
+}
+
 /* Profiles @regions regions, of which the last has the loop, on the CPU for ever. */
 static void hits(double regions)
 {
@@ -556,7 +576,7 @@ static const struct {
 	{ "gaps", gaps },     { "split", split },	{ "pair", pair },
 	{ "sled", sled },     { "fleet", fleet },	{ "calls", calls },
 	{ "hits", hits },     { "woken4ms", woken4ms }, { "woken1300us", woken1300us },
-	{ "served", served },
+	{ "served", served }, { "wakeups", wakeups },
 };
 
 int main(int argc, char **argv)

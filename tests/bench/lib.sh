@@ -165,10 +165,17 @@ peer_start() { # PEER HZ PID
 	esac
 }
 
+# bpftrace counts before it listens to signals: the first one may be lost on it.
+asked_and_gone() {
+	kill -INT "$peer_pid"
+	state_is "$peer_pid" Z
+}
+
 peer_stop() { # PEER
 	case $1 in
 	none) return ;;
 	floor) exec {peer_in}>&- ;;
+	bpftrace) until_true asked_and_gone ;;
 	*) kill -INT "$peer_pid" 2>/dev/null ;;
 	esac
 	wait "$peer_pid" 2>/dev/null

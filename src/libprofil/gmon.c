@@ -1,11 +1,14 @@
 /* gmon.c - a -pg program's own profile: what its startup code calls, in the place of libc's */
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/graph.h"
@@ -46,19 +49,20 @@ static int shareable(size_t bytes)
 	return steal_fd(fd);
 }
 
-/* Memory for @g, of which *@fd is a descriptor, or -1 where it is ours alone. NULL: none. */
-static struct profil_graph *memory_new(const struct profil_graph *g, int *fd)
+/* Memory for @g, of which *@out is a descriptor, or -1 where it is ours alone. NULL: none. */
+static struct profil_graph *memory_new(const struct profil_graph *g, int *out)
 {
 	size_t bytes = graph_bytes(g);
+	__cleanup(closep) int fd = run_begin() ? shareable(bytes) : -1;
 	struct profil_graph *at;
 
-	*fd = run_begin() ? shareable(bytes) : -1;
 	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		  *fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED, *fd, 0);
+		  fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
 		return NULL;
 	*at = *g;
 	at->pid = (__u32)getpid();
+	*out = steal_fd(fd);
 	return at;
 }
 
@@ -85,40 +89,57 @@ static void give_up(void)
 	on = 0;
 }
 
+/* Our own memory with what is counted so far, in the place of that which we share: 0 or -ENOMEM. */
+static int take_own(void)
+{
+	size_t bytes = graph_bytes(graph);
+	__cleanup(closep) int fd = -1;
+	struct profil_graph *own = memory_new(graph, &fd);
+
+	if (!own)
+		return -ENOMEM;
+	copy_counts(own, graph);
+	if (mremap(own, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, graph) == MAP_FAILED) {
+		munmap(own, bytes);
+		return -ENOMEM;
+	}
+	shared = fd >= 0;
+	if (shared)
+		run_graph(fd);
+	return 0;
+}
+
 /* A fork child goes on from its parent's counts, but with its own, at the same place. */
 static void part_from_parent(void)
 {
-	struct profil_graph *own;
-	int fd;
-
 	if (!graph || graph->pid == (__u32)getpid())
 		return;
-	if (shared) {
-		own = memory_new(graph, &fd);
-		if (!own) {
-			give_up();
-			return;
-		}
-		copy_counts(own, graph);
-		mremap(own, graph_bytes(own), graph_bytes(own), MREMAP_MAYMOVE | MREMAP_FIXED,
-		       graph);
-		shared = fd >= 0;
-		if (shared)
-			run_graph(fd);
-		closep(&fd);
+	if (shared && take_own() < 0) {
+		give_up();
+		return;
 	}
 	graph->pid = (__u32)getpid();
 	graph->forked = 1;
 	graph->written = 0;
 }
 
+/* As call_enter(); of a raw clone no handler has told us, so it parts at whatever it calls first.
+ */
+static int enter(struct call *c)
+{
+	int err = call_enter(c);
+
+	if (!err)
+		part_from_parent();
+	return err;
+}
+
 static void after_fork(void)
 {
 	struct call c;
 
-	if (!graph || call_enter(&c))
+	if (!graph || enter(&c))
 		return;
-	part_from_parent();
 	call_leave(&c);
 }
 
@@ -149,7 +170,6 @@ static void stop(void)
 
 	if (!graph || !on)
 		return;
-	part_from_parent(); /* of a raw clone no handler has told us */
 	mcount_set(NULL);
 	on = 0;
 	if (!request_stop(&reply)) {
@@ -192,7 +212,7 @@ void __monstartup(unsigned long low, unsigned long high)
 {
 	struct call c;
 
-	if (call_enter(&c))
+	if (enter(&c))
 		return;
 	stop();
 	prepare(low, high);
@@ -204,7 +224,7 @@ void moncontrol(int mode)
 {
 	struct call c;
 
-	if (call_enter(&c))
+	if (enter(&c))
 		return;
 	if (mode)
 		start();
@@ -213,17 +233,31 @@ void moncontrol(int mode)
 	call_leave(&c);
 }
 
+/* What a write beyond RLIMIT_FSIZE leaves: blocked as long as we are in here, no longer. */
+static void take_signal(void)
+{
+	const struct timespec now = { 0 };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGXFSZ);
+	sigtimedwait(&set, NULL, &now);
+}
+
 /* Where it cannot be written here, by this user, profilctl writes it. */
 static void write_out(void)
 {
 	char space[GRAPH_NAME_MAX];
 	const char *name;
-	int fd;
+	int fd, err;
 
 	fd = graph_create(&name, space, secure_getenv(GMON_PREFIX_ENV), getpid());
 	if (fd < 0)
 		return;
-	graph->written = !graph_write(fd, graph);
+	err = graph_write(fd, graph);
+	if (err == -EFBIG)
+		take_signal();
+	graph->written = !err;
 	close(fd);
 }
 
@@ -231,7 +265,7 @@ void _mcleanup(void)
 {
 	struct call c;
 
-	if (call_enter(&c))
+	if (enter(&c))
 		return;
 	stop();
 	if (graph)

@@ -53,6 +53,10 @@ says() { # PATTERN
 	grep -qE -- "$1" "$dir/said" || { cat "$dir/said"; false; }
 }
 
+unsaid() { # PATTERN
+	! grep -E -- "$1" "$dir/said"
+}
+
 # The ticks are of 10 ms; 7 of them are its caller's.
 time_of_leaf() {
 	gprof -b -p "$calls" | tee "$dir/flat" | awk '$NF == "leaf" { print $3 }' | grep -qx 1000.00 || { cat "$dir/flat"; false; }
@@ -107,6 +111,8 @@ families() {
 
 	check "a child has its parent's counts and its own" leaves 2000 "$calls" 1000 0 call fork call
 	check "a killed child as well" leaves 2000 "$calls" 1000 0 call fork call kill
+	check "a child of a raw clone that gets no memory harms no profile" leaves 1000 "$calls" 1000 0 call clone limit
+	check "... and ends as it would" unsaid 'the command '
 	GMON_OUT_PREFIX=$dir/here/of run "$calls" 1000 0 pid call fork pid call kill
 	mapfile -t pids <"$dir/out"
 	check "GMON_OUT_PREFIX: a file for each" test "$(echo of.*)" = "$(printf 'of.%s\n' "${pids[@]::2}" | sort | xargs)"
@@ -155,6 +161,16 @@ left_behind() {
 	check "... and so it ends" says 'the command was killed by signal 15 '
 }
 
+# Of a file's size: one that what is shared exceeds, and one that gmon.out exceeds as well.
+limits() {
+	check "a file-size limit harms no profile" leaves 1000 sh -c "ulimit -f 32; exec '$calls' 1000 0 call"
+	check "... and ends no program" unsaid 'the command '
+	run sh -c "ulimit -f 1; exec '$calls' 1000 0 call"
+	check "nor does one that gmon.out exceeds" unsaid 'the command '
+	check "... which is cut off there" test "$(stat -c %s gmon.out)" = 512
+	rm -f gmon.out
+}
+
 # What must not change.
 others() {
 	run "$dir/plain" 1000 0 call
@@ -166,8 +182,7 @@ others() {
 	check "... our input and output" test "$(echo word | "$ctl" run -- cat)" = word
 	run sh -c 'exit 7'
 	check "its status is told" says 'the command exited with status 7$'
-	check "a file-size limit hits no program" sh -c "ulimit -f 8; $ctl run -- '$calls' 1000 0 call"
-	rm -f gmon.out
+	limits
 	LD_PRELOAD=libm.so.6 run sh -c 'echo "$LD_PRELOAD"'
 	check "what else is preloaded comes first" grep -qE '^libm.so.6:/.*/libprofil.so.1$' "$dir/out"
 	cat >"$dir/old.c" <<-'C'

@@ -1,10 +1,12 @@
 /* calls.c - does what its arguments say, one after the other: what a -pg program may live through
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,6 +83,23 @@ static int leave(const char *what)
 	return 0;
 }
 
+/* A child that no fork handler hears of; it must end well. */
+static int clone_raw(void)
+{
+	long pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	int status;
+
+	return pid ? waitpid((pid_t)pid, &status, 0) == pid && status == 0 : 1;
+}
+
+/* There is no more memory than what it has. */
+static int limit_memory(void)
+{
+	const struct rlimit none = { 0, 0 };
+
+	return setrlimit(RLIMIT_AS, &none) == 0;
+}
+
 static int act(const char *what)
 {
 	if (!strcmp(what, "call"))
@@ -95,6 +114,10 @@ static int act(const char *what)
 		_exit(0);
 	else if (!strcmp(what, "fork"))
 		return fork() ? wait(NULL) > 0 : 1;
+	else if (!strcmp(what, "clone"))
+		return clone_raw();
+	else if (!strcmp(what, "limit"))
+		return limit_memory();
 	else if (!strcmp(what, "daemon"))
 		return !daemon(1, 1);
 	else if (!strcmp(what, "exec"))

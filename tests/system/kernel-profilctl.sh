@@ -365,12 +365,18 @@ hidden() {
 	wait "$pid"
 
 	mkdir "$dir/inside"
+	if ! unshare --mount mount -t tmpfs none "$dir/inside" 2>"$dir/stderr"; then
+		skip "a program of a container" "no mount namespace can be had: $(cat "$dir/stderr")"
+		return
+	fi
 	# shellcheck disable=SC2016 # another shell's
 	unshare --mount sh -c 'mount -t tmpfs none "$1" && cp "$0" "$1/spin" && exec "$1/spin" split 100' \
 		"$spin" "$dir/inside" &
 	pid=$!
 	until test "$(readlink "/proc/$pid/exe")" = "$dir/inside/spin"; do
-		kill -0 "$pid" || return
+		kill -0 "$pid" && continue
+		fail "a program of a container" "it has not begun"
+		return
 	done
 	check "a program of a container" "$ctl" attach -F 1000 -d 0.5 -f json -o "$dir/json" "$pid"
 	check "a program of a container: has its names" share hot 70 8
@@ -412,7 +418,9 @@ others() {
 	"$ctl" record -F 1000 -f json -o "$dir/json" -- "$spin" split 100 2>"$dir/stderr" &
 	ctl_pid=$!
 	until pid=$("$ctl" list | awk '$2 == "spin" && $6 > 300 { print $1 }'); test "$pid"; do
-		kill -0 "$ctl_pid" || return
+		kill -0 "$ctl_pid" && continue
+		fail "a daemon that is killed" "record has ended before: $(cat "$dir/stderr")"
+		return
 	done
 	kill -KILL "$daemon"
 	{ wait "$daemon"; } 2>/dev/null

@@ -230,6 +230,7 @@ long daemon_kib(const struct daemon *d)
 	__cleanup(fclosep) FILE *f = fopen(path, "re");
 	while (f && kib < 0 && fgets(line, sizeof(line), f))
 		sscanf(line, "RssAnon: %ld", &kib);
+	cr_assert_geq(kib, 0, "%s does not say how much memory the daemon has", path);
 	return kib;
 }
 

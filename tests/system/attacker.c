@@ -8,8 +8,8 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -82,7 +82,7 @@ static void open_kinds(void)
 		return;
 	k[0] = ends[0];
 	k[1] = ends[1];
-	k[2] = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	k[2] = pidfd_open(getpid(), 0);
 	k[3] = open("/proc/self/maps", O_RDONLY);
 	k[4] = open("/proc/self/mem", O_RDWR);
 	k[5] = memfd_create("maps", 0);

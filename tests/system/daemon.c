@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -24,6 +24,7 @@
 #define DAEMON_ARGS 32
 #define DAEMON_WAIT_MS 30000
 #define DESCRIPTORS_WAIT_S 10
+#define TRY_WAIT_S 20
 #define CLIENT_WAIT_MS 5000 /* before the daemon hangs up on the silent */
 
 static const char *from_env(const char *name, const char *otherwise)
@@ -31,6 +32,13 @@ static const char *from_env(const char *name, const char *otherwise)
 	const char *value = getenv(name);
 
 	return value && *value ? value : otherwise;
+}
+
+unsigned long number_from_env(const char *variable, unsigned long usual)
+{
+	const char *text = from_env(variable, NULL);
+
+	return text ? strtoul(text, NULL, 10) : usual;
 }
 
 int daemon_over_kernel(void)
@@ -138,7 +146,7 @@ void daemon_restart(struct daemon *d)
 
 	__cleanup(closep) int sock = notify_open(notify);
 	d->pid = spawn((char *const *)argv, d->log, notify);
-	d->pidfd = (int)syscall(SYS_pidfd_open, d->pid, 0);
+	d->pidfd = pidfd_open(d->pid, 0);
 	cr_assert(d->pidfd >= 0, "pidfd_open: %s", strerror(errno));
 	await_ready(d, sock);
 	setenv(PROFIL_SOCKET_ENV, d->socket, 1);
@@ -248,7 +256,7 @@ int daemon_refuses(const char **args, char *log, size_t bytes)
 	cr_assert(fd >= 0);
 	snprintf(d.log, sizeof(d.log), "%s", path);
 	d.pid = spawn((char *const *)argv, path, NULL);
-	d.pidfd = (int)syscall(SYS_pidfd_open, d.pid, 0);
+	d.pidfd = pidfd_open(d.pid, 0);
 	status = reap(&d);
 	snprintf(log, bytes, "%s", said(path));
 	unlink(path);
@@ -302,6 +310,31 @@ int client_ask(int sock, const struct profil_header *h, struct profil_msg_reply 
 	cr_assert(n == sizeof(*reply) && reply->h.type == PROFIL_MSG_REPLY,
 		  "request %u got %zu bytes, not a REPLY", h->type, n);
 	return (int)reply->error;
+}
+
+int client_dial(const struct daemon *d, struct profil_msg_hello *hello)
+{
+	const struct timeval most = { .tv_sec = TRY_WAIT_S };
+	struct sockaddr_un address;
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (sock < 0 || wire_address(&address, d->socket) ||
+	    setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) < 0 ||
+	    connect(sock, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    wire_recv(sock, hello, sizeof(*hello), NULL, NULL)) {
+		closep(&sock);
+		return -1;
+	}
+	return sock;
+}
+
+int client_try(int sock, const struct profil_header *h, const int *fds, unsigned int nfds)
+{
+	struct profil_msg_reply reply;
+
+	if (wire_send(sock, h, fds, nfds) || wire_recv(sock, &reply, sizeof(reply), NULL, NULL))
+		return CLIENT_CUT_OFF;
+	return (int)reply.error;
 }
 
 void client_status(const struct daemon *d, struct profil_msg_status *status)

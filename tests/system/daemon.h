@@ -21,6 +21,9 @@ struct daemon {
 	const char **args; /* the test's own */
 };
 
+/* How often, or how many: as the environment says, or @usual. */
+unsigned long number_from_env(const char *variable, unsigned long usual);
+
 /* Says whether this run's daemons count with the kernel (tests/run.sh). */
 int daemon_over_kernel(void);
 
@@ -48,6 +51,13 @@ unsigned int daemon_descriptors(const struct daemon *d, unsigned int most);
 /* The memory of its own that it has, in KiB: the maps' is there from the beginning. */
 long daemon_kib(const struct daemon *d);
 
+/* So much more of it is no leak: a sanitizer keeps freed memory for a while. */
+#ifdef __SANITIZE_ADDRESS__
+#define DAEMON_KIB_MORE 262144
+#else
+#define DAEMON_KIB_MORE 64
+#endif
+
 /* Runs profild with @args, which should make it refuse; returns its exit status, stderr in @log. */
 int daemon_refuses(const char **args, char *log, size_t bytes);
 
@@ -65,6 +75,14 @@ size_t client_recv(int sock, void *buf, size_t bytes);
 
 /* Sends the message at @h and returns the errno in the daemon's REPLY, which goes to @reply. */
 int client_ask(int sock, const struct profil_header *h, struct profil_msg_reply *reply);
+
+/*
+ * The same two for a process that is no test: nothing in them fails one. The socket, or -1; the
+ * errno in the daemon's REPLY, or CLIENT_CUT_OFF where it has hung up or says nothing for 20 s.
+ */
+#define CLIENT_CUT_OFF 255
+int client_dial(const struct daemon *d, struct profil_msg_hello *hello);
+int client_try(int sock, const struct profil_header *h, const int *fds, unsigned int nfds);
 
 /* Asks for the daemon's STATUS on a connection of its own: it must be alive and answer. */
 void client_status(const struct daemon *d, struct profil_msg_status *status);

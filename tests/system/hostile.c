@@ -3,26 +3,21 @@
  * PROFIL_TEST_MESSAGES says how many, PROFIL_TEST_SEED which.
  */
 #include <criterion/criterion.h>
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/profil.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "attacker.h"
 #include "core/scope.h"
 #include "core/wire.h"
-#include "daemon.h"
+#include "kernel_ticks.h"
 #include "neighbour.h"
 #include "profil.h"
+#include "users.h"
 
 #define ATTACKERS 2
 #define ATTACKER 60001 /* and the next */
@@ -64,49 +59,13 @@ static void stop(void)
 TestSuite(hostile, .init = start, .fini = stop);
 TestSuite(kernel_hostile, .init = start, .fini = stop);
 
-static unsigned long number(const char *variable, unsigned long usual)
-{
-	const char *text = getenv(variable);
-
-	return text && *text ? strtoul(text, NULL, 10) : usual;
-}
-
-static unsigned long long now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (unsigned long long)ts.tv_sec * 1000000000 + (unsigned long long)ts.tv_nsec;
-}
-
-/* Runs @fn in a child, as user @uid where we may choose. */
-static pid_t as_user(uid_t uid, int (*fn)(unsigned int), unsigned int arg)
-{
-	pid_t pid = fork();
-
-	cr_assert(pid >= 0, "fork: %s", strerror(errno));
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		_exit(getuid() == 0 && neighbour_become(uid) < 0 ? 99 : fn(arg));
-	}
-	return pid;
-}
-
-static void expect_good_end(pid_t pid, const char *who)
-{
-	int status;
-
-	cr_assert_eq(waitpid(pid, &status, 0), pid);
-	cr_expect_eq(status, 0, "%s ended with wait status 0x%x", who, status);
-}
-
 /* --- those who flood ---------------------------------------------------------------------------
  */
 
 static int flood(unsigned int i)
 {
 	unsigned long n = attack(d.socket, shared->messages / ATTACKERS,
-				 number("PROFIL_TEST_SEED", 1) * ATTACKERS + i);
+				 number_from_env("PROFIL_TEST_SEED", 1) * ATTACKERS + i);
 
 	__atomic_add_fetch(&shared->connections, n, __ATOMIC_RELAXED);
 	return n == 0;
@@ -118,34 +77,25 @@ static void flood_all(unsigned long messages)
 
 	shared->messages = messages;
 	for (unsigned int i = 0; i < ATTACKERS; i++)
-		pid[i] = as_user(ATTACKER + i, flood, i);
+		pid[i] = users_run(ATTACKER + i, flood, i);
 	for (unsigned int i = 0; i < ATTACKERS; i++)
-		expect_good_end(pid[i], "an attacker");
+		users_expect_end(pid[i], 0, "an attacker");
 }
 
 /* --- those who are served ----------------------------------------------------------------------
  */
 
-/* Connects, asks and hangs up, as every call of the library does; the errno. */
+/* Connects, asks and hangs up, as every call of the library does. */
 static int call(void)
 {
-	__cleanup(closep) int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct profil_msg_hello hello;
 	struct profil_msg_status status;
-	struct sockaddr_un address;
+	__cleanup(closep) int sock = client_dial(&d, &hello);
 	struct profil_header ask;
-	int err = wire_address(&address, d.socket);
 
-	if (!err && connect(sock, (struct sockaddr *)&address, sizeof(address)) < 0)
-		err = -errno;
-	if (!err)
-		err = wire_recv(sock, &hello, sizeof(hello), NULL, NULL);
 	wire_header(&ask, PROFIL_MSG_STATUS, sizeof(ask), 0, 0);
-	if (!err)
-		err = wire_send(sock, &ask, NULL, 0);
-	if (!err)
-		err = wire_recv(sock, &status, sizeof(status), NULL, NULL);
-	return err;
+	return sock < 0 || wire_send(sock, &ask, NULL, 0) ||
+	       wire_recv(sock, &status, sizeof(status), NULL, NULL);
 }
 
 /* Calls until the end, @most times, and notes down how long each took. */
@@ -154,11 +104,11 @@ static int call_on(unsigned int most)
 	const struct timespec pace = { .tv_nsec = PACE_NS };
 
 	while (shared->calls < most && !__atomic_load_n(&shared->end, __ATOMIC_RELAXED)) {
-		unsigned long long began = now_ns();
+		uint64_t began = cpu_ns(CLOCK_MONOTONIC);
 
 		if (call())
 			return 1;
-		shared->ns[shared->calls++] = (unsigned int)(now_ns() - began);
+		shared->ns[shared->calls++] = (unsigned int)(cpu_ns(CLOCK_MONOTONIC) - began);
 		nanosleep(&pace, NULL);
 	}
 	return 0;
@@ -200,25 +150,13 @@ static unsigned int percentile(unsigned int percent)
 	return shared->ns[(unsigned long)shared->calls * percent / 100];
 }
 
-/* Those who hung up are gone, and their profiles, as soon as the daemon has come round to them. */
-static void await_quiet(void)
-{
-	struct profil_msg_status status;
-
-	alarm(60);
-	do
-		client_status(&d, &status);
-	while (status.profiles);
-	alarm(0);
-}
-
 /* --- the test ----------------------------------------------------------------------------------
  */
 
 static pid_t good_neighbour(void)
 {
 	if (!daemon_over_kernel())
-		return as_user(CALLER, profile_on, 0);
+		return users_run(CALLER, profile_on, 0);
 	neighbour_start(&d);
 	return 0;
 }
@@ -229,7 +167,7 @@ static void good_neighbour_stop(pid_t pid)
 		neighbour_stop(&d);
 		return;
 	}
-	expect_good_end(pid, "the good neighbour");
+	users_expect_end(pid, 0, "the good neighbour");
 	printf("%lu profiles of a good neighbour\n", shared->profiles);
 	cr_expect_gt(shared->profiles, 0, "the good neighbour had no profile");
 }
@@ -243,36 +181,29 @@ static void flood_beside_neighbour(unsigned long messages)
 	good_neighbour_stop(neighbour);
 }
 
-/* A sanitizer keeps freed memory for a while. */
-#ifdef __SANITIZE_ADDRESS__
-#define KIB_MORE 262144
-#else
-#define KIB_MORE 64
-#endif
-
 /* The second half finds a daemon that has seen all that there is, and leaves it as it was. */
 Test(hostile, a_flood_of_messages_harms_nobody, .timeout = 3600)
 {
-	unsigned long messages = number("PROFIL_TEST_MESSAGES", 50000);
-	unsigned long long began = now_ns();
+	unsigned long messages = number_from_env("PROFIL_TEST_MESSAGES", 50000);
+	uint64_t began = cpu_ns(CLOCK_MONOTONIC);
 	unsigned int fds[2];
 	long kib[2];
 
 	flood_all(messages / 2);
-	await_quiet();
+	ticks_await_profiles(&d, 0); /* who hung up is gone */
 	fds[0] = daemon_descriptors(&d, ~0u);
 	kib[0] = daemon_kib(&d);
 	flood_beside_neighbour(messages - messages / 2);
-	await_quiet();
+	ticks_await_profiles(&d, 0);
 	fds[1] = daemon_descriptors(&d, fds[0]);
 	kib[1] = daemon_kib(&d);
 	printf("%lu hostile messages on %lu connections in %.1f s; %u descriptors after half of "
 	       "them, %u after all; %ld KiB and %ld KiB\n",
-	       messages, shared->connections, (double)(now_ns() - began) / 1e9, fds[0], fds[1],
-	       kib[0], kib[1]);
+	       messages, shared->connections, (double)(cpu_ns(CLOCK_MONOTONIC) - began) / 1e9,
+	       fds[0], fds[1], kib[0], kib[1]);
 	fflush(stdout);
 	cr_expect_leq(fds[1], fds[0]);
-	cr_expect_leq(kib[1], kib[0] + KIB_MORE);
+	cr_expect_leq(kib[1], kib[0] + DAEMON_KIB_MORE);
 }
 
 /* How long a caller waits at most in 99 of 100 cases: on an idle daemon, and during a flood. */
@@ -282,13 +213,13 @@ static void measure_calls(unsigned int *idle, unsigned int *p99)
 
 	shared->end = 0;
 	shared->calls = 0;
-	expect_good_end(as_user(CALLER, call_on, IDLE_CALLS), "the caller on an idle daemon");
+	users_expect_end(users_run(CALLER, call_on, IDLE_CALLS), 0, "the caller on an idle daemon");
 	*idle = percentile(99);
 	shared->calls = 0;
-	caller = as_user(CALLER, call_on, CALLS_MAX);
-	flood_all(number("PROFIL_TEST_MESSAGES", 50000));
+	caller = users_run(CALLER, call_on, CALLS_MAX);
+	flood_all(number_from_env("PROFIL_TEST_MESSAGES", 50000));
 	__atomic_store_n(&shared->end, 1, __ATOMIC_RELAXED);
-	expect_good_end(caller, "the caller");
+	users_expect_end(caller, 0, "the caller");
 	*p99 = percentile(99);
 }
 

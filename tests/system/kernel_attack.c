@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/profil.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,15 +21,11 @@
 #include "core/wire.h"
 #include "kernel_ticks.h"
 #include "neighbour.h"
+#include "users.h"
 
 #define ATTACKER 60001
 
 static struct daemon d;
-
-static int profile(unsigned short *buf)
-{
-	return profil(buf, LOOPS * sizeof(*buf), loop_at(0), TICKS_SCALE_16);
-}
 
 static void start(void)
 {
@@ -102,22 +97,6 @@ static int is_cut_off(int sock, const struct profil_header *h)
 	return !client_send(sock, h, h->bytes) || client_recv(sock, &reply, sizeof(reply)) == 0;
 }
 
-/* Every profile that there is has been drained once more since: ours is one of them. */
-static void await_mirror(void)
-{
-	static unsigned short buf[LOOPS];
-	struct loop_time t;
-	unsigned short seen;
-
-	cr_assert_eq(profile(buf), 0, "profil: %s", strerror(errno));
-	for (int i = 0; i < 2; i++) {
-		seen = ((volatile unsigned short *)buf)[0];
-		while (((volatile unsigned short *)buf)[0] == seen)
-			loop_timed(&t, 0, 1000000);
-	}
-	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
-}
-
 /* --- exec while registering ----------------------------------------------------------------------
  */
 
@@ -148,18 +127,6 @@ static int exec_keeper(void *arg)
 	return write(a->told[1], &ticks, sizeof(ticks)) < 0;
 }
 
-static int dial(struct profil_msg_hello *hello)
-{
-	struct sockaddr_un address;
-	int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
-
-	if (sock < 0 || wire_address(&address, d.socket) ||
-	    connect(sock, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    wire_recv(sock, hello, sizeof(*hello), NULL, NULL))
-		return -1;
-	return sock;
-}
-
 static void cookie_text(char text[33], const struct profil_msg_hello *hello)
 {
 	for (int i = 0; i < 16; i++)
@@ -173,9 +140,10 @@ static void exec_attacker(struct exec_attack *a, const char *program)
 	char address[32], cookie[33], go;
 	struct start_one s;
 
-	if (neighbour_become(ATTACKER) < 0)
+	if (users_become(ATTACKER) < 0)
 		_exit(1);
-	a->sock = dial(&hello);
+	a->sock = client_dial(&d, &hello);
+	fcntl(a->sock, F_SETFD, 0); /* the program that he execs has it too */
 	map_page(MAP_PRIVATE);
 	memcpy((void *)PAGE_AT, hello.cookie, sizeof(hello.cookie));
 	if (a->sock < 0 ||
@@ -247,7 +215,7 @@ static void exec_while_registering(mode_t mode)
 	cr_expect(!ticks_list(&d, pid, &p), "the new image is profiled");
 	cr_assert_eq(write(a->in[1], "", 1), 1);
 	cr_assert_eq(fscanf(says, "worked as %u: ticks %u", &euid, &ticks), 2);
-	await_mirror();
+	ticks_await_mirror();
 	close(a->hold[1]);
 	cr_expect_neq(error, 0, "the daemon granted it");
 	cr_expect_eq(euid, mode & 04000 ? 0 : ATTACKER);
@@ -279,12 +247,11 @@ Test(kernel_attack, nor_is_a_program_that_may_not_be_read)
 static void fork_and_exec(const char *program, const char *cookie, unsigned int i, int in, int out)
 {
 	char address[32];
-	struct loop_time t;
 
 	snprintf(address, sizeof(address), "%lx", PAGE_AT);
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
-	loop_timed(&t, 1, i * 3000000ul / CHILDREN);
+	loop_for(1, i * 3000000ul / CHILDREN);
 	execl(program, program, "forge", address, cookie, "10", (char *)NULL);
 	_exit(5);
 }
@@ -470,7 +437,6 @@ Test(kernel_attack, anothers_memory_is_out_of_reach)
 {
 	struct profil_msg_hello hello;
 	__cleanup(closep) int sock = client_open(&d, &hello);
-	struct loop_time t = { 0 };
 	int gate[2], ready[2], status;
 	char byte;
 	pid_t pid;
@@ -490,7 +456,7 @@ Test(kernel_attack, anothers_memory_is_out_of_reach)
 	}
 	read_all(ready[0], &byte, 1, "the other process");
 	cr_assert_eq(ask_start(sock, (unsigned long)hello.cookie, PAGE_AT + 64), 0);
-	loop_timed(&t, 0, 100000000);
+	loop_for(0, 100000000);
 	ask_self(sock, PROFIL_MSG_STOP, (unsigned long)hello.cookie);
 	close(gate[1]);
 	cr_assert_eq(waitpid(pid, &status, 0), pid);

@@ -1,18 +1,18 @@
 /* kernel_descriptors.c - descriptors as a client's weapon: none proves, blocks, stays or gives
  * anything */
+#include <bpf/bpf.h>
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/bpf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +21,7 @@
 #include "core/wire.h"
 #include "daemon.h"
 #include "neighbour.h"
+#include "users.h"
 
 #define ATTACKER 60001
 
@@ -109,11 +110,6 @@ static int weapon_open(const struct weapon *w)
 	return w->open ? w->open() : open(w->name, w->flags | O_CLOEXEC);
 }
 
-static int pidfd_of(pid_t pid)
-{
-	return (int)syscall(SYS_pidfd_open, pid, 0);
-}
-
 /* The errno of an ATTACH with these descriptors, or -1 where the daemon hung up. */
 static int attach(const int *fds, unsigned int nfds)
 {
@@ -134,7 +130,7 @@ static void as_attacker(void (*fn)(void))
 
 	cr_assert(pid >= 0, "fork: %s", strerror(errno));
 	if (pid == 0) {
-		cr_assert(neighbour_become(ATTACKER) == 0);
+		cr_assert(users_become(ATTACKER) == 0);
 		fn();
 		exit(0);
 	}
@@ -154,7 +150,7 @@ static void expect_refused(int err, const char *what, const char *as)
 
 static void try_weapons(void)
 {
-	int pidfd = pidfd_of(getpid()), maps = open("/proc/self/maps", O_RDONLY);
+	int pidfd = pidfd_open(getpid(), 0), maps = open("/proc/self/maps", O_RDONLY);
 
 	for (size_t i = 0; i < WEAPONS; i++) {
 		int fd = weapon_open(&weapons[i]);
@@ -186,7 +182,7 @@ static void try_numbers(void)
 	int fds[PROFIL_MSG_FDS];
 
 	for (unsigned int i = 0; i < PROFIL_MSG_FDS; i++)
-		fds[i] = i % 2 ? open("/proc/self/maps", O_RDONLY) : pidfd_of(getpid());
+		fds[i] = i % 2 ? open("/proc/self/maps", O_RDONLY) : pidfd_open(getpid(), 0);
 	for (unsigned int n = 0; n <= PROFIL_MSG_FDS; n += n < 4 ? 1 : 83) {
 		if (n != 2 && attach(fds, n) != -1) {
 			fprintf(stderr, "%u descriptors were answered\n", n);
@@ -213,7 +209,7 @@ Test(kernel_descriptors, what_is_refused_is_closed)
 	char byte;
 
 	cr_assert_eq(pipe(ends), 0);
-	fds[0] = pidfd_of(getpid());
+	fds[0] = pidfd_open(getpid(), 0);
 	fds[1] = ends[1];
 	cr_assert_eq(attach(fds, 1), -1);
 	attach((int[]){ ends[1], ends[1] }, 2);
@@ -245,7 +241,7 @@ static struct profil_msg_reply recv_answer(int sock, int *fds, unsigned int *nfd
 /* A reader of ours, with one image; its counters' map. */
 static int open_counters(int sock, pid_t target)
 {
-	int fds[] = { pidfd_of(target), open("/proc/self/maps", O_RDONLY) };
+	int fds[] = { pidfd_open(target, 0), open("/proc/self/maps", O_RDONLY) };
 	int maps[PROFIL_MSG_FDS];
 	unsigned int nmaps = PROFIL_MSG_FDS;
 	struct profil_msg_attach m = { .flags = 0 };
@@ -270,18 +266,10 @@ static int open_counters(int sock, pid_t target)
 	return maps[0];
 }
 
-static int bpf(int cmd, union bpf_attr *attr)
-{
-	return (int)syscall(SYS_bpf, cmd, attr, sizeof(*attr));
-}
-
 static void expect_no_write(int map)
 {
 	static struct profil_chunk chunk;
 	__u32 key = 0;
-	union bpf_attr attr = { .map_fd = (__u32)map,
-				.key = (unsigned long)&key,
-				.value = (unsigned long)&chunk };
 	void *at =
 		mmap(NULL, sizeof(struct profil_chunk), PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
 
@@ -290,8 +278,8 @@ static void expect_no_write(int map)
 	cr_assert_neq(at, MAP_FAILED, "mmap: %s", strerror(errno));
 	cr_expect_eq(mprotect(at, sizeof(struct profil_chunk), PROT_READ | PROT_WRITE), -1,
 		     "it can be made to be written");
-	cr_expect_eq(bpf(BPF_MAP_UPDATE_ELEM, &attr), -1, "it can be updated");
-	cr_expect_eq(bpf(BPF_MAP_DELETE_ELEM, &attr), -1, "something in it can be deleted");
+	cr_expect(bpf_map_update_elem(map, &key, &chunk, BPF_ANY) < 0, "it can be updated");
+	cr_expect(bpf_map_delete_elem(map, &key) < 0, "something in it can be deleted");
 	cr_expect_eq(ftruncate(map, 0), -1, "it can be truncated");
 	munmap(at, sizeof(struct profil_chunk));
 }

@@ -16,6 +16,7 @@
 #include "core/wire.h"
 #include "kernel_ticks.h"
 #include "neighbour.h"
+#include "users.h"
 
 #define ATTACKER 60001
 #define ATTACKERS 3
@@ -49,40 +50,6 @@ static void stop(void)
 
 TestSuite(kernel_flood, .init = start, .fini = stop);
 
-static int dial(struct profil_msg_hello *hello)
-{
-	struct sockaddr_un address;
-	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	if (sock < 0 || wire_address(&address, d.socket) ||
-	    connect(sock, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    wire_recv(sock, hello, sizeof(*hello), NULL, NULL)) {
-		close(sock);
-		return -1;
-	}
-	return sock;
-}
-
-/* Runs @fn as a user of its own; its exit status is what it returns. */
-static pid_t as_user(uid_t uid, int (*fn)(void))
-{
-	pid_t pid = fork();
-
-	cr_assert(pid >= 0, "fork: %s", strerror(errno));
-	if (pid == 0)
-		_exit(neighbour_become(uid) < 0 ? 99 : fn());
-	return pid;
-}
-
-static void expect_status(pid_t pid, int status, const char *what)
-{
-	int seen;
-
-	cr_assert_eq(waitpid(pid, &seen, 0), pid);
-	cr_expect(WIFEXITED(seen) && WEXITSTATUS(seen) == status,
-		  "%s: ended with wait status 0x%x, not with exit status %d", what, seen, status);
-}
-
 /* Somebody else of whom the daemon has not heard: he is served meanwhile. */
 static void another_is_served(void)
 {
@@ -101,17 +68,17 @@ static void another_is_served(void)
 
 static int flooded[2]; /* a byte from each attacker whose connections are all there */
 
-static int flood(void)
+static int flood(unsigned int most)
 {
 	int sock[CONNECTIONS + 1];
 	struct profil_msg_hello hello;
-	int n = 0, closed = 0;
+	unsigned int n = 0, closed = 0;
 
-	while (n <= CONNECTIONS && (sock[n] = dial(&hello)) >= 0)
+	while (n <= most && (sock[n] = client_dial(&d, &hello)) >= 0)
 		n++;
-	if (n != CONNECTIONS || write(flooded[1], "", 1) != 1)
+	if (n != most || write(flooded[1], "", 1) != 1)
 		return 1;
-	for (int i = 0; i < n; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		struct pollfd end = { .fd = sock[i], .events = POLLIN };
 		char byte;
 
@@ -128,25 +95,24 @@ Test(kernel_flood, of_connections_that_say_nothing)
 
 	cr_assert_eq(pipe2(flooded, O_CLOEXEC), 0);
 	for (unsigned int i = 0; i < ATTACKERS; i++)
-		pid[i] = as_user(ATTACKER + i, flood);
+		pid[i] = users_run(ATTACKER + i, flood, CONNECTIONS);
 	close(flooded[1]);
 	for (unsigned int i = 0; i < ATTACKERS; i++)
 		cr_assert_eq(read(flooded[0], &byte, 1), 1, "%u of %u attackers", i, ATTACKERS);
 	another_is_served();
 	for (unsigned int i = 0; i < ATTACKERS; i++)
-		expect_status(pid[i], 0, "an attacker");
+		users_expect_end(pid[i], 0, "an attacker");
 	neighbour_stop(&d);
 }
 
-static int come_and_go(void)
+static int come_and_go(unsigned int times)
 {
 	struct profil_msg_hello hello;
 
-	for (int i = 0; i < 3000; i++) {
-		int sock = dial(&hello);
+	for (unsigned int i = 0; i < times; i++) {
+		int sock = client_dial(&d, &hello);
 
-		if (sock >= 0)
-			close(sock);
+		closep(&sock);
 	}
 	return 0;
 }
@@ -156,36 +122,24 @@ Test(kernel_flood, of_connections_that_come_and_go)
 	pid_t pid[ATTACKERS];
 
 	for (unsigned int i = 0; i < ATTACKERS; i++)
-		pid[i] = as_user(ATTACKER + i, come_and_go);
+		pid[i] = users_run(ATTACKER + i, come_and_go, 3000);
 	another_is_served();
 	for (unsigned int i = 0; i < ATTACKERS; i++)
-		expect_status(pid[i], 0, "an attacker");
+		users_expect_end(pid[i], 0, "an attacker");
 	neighbour_stop(&d);
 }
 
 /* --- requests
  * ------------------------------------------------------------------------------------- */
 
-/* The errno of a request, or 255 where there is no answer. */
-static int ask(int sock, const struct profil_header *h)
-{
-	struct profil_msg_reply reply;
-
-	if (wire_send(sock, h, NULL, 0) || wire_recv(sock, &reply, sizeof(reply), NULL, NULL))
-		return 255;
-	return (int)reply.error;
-}
-
-#define SECONDS 2
-
 /*
  * 200 requests a second are answered, after a second's worth at once; a stop always is, and takes
  * nothing from them.
  */
-static int ask_on_and_on(void)
+static int ask_on_and_on(unsigned int seconds)
 {
 	struct profil_msg_hello hello;
-	__cleanup(closep) int sock = dial(&hello);
+	__cleanup(closep) int sock = client_dial(&d, &hello);
 	struct profil_msg_self sync = { .cookie_addr = 16 }, end = { .cookie_addr = 16 };
 	unsigned int granted = 0, refused = 0;
 	uint64_t began = cpu_ns(CLOCK_MONOTONIC), took;
@@ -193,14 +147,14 @@ static int ask_on_and_on(void)
 	wire_header(&sync.h, PROFIL_MSG_SYNC, sizeof(sync), 0, 0);
 	wire_header(&end.h, PROFIL_MSG_STOP, sizeof(end), 0, 0);
 	do {
-		int err = ask(sock, &sync.h);
+		int err = client_try(sock, &sync.h, NULL, 0);
 
 		granted += err == 0;
 		refused += err == EAGAIN;
-		if (ask(sock, &end.h) != 0)
+		if (client_try(sock, &end.h, NULL, 0) != 0)
 			return 1;
 		took = cpu_ns(CLOCK_MONOTONIC) - began;
-	} while (took < SECONDS * 1000000000ull || !refused);
+	} while (took < seconds * 1000000000ull || !refused);
 	if (granted < 200)
 		return 2;
 	return granted <= 200 * (took / 1e9 + 1) + 1 ? 0 : 3;
@@ -211,10 +165,10 @@ Test(kernel_flood, of_requests)
 	pid_t pid[ATTACKERS];
 
 	for (unsigned int i = 0; i < ATTACKERS; i++)
-		pid[i] = as_user(ATTACKER + i, ask_on_and_on);
+		pid[i] = users_run(ATTACKER + i, ask_on_and_on, 2);
 	another_is_served();
 	for (unsigned int i = 0; i < ATTACKERS; i++)
-		expect_status(pid[i], 0, "an attacker");
+		users_expect_end(pid[i], 0, "an attacker");
 	neighbour_stop(&d);
 }
 
@@ -230,7 +184,7 @@ static int start_so_many(unsigned int n, __u32 nbins)
 	} s;
 	static unsigned short buf[8192];
 	struct profil_msg_hello hello;
-	__cleanup(closep) int sock = dial(&hello);
+	__cleanup(closep) int sock = client_dial(&d, &hello);
 
 	s.m = (struct profil_msg_start){
 		.cookie_addr = (unsigned long)hello.cookie, .width = 2, .cap = 65535, .nregions = n
@@ -243,48 +197,38 @@ static int start_so_many(unsigned int n, __u32 nbins)
 			.owner = i,
 		};
 	wire_header(&s.m.h, PROFIL_MSG_START, sizeof(s.m), sizeof(s.region[0]), n);
-	return ask(sock, &s.m.h);
+	return client_try(sock, &s.m.h, NULL, 0);
 }
 
-static int start_8_regions(void)
+static int start_regions(unsigned int n)
 {
-	return start_so_many(8, 1);
+	return start_so_many(n, 1);
 }
 
-static int start_9_regions(void)
+static int start_bins(unsigned int n)
 {
-	return start_so_many(9, 1);
-}
-
-static int start_4096_bins(void)
-{
-	return start_so_many(1, 4096);
-}
-
-static int start_4097_bins(void)
-{
-	return start_so_many(1, 4097);
+	return start_so_many(1, n);
 }
 
 /* What one process has is gone with it: the next may have as much. */
 Test(kernel_flood, of_regions_and_bins)
 {
 	for (int i = 0; i < 2; i++) {
-		expect_status(as_user(ATTACKER, start_9_regions), EAGAIN, "9 regions");
-		expect_status(as_user(ATTACKER, start_8_regions), 0, "8 regions");
-		expect_status(as_user(ATTACKER, start_4097_bins), ENOMEM, "4097 bins");
-		expect_status(as_user(ATTACKER, start_4096_bins), 0, "4096 bins");
+		users_expect_end(users_run(ATTACKER, start_regions, 9), EAGAIN, "9 regions");
+		users_expect_end(users_run(ATTACKER, start_regions, 8), 0, "8 regions");
+		users_expect_end(users_run(ATTACKER, start_bins, 4097), ENOMEM, "4097 bins");
+		users_expect_end(users_run(ATTACKER, start_bins, 4096), 0, "4096 bins");
 	}
-	cr_expect_eq(start_9_regions(), 0, "root has no such limit");
-	cr_expect_eq(start_4097_bins(), 0, "root has no such limit");
+	cr_expect_eq(start_regions(9), 0, "root has no such limit");
+	cr_expect_eq(start_bins(4097), 0, "root has no such limit");
 	neighbour_stop(&d);
 }
 
 static int held[2], begun[2];
 
-static int start_and_hold(void)
+static int start_and_hold(unsigned int regions)
 {
-	int err = start_so_many(1, 1);
+	int err = start_regions(regions);
 	char end;
 
 	close(held[1]);
@@ -301,13 +245,13 @@ Test(kernel_flood, of_profiles)
 
 	cr_assert(pipe2(held, O_CLOEXEC) == 0 && pipe2(begun, O_CLOEXEC) == 0);
 	for (unsigned int i = 0; i < 3; i++) {
-		pid[i] = as_user(ATTACKER, start_and_hold);
+		pid[i] = users_run(ATTACKER, start_and_hold, 1);
 		cr_assert_eq(read(begun[0], &byte, 1), 1);
 	}
-	expect_status(as_user(ATTACKER + 1, start_8_regions), 0, "another user");
+	users_expect_end(users_run(ATTACKER + 1, start_regions, 8), 0, "another user");
 	close(held[1]);
-	expect_status(pid[0], 0, "the first profile");
-	expect_status(pid[1], 0, "the second profile");
-	expect_status(pid[2], EAGAIN, "the third profile");
+	users_expect_end(pid[0], 0, "the first profile");
+	users_expect_end(pid[1], 0, "the second profile");
+	users_expect_end(pid[2], EAGAIN, "the third profile");
 	neighbour_stop(&d);
 }

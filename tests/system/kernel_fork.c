@@ -45,15 +45,9 @@ static void *shared(size_t bytes)
 	return at;
 }
 
-/* The process is profiled into @buf from now on, where this returns 0. */
-static int profile(unsigned short *buf)
-{
-	return profil(buf, LOOPS * sizeof(*buf), loop_at(0), TICKS_SCALE_16);
-}
-
 static void profile_into(unsigned short *buf)
 {
-	cr_assert_eq(profile(buf), 0, "profil: %s", strerror(errno));
+	cr_assert_eq(ticks_profile(buf), 0, "profil: %s", strerror(errno));
 }
 
 static void sync_now(void)
@@ -313,7 +307,7 @@ Test(kernel_fork, a_daemon_goes_on_when_its_parents_have_gone)
 	if (pid == 0) {
 		struct loop_time s = { 0, 0 };
 
-		if (profile(buf))
+		if (ticks_profile(buf))
 			_exit(1);
 		loop_timed(&s, 0, 10 * MS);
 		pid = fork();
@@ -414,7 +408,7 @@ Test(kernel_fork, one_of_two_in_one_memory_goes_on_when_the_other_has_gone)
 	if (pid == 0) {
 		close(alive[0]);
 		close(gate[1]);
-		if (profile(clone_both->buf))
+		if (ticks_profile(clone_both->buf))
 			_exit(1);
 		clone_now(clone_orphan, CLONE_VM);
 		_exit(0);
@@ -489,7 +483,7 @@ Test(kernel_fork, a_process_whose_leader_has_gone_counts_on)
 	pid_t pid = fork_now();
 
 	if (pid == 0) {
-		if (profile(b->buf))
+		if (ticks_profile(b->buf))
 			_exit(1);
 		lose_leader(count_leaderless, b);
 	}
@@ -504,7 +498,7 @@ static void *start_leaderless(void *arg)
 	pid_t pid;
 
 	await_zombie();
-	if (profile(b->buf))
+	if (ticks_profile(b->buf))
 		_exit(1);
 	loop_timed(&b->child, 1, 100 * MS);
 	pid = fork();

@@ -111,32 +111,16 @@ static void worker_ends(pid_t pid)
 	cr_expect_eq(status, 0, "the worker ended with wait status 0x%x", status);
 }
 
-/* Every profile has been drained once between two times that ours was. */
-static void await_mirror(void)
-{
-	static volatile unsigned short buf[LOOPS];
-	struct loop_time t;
-
-	cr_assert_eq(profil((unsigned short *)buf, sizeof(buf), loop_at(0), TICKS_SCALE_16), 0);
-	for (int i = 0; i < 2; i++) {
-		unsigned short seen = buf[0];
-
-		while (buf[0] == seen)
-			loop_timed(&t, 0, 1000000);
-	}
-	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
-}
-
 /* What stands still gets nothing: not even while a daemon takes its profile over. */
 static void stands_still(void)
 {
 	unsigned int seen;
 
-	await_mirror(); /* which brings the counts of before */
+	ticks_await_mirror(); /* which brings the counts of before */
 	seen = worker->buf[5];
 	daemon_kill(&d);
 	daemon_restart(&d);
-	await_mirror();
+	ticks_await_mirror();
 	cr_expect_eq(worker->buf[5], seen, "it got %u ticks", worker->buf[5] - seen);
 }
 

@@ -5,10 +5,10 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/profil.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -144,7 +144,7 @@ Test(kernel_full, of_regions)
 /* Attaches to this process, at @period_ns; the errno. */
 static int attach(int sock, __u64 period_ns, struct profil_msg_reply *reply)
 {
-	__cleanup(closep) int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	__cleanup(closep) int pidfd = pidfd_open(getpid(), 0);
 	__cleanup(closep) int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	struct profil_msg_attach m = { .period_ns = period_ns };
 	int fds[] = { pidfd, maps };

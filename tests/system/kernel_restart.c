@@ -38,19 +38,6 @@ static void stop(void)
 
 TestSuite(kernel_restart, .init = start, .fini = stop);
 
-/* How often, or how many: as the environment says, or @usual. */
-static unsigned int number(const char *variable, unsigned int usual)
-{
-	const char *text = getenv(variable);
-
-	return text && *text ? (unsigned int)strtoul(text, NULL, 10) : usual;
-}
-
-static int profile(unsigned short *buf)
-{
-	return profil(buf, LOOPS * sizeof(*buf), loop_at(0), TICKS_SCALE_16);
-}
-
 /* --- processes that are profiled all the while --- */
 
 /* One that works on and on, in memory that we see too. */
@@ -88,7 +75,7 @@ static void work(unsigned int i)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setpriority(PRIO_PROCESS, 0, 19);
 	close(gate[1]);
-	if (profile(w->buf) < 0 || write(said[1], "", 1) != 1)
+	if (ticks_profile(w->buf) < 0 || write(said[1], "", 1) != 1)
 		_exit(1);
 	while (!__atomic_load_n(&crew->end, __ATOMIC_RELAXED))
 		loop_timed(&w->time, i % LOOPS, 20 * MS);
@@ -206,8 +193,8 @@ static void start_and_kill(void)
  */
 Test(kernel_restart, kills_lose_no_count_and_no_profile, .timeout = 1800)
 {
-	unsigned int kills = number("PROFIL_TEST_KILLS", 40);
-	unsigned int workers = number("PROFIL_TEST_WORKERS", 20);
+	unsigned int kills = number_from_env("PROFIL_TEST_KILLS", 40);
+	unsigned int workers = number_from_env("PROFIL_TEST_WORKERS", 20);
 	unsigned long all, lost = 0;
 	struct loop_time time = { 0 };
 
@@ -238,7 +225,7 @@ static void come_and_go(unsigned int i)
 	if (write(said[1], "", 1) != 1)
 		_exit(1);
 	while (!__atomic_load_n(&crew->end, __ATOMIC_RELAXED)) {
-		if (profile(w->buf))
+		if (ticks_profile(w->buf))
 			continue; /* no daemon just now */
 		loop_timed(&w->time, i, 5 * MS);
 		if (sync_at_last() || sprofil(NULL, 0, NULL, 0))
@@ -269,7 +256,7 @@ Test(kernel_restart, kills_while_profiles_come_and_go)
 		crew->worker[i].pid = pid;
 	}
 	hear(COMERS, "have begun");
-	for (unsigned int i = 0; i < number("PROFIL_TEST_KILLS", 40) / 4; i++) {
+	for (unsigned int i = 0; i < number_from_env("PROFIL_TEST_KILLS", 40) / 4; i++) {
 		wait_at_random(150 * MS);
 		daemon_kill(&d);
 		daemon_restart(&d);
@@ -291,7 +278,7 @@ Test(kernel_restart, ticks_of_the_time_without_a_daemon_are_not_missing)
 	static unsigned short buf[LOOPS];
 	struct loop_time time = { 0 };
 
-	cr_assert_eq(profile(buf), 0);
+	cr_assert_eq(ticks_profile(buf), 0);
 	daemon_kill(&d);
 	loop_timed(&time, 3, 200 * MS);
 	cr_expect_eq(profil_sync(), -1);
@@ -316,7 +303,7 @@ static pid_t process_start(void (*fn)(struct worker *w))
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(gate[1]);
-		if (profile(crew->worker[0].buf) == 0)
+		if (ticks_profile(crew->worker[0].buf) == 0)
 			fn(&crew->worker[0]);
 		_exit(9);
 	}

@@ -1,11 +1,10 @@
 /* kernel_store.c - what a killed daemon leaves in bpffs, and what the next one makes of it */
+#include <bpf/bpf.h>
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <linux/bpf.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/profil.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/layout.h"
@@ -32,16 +31,6 @@ static void stop(void)
 
 TestSuite(kernel_store, .init = start, .fini = stop);
 
-static int profile(unsigned short *buf)
-{
-	return profil(buf, LOOPS * sizeof(*buf), loop_at(0), TICKS_SCALE_16);
-}
-
-static int bpf(int cmd, union bpf_attr *attr)
-{
-	return (int)syscall(SYS_bpf, cmd, attr, sizeof(*attr));
-}
-
 /* Where the daemon keeps what outlives it: a directory for each socket path, by FNV-1a. */
 static const char *store_path(const char *name)
 {
@@ -56,19 +45,16 @@ static const char *store_path(const char *name)
 
 static void set_layout(__u32 version)
 {
-	union bpf_attr attr = { .pathname = (unsigned long)store_path("state") };
-	__cleanup(closep) int fd = bpf(BPF_OBJ_GET, &attr);
+	__cleanup(closep) int fd = bpf_obj_get(store_path("state"));
 	struct profil_state state;
 	__u32 key = 0;
 
 	cr_assert(fd >= 0, "%s: %s", store_path("state"), strerror(errno));
-	attr = (union bpf_attr){ .map_fd = (__u32)fd,
-				 .key = (unsigned long)&key,
-				 .value = (unsigned long)&state };
-	cr_assert_eq(bpf(BPF_MAP_LOOKUP_ELEM, &attr), 0, "state: %s", strerror(errno));
+	cr_assert_eq(bpf_map_lookup_elem(fd, &key, &state), 0, "state: %s", strerror(errno));
 	cr_expect_eq(state.version, PROFIL_LAYOUT_VERSION);
 	state.version = version;
-	cr_assert_eq(bpf(BPF_MAP_UPDATE_ELEM, &attr), 0, "state: %s", strerror(errno));
+	cr_assert_eq(bpf_map_update_elem(fd, &key, &state, BPF_ANY), 0, "state: %s",
+		     strerror(errno));
 }
 
 static int log_has(const char *words)
@@ -90,7 +76,7 @@ static void ends_what_it_cannot_read(const char *words)
 	struct loop_time time = { 0 };
 	struct profil_msg_profile p;
 
-	cr_assert_eq(profile(buf), 0);
+	cr_assert_eq(ticks_profile(buf), 0);
 	daemon_kill(&d);
 	if (!strcmp(words, "layout"))
 		set_layout(PROFIL_LAYOUT_VERSION + 1);
@@ -102,7 +88,7 @@ static void ends_what_it_cannot_read(const char *words)
 	loop_timed(&time, 3, 100 * MS);
 	cr_assert_eq(profil_sync(), 0);
 	cr_expect_eq(buf[3], 0, "it got %u ticks", buf[3]);
-	cr_assert_eq(profile(next), 0);
+	cr_assert_eq(ticks_profile(next), 0);
 	time = (struct loop_time){ 0 };
 	loop_timed(&time, 3, 250 * MS);
 	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
@@ -123,7 +109,7 @@ Test(kernel_store, a_stop_after_a_kill_leaves_nothing_behind)
 {
 	static unsigned short buf[LOOPS];
 
-	cr_assert_eq(profile(buf), 0);
+	cr_assert_eq(ticks_profile(buf), 0);
 	daemon_kill(&d);
 	cr_expect_eq(access(store_path(""), F_OK), 0, "nothing outlives the daemon");
 	daemon_restart(&d);

@@ -3,6 +3,7 @@
 #define PROFIL_TEST_KERNEL_TICKS_H
 
 #include <stdint.h>
+#include <sys/profil.h>
 #include <sys/types.h>
 
 #include "daemon.h"
@@ -23,6 +24,15 @@
  */
 #define TICKS_SCALE_16 (2 * 65536 / LOOP_BYTES)
 #define TICKS_SCALE_32 (4 * 65536 / LOOP_BYTES)
+
+/* As profil(), one counter of @buf for each loop of the file that this is in. */
+static inline int ticks_profile(unsigned short buf[LOOPS])
+{
+	return profil(buf, LOOPS * sizeof(*buf), loop_at(0), TICKS_SCALE_16);
+}
+
+/* Every profile that there is has been drained once more when this returns. */
+void ticks_await_mirror(void);
 
 /*
  * Expects @ticks of @period_ns to be those of @t, but for @percent of them and @few more. Each time

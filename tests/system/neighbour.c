@@ -2,11 +2,8 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/profil.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +11,7 @@
 #include "kernel_ticks.h"
 #include "neighbour.h"
 #include "profil.h"
+#include "users.h"
 
 #define NEIGHBOUR 60009
 #define LOOP 7
@@ -30,21 +28,13 @@ static struct neighbour {
 	int gate[2]; /* he rests until this ends */
 } * neighbour;
 
-int neighbour_become(uid_t uid)
-{
-	if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
-		return -1;
-	/* Who becomes somebody else is asked both anew. */
-	return prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -1 : prctl(PR_SET_DUMPABLE, 1);
-}
-
 /* Runs in the neighbour: never returns. */
 static void live(struct neighbour *n)
 {
 	char end;
 
 	close(n->gate[1]);
-	if (neighbour_become(NEIGHBOUR) < 0 ||
+	if (users_become(NEIGHBOUR) < 0 ||
 	    profil(n->buf, sizeof(n->buf), loop_at(0), TICKS_SCALE_16) < 0 ||
 	    write(n->said[1], "", 1) != 1)
 		_exit(1);

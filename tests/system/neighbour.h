@@ -2,8 +2,6 @@
 #ifndef PROFIL_TEST_NEIGHBOUR_H
 #define PROFIL_TEST_NEIGHBOUR_H
 
-#include <sys/types.h>
-
 #include "daemon.h"
 
 /*
@@ -12,11 +10,5 @@
  */
 void neighbour_start(const struct daemon *d);
 void neighbour_stop(const struct daemon *d);
-
-/*
- * Becomes user @uid, who is nobody in particular, until its parent ends; 0, or -1 with errno. Only
- * for root.
- */
-int neighbour_become(uid_t uid);
 
 #endif

@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/profil.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +17,7 @@
 #include "daemon.h"
 #include "neighbour.h"
 #include "profil.h"
+#include "users.h"
 
 #define USERS 16
 #define USER 60020 /* and the next ones */
@@ -34,16 +33,9 @@ static int begun[2]; /* a byte from each process whose profile is on */
 static int gate[2];  /* its end lets them go */
 static pid_t live[LIVE_MAX];
 
-static unsigned int number(const char *variable, unsigned int usual)
-{
-	const char *text = getenv(variable);
-
-	return text && *text ? (unsigned int)strtoul(text, NULL, 10) : usual;
-}
-
 static unsigned int all_live(void)
 {
-	unsigned int n = number("PROFIL_TEST_LIVE", 1024);
+	unsigned int n = (unsigned int)number_from_env("PROFIL_TEST_LIVE", 1024);
 
 	return n < LIVE_MAX ? n / USERS * USERS : LIVE_MAX;
 }
@@ -65,27 +57,6 @@ static void stop(void)
 }
 
 TestSuite(soak, .init = start, .fini = stop);
-
-static pid_t as_user(uid_t uid, int (*fn)(unsigned int), unsigned int arg)
-{
-	pid_t pid = fork();
-
-	cr_assert(pid >= 0, "fork: %s", strerror(errno));
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		_exit(neighbour_become(uid) < 0 ? 99 : fn(arg));
-	}
-	return pid;
-}
-
-static void expect_end(pid_t pid, int expected, const char *who)
-{
-	int status;
-
-	cr_assert_eq(waitpid(pid, &status, 0), pid);
-	cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == expected,
-		  "%s ended with wait status 0x%x, not with exit status %d", who, status, expected);
-}
 
 /* One profile, until the gate opens. */
 static int live_on(unsigned int unused)
@@ -124,9 +95,9 @@ static void churn_all(unsigned int times)
 	pid_t pid[CHURNERS];
 
 	for (unsigned int i = 0; i < CHURNERS; i++)
-		pid[i] = as_user(GUEST, churn, times / CHURNERS);
+		pid[i] = users_run(GUEST, churn, times / CHURNERS);
 	for (unsigned int i = 0; i < CHURNERS; i++)
-		expect_end(pid[i], 0, "who comes and goes");
+		users_expect_end(pid[i], 0, "who comes and goes");
 }
 
 static void live_all(void)
@@ -135,19 +106,19 @@ static void live_all(void)
 	char byte;
 
 	for (unsigned int i = 0; i < n; i++)
-		live[i] = as_user(USER + i % USERS, live_on, 0);
+		live[i] = users_run(USER + i % USERS, live_on, 0);
 	for (unsigned int i = 0; i < n; i++)
 		cr_assert_eq(read(begun[0], &byte, 1), 1, "%u of %u profiles", i, n);
 	for (unsigned int i = 0; i < USERS; i++)
-		expect_end(as_user(USER + i, live_on, 0), EAGAIN,
-			   "one more of a user at his quota");
+		users_expect_end(users_run(USER + i, live_on, 0), EAGAIN,
+				 "one more of a user at his quota");
 }
 
 static void let_go(void)
 {
 	close(gate[1]);
 	for (unsigned int i = 0; i < all_live(); i++)
-		expect_end(live[i], 0, "one that stayed");
+		users_expect_end(live[i], 0, "one that stayed");
 }
 
 /* Also waits until the daemon has put away who has gone: there are @profiles then. */
@@ -171,13 +142,6 @@ static double seconds(void)
 	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-/* A sanitizer keeps freed memory for a while. */
-#ifdef __SANITIZE_ADDRESS__
-#define KIB_MORE 262144
-#else
-#define KIB_MORE 64
-#endif
-
 /* Halves at most: how many profiles wait at once to be put away is chance, and memory has a peak.
  */
 #define HALVES 5
@@ -189,7 +153,8 @@ static double seconds(void)
  */
 Test(soak, profiles_that_come_and_go_leave_nothing, .timeout = 3600)
 {
-	unsigned int times = number("PROFIL_TEST_PROFILES", 30000), n = all_live(), fds[2];
+	unsigned int times = (unsigned int)number_from_env("PROFIL_TEST_PROFILES", 30000),
+		     n = all_live(), fds[2];
 	unsigned int others = daemon_over_kernel();
 	double began;
 	long kib[2] = { 0 };
@@ -204,7 +169,8 @@ Test(soak, profiles_that_come_and_go_leave_nothing, .timeout = 3600)
 	cr_assert_eq(status_profiles(n + others), n + others);
 	fds[0] = daemon_descriptors(&d, ~0u);
 	kib[1] = daemon_kib(&d);
-	for (int half = 1; half < HALVES && (half == 1 || kib[1] > kib[0] + KIB_MORE); half++) {
+	for (int half = 1; half < HALVES && (half == 1 || kib[1] > kib[0] + DAEMON_KIB_MORE);
+	     half++) {
 		churn_all(times - times / 2);
 		cr_assert_eq(status_profiles(n + others), n + others);
 		kib[0] = kib[1];
@@ -216,7 +182,7 @@ Test(soak, profiles_that_come_and_go_leave_nothing, .timeout = 3600)
 	       times, seconds() - began, n, USERS, fds[0], fds[1], kib[0], kib[1]);
 	fflush(stdout);
 	cr_expect_leq(fds[1], fds[0]);
-	cr_expect_leq(kib[1], kib[0] + KIB_MORE);
+	cr_expect_leq(kib[1], kib[0] + DAEMON_KIB_MORE);
 	if (others)
 		neighbour_stop(&d);
 	let_go();

@@ -44,6 +44,7 @@ TestSuite(kernel_restart, .init = start, .fini = stop);
 struct worker {
 	unsigned short buf[LOOPS];
 	struct loop_time time;
+	unsigned int loop; /* its own */
 	pid_t pid;
 };
 
@@ -65,20 +66,16 @@ static int sync_at_last(void)
 	return -1;
 }
 
-/* Runs in the child, in its own loop; its exit status tells what failed. */
-static void work(unsigned int i)
+/* Runs in the child; its exit status tells what failed. */
+static void work(struct worker *w)
 {
-	struct worker *w = &crew->worker[i];
 	char end;
 
-	/* Behind the daemon and the test itself, and with them to the end. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	setpriority(PRIO_PROCESS, 0, 19);
-	close(gate[1]);
+	setpriority(PRIO_PROCESS, 0, 19); /* behind the daemon and the test itself */
 	if (ticks_profile(w->buf) < 0 || write(said[1], "", 1) != 1)
 		_exit(1);
 	while (!__atomic_load_n(&crew->end, __ATOMIC_RELAXED))
-		loop_timed(&w->time, i % LOOPS, 20 * MS);
+		loop_timed(&w->time, w->loop, 20 * MS);
 	if (sync_at_last() < 0)
 		_exit(2);
 	if (write(said[1], "", 1) != 1 || read(gate[0], &end, 1) != 0)
@@ -95,18 +92,30 @@ static void hear(unsigned int n, const char *what)
 		cr_assert_eq(read(said[0], &byte, 1), 1, "%u of %u workers %s", i, n, what);
 }
 
-static void crew_start(unsigned int n)
+static void worker_start(struct worker *w, void (*fn)(struct worker *w))
+{
+	pid_t pid = fork();
+
+	cr_assert(pid >= 0, "fork: %s", strerror(errno));
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(gate[1]);
+		fn(w);
+		_exit(9);
+	}
+	w->pid = pid;
+}
+
+/* Runs @fn in @n children, and returns when each has said that it has begun. */
+static void crew_start(unsigned int n, void (*fn)(struct worker *w))
 {
 	crew = mmap(NULL, sizeof(*crew), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	cr_assert(crew != MAP_FAILED && pipe2(said, O_CLOEXEC) == 0 && pipe2(gate, O_CLOEXEC) == 0);
 	for (unsigned int i = 0; i < n; i++) {
-		pid_t pid = fork();
-
-		cr_assert(pid >= 0, "fork: %s", strerror(errno));
-		if (pid == 0)
-			work(i);
-		crew->worker[i].pid = pid;
+		crew->worker[i].loop = i % LOOPS;
+		worker_start(&crew->worker[i], fn);
 	}
+	close(said[1]);
 	close(gate[0]);
 	hear(n, "have begun");
 }
@@ -142,7 +151,7 @@ static unsigned long crew_check(unsigned int n, unsigned long *lost, struct loop
 		for (unsigned int k = 0; k < LOOPS; k++)
 			binned += w->buf[k];
 		cr_assert(ticks_list(&d, w->pid, &p), "worker %u of %u has no profile", i, n);
-		cr_expect_eq(binned, w->buf[i % LOOPS], "worker %u has ticks in others' loops", i);
+		cr_expect_eq(binned, w->buf[w->loop], "worker %u has ticks in others' loops", i);
 		cr_expect_eq(p.total, binned + p.unmatched + p.lost,
 			     "worker %u: total %llu != %lu in its buffer + %llu unmatched + %llu "
 			     "lost",
@@ -199,7 +208,7 @@ Test(kernel_restart, kills_lose_no_count_and_no_profile, .timeout = 1800)
 	struct loop_time time = { 0 };
 
 	cr_assert_leq(workers, MAX_WORKERS);
-	crew_start(workers);
+	crew_start(workers, work);
 	for (unsigned int i = 0; i < kills; i += 2) {
 		wait_at_random(150 * MS);
 		daemon_kill(&d);
@@ -216,18 +225,15 @@ Test(kernel_restart, kills_lose_no_count_and_no_profile, .timeout = 1800)
 }
 
 /* Starts a profile, works for a moment, and stops it: over and over. */
-static void come_and_go(unsigned int i)
+static void come_and_go(struct worker *w)
 {
-	struct worker *w = &crew->worker[i];
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setpriority(PRIO_PROCESS, 0, 19);
 	if (write(said[1], "", 1) != 1)
 		_exit(1);
 	while (!__atomic_load_n(&crew->end, __ATOMIC_RELAXED)) {
 		if (ticks_profile(w->buf))
 			continue; /* no daemon just now */
-		loop_timed(&w->time, i, 5 * MS);
+		loop_timed(&w->time, w->loop, 5 * MS);
 		if (sync_at_last() || sprofil(NULL, 0, NULL, 0))
 			_exit(2);
 	}
@@ -246,16 +252,7 @@ Test(kernel_restart, kills_while_profiles_come_and_go)
 	struct loop_time time = { 0 };
 	unsigned long all = 0;
 
-	crew = mmap(NULL, sizeof(*crew), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	cr_assert(crew != MAP_FAILED && pipe2(said, O_CLOEXEC) == 0 && pipe2(gate, O_CLOEXEC) == 0);
-	for (unsigned int i = 0; i < COMERS; i++) {
-		pid_t pid = fork();
-
-		if (pid == 0)
-			come_and_go(i);
-		crew->worker[i].pid = pid;
-	}
-	hear(COMERS, "have begun");
+	crew_start(COMERS, come_and_go);
 	for (unsigned int i = 0; i < number_from_env("PROFIL_TEST_KILLS", 40) / 4; i++) {
 		wait_at_random(150 * MS);
 		daemon_kill(&d);
@@ -291,28 +288,6 @@ Test(kernel_restart, ticks_of_the_time_without_a_daemon_are_not_missing)
 
 /* --- what is not as the next daemon would have it --- */
 
-/* Runs @fn in a process that is profiled, and returns that when @fn has said so. */
-static pid_t process_start(void (*fn)(struct worker *w))
-{
-	pid_t pid;
-
-	crew = mmap(NULL, sizeof(*crew), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	cr_assert(crew != MAP_FAILED && pipe2(said, O_CLOEXEC) == 0 && pipe2(gate, O_CLOEXEC) == 0);
-	pid = fork();
-	cr_assert(pid >= 0, "fork: %s", strerror(errno));
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close(gate[1]);
-		if (ticks_profile(crew->worker[0].buf) == 0)
-			fn(&crew->worker[0]);
-		_exit(9);
-	}
-	close(said[1]);
-	close(gate[0]);
-	hear(1, "have begun");
-	return pid;
-}
-
 /* In the process: says so, and waits for a byte, or the end, of the gate. */
 static void say_and_wait(void)
 {
@@ -322,56 +297,52 @@ static void say_and_wait(void)
 		_exit(8);
 }
 
-static void process_end(pid_t pid)
+/* The same once it is profiled. */
+static void begin_and_wait(struct worker *w)
 {
-	int status;
-
-	close(gate[1]);
-	cr_assert_eq(waitpid(pid, &status, 0), pid);
-	cr_expect_eq(status, 0, "the process ended with wait status 0x%x", status);
+	if (ticks_profile(w->buf))
+		_exit(7);
+	say_and_wait();
 }
 
 static void just_wait(struct worker *w)
 {
-	(void)w;
-	say_and_wait();
+	begin_and_wait(w);
 	_exit(0);
 }
 
 Test(kernel_restart, who_exits_while_no_daemon_is_there_is_forgotten)
 {
-	pid_t pid = process_start(just_wait);
-
+	crew_start(1, just_wait);
 	daemon_kill(&d);
-	process_end(pid);
+	crew_end(1);
 	daemon_restart(&d);
 	ticks_await_profiles(&d, 0);
 }
 
 static void exec_then(struct worker *w)
 {
-	(void)w;
-	say_and_wait();
+	begin_and_wait(w);
 	dup2(gate[0], STDIN_FILENO);
 	execl("/bin/cat", "cat", (char *)NULL);
 }
 
 Test(kernel_restart, who_execs_while_no_daemon_is_there_is_forgotten)
 {
-	pid_t pid = process_start(exec_then);
 	char end;
 
+	crew_start(1, exec_then);
 	daemon_kill(&d);
 	cr_assert_eq(write(gate[1], "", 1), 1);
 	cr_assert_eq(read(said[0], &end, 1), 0); /* the exec closes its end */
 	daemon_restart(&d);
 	ticks_await_profiles(&d, 0);
-	process_end(pid);
+	crew_end(1);
 }
 
 static void stop_then(struct worker *w)
 {
-	say_and_wait();
+	begin_and_wait(w);
 	if (sprofil(NULL, 0, NULL, 0))
 		_exit(1);
 	say_and_wait();
@@ -385,18 +356,20 @@ static void stop_then(struct worker *w)
 /* It says so to nobody, and yet the next daemon keeps to it. */
 Test(kernel_restart, who_stops_while_no_daemon_is_there_gets_no_count)
 {
-	pid_t pid = process_start(stop_then);
 	struct profil_msg_profile p;
+	const struct worker *w;
 
+	crew_start(1, stop_then);
+	w = &crew->worker[0];
 	daemon_kill(&d);
 	cr_assert_eq(write(gate[1], "", 1), 1);
 	hear(1, "have stopped");
 	daemon_restart(&d);
-	cr_expect(!ticks_list(&d, pid, &p), "it is profiled still");
+	cr_expect(!ticks_list(&d, w->pid, &p), "it is profiled still");
 	cr_assert_eq(write(gate[1], "", 1), 1);
 	hear(1, "have worked");
-	cr_expect_eq(crew->worker[0].buf[0], 0, "it got %u ticks", crew->worker[0].buf[0]);
-	process_end(pid);
+	cr_expect_eq(w->buf[0], 0, "it got %u ticks", w->buf[0]);
+	crew_end(1);
 	ticks_await_profiles(&d, 0);
 }
 
@@ -405,7 +378,7 @@ static void fork_then(struct worker *w)
 	int status;
 	pid_t pid;
 
-	say_and_wait();
+	begin_and_wait(w);
 	pid = fork();
 	if (pid == 0) {
 		loop_timed(&w->time, 1, 100 * MS);
@@ -422,16 +395,17 @@ static void fork_then(struct worker *w)
 /* The ticks of a child that the daemon never saw lie in the ring. */
 Test(kernel_restart, who_is_forked_while_no_daemon_is_there_counts)
 {
-	pid_t pid = process_start(fork_then);
-	const struct worker *w = &crew->worker[0];
+	const struct worker *w;
 
+	crew_start(1, fork_then);
+	w = &crew->worker[0];
 	daemon_kill(&d);
 	cr_assert_eq(write(gate[1], "", 1), 1);
 	hear(1, "have forked");
 	daemon_restart(&d);
 	hear(1, "have synced");
 	ticks_expect(w->buf[1], &w->time, TICKS_PERIOD_NS, 10, 15, "the child");
-	process_end(pid);
+	crew_end(1);
 	ticks_await_profiles(&d, 0);
 }
 
@@ -451,19 +425,20 @@ static void share_then(struct worker *w)
 {
 	static char stack[65536] __attribute__((aligned(16)));
 
-	say_and_wait();
+	begin_and_wait(w);
 	_exit(clone(sharer, stack + sizeof(stack), CLONE_VM, w) < 0);
 }
 
 /* Whom the daemon knew has gone; who shares the memory leads there as well. */
 Test(kernel_restart, who_is_left_of_two_in_one_memory_counts)
 {
-	pid_t pid = process_start(share_then);
-	const struct worker *w = &crew->worker[0];
+	const struct worker *w;
 
+	crew_start(1, share_then);
+	w = &crew->worker[0];
 	cr_assert_eq(write(gate[1], "", 1), 1);
 	hear(1, "have shared");
-	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	cr_assert_eq(waitpid(w->pid, NULL, 0), w->pid);
 	daemon_kill(&d);
 	daemon_restart(&d);
 	cr_assert_eq(write(gate[1], "", 1), 1);

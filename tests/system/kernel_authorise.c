@@ -1,4 +1,4 @@
-/* authorise.c - who may profile whom, and how much: a table, run as real users */
+/* kernel_authorise.c - who may profile whom, and how much: a table, run as real users */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,11 +11,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,20 +47,7 @@ static void make_group(void)
 
 static void start(void)
 {
-	static const char *args[] = { "--restrict-fast",
-				      "--user-profiles",
-				      "2",
-				      "--user-regions",
-				      "8",
-				      "--user-bins",
-				      "4096",
-				      "--user-rate",
-				      "2000",
-				      "--user-connections",
-				      "4",
-				      "--user-requests",
-				      "50",
-				      NULL };
+	static const char *args[] = { "--user-rate", "2000", NULL };
 
 	make_group();
 	daemon_start(&d, NULL, args);
@@ -316,74 +302,49 @@ static int open_copy(pid_t pid)
 	return n > 0 && write(to, text, (size_t)n) == n ? to : -1;
 }
 
-static int pidfd_of(pid_t pid)
-{
-	return (int)syscall(SYS_pidfd_open, pid, 0);
-}
-
 /* Fills in the descriptors of the request. */
 static void prove(int fds[2], enum proof proof, pid_t pid)
 {
-	static const char *const file[] = {
-		[OPENS] = "maps",	[OWN_MAPS] = "maps", [SMAPS] = "smaps",
-		[UID_MAP] = "uid_map",	[STALE] = "maps",    [NO_PIDFD] = "maps",
-		[OTHERS_PIDFD] = "maps"
-	};
-
-	fds[1] = proof == COPY	     ? open_copy(pid)
-		 : proof == OWN_MAPS ? -1
-		 : proof == UID_MAP  ? open_proc(getpid(), file[proof])
-				     : open_proc(pid, file[proof]);
+	switch (proof) {
+	case OWN_MAPS:
+		fds[1] = -1;
+		break;
+	case COPY:
+		fds[1] = open_copy(pid);
+		break;
+	case SMAPS:
+		fds[1] = open_proc(pid, "smaps");
+		break;
+	case UID_MAP:
+		fds[1] = open_proc(getpid(), "uid_map");
+		break;
+	default:
+		fds[1] = open_proc(pid, "maps");
+	}
 	if (fds[1] < 0)
-		fds[1] = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+		fds[1] = open_proc(getpid(), "maps");
 	if (proof == NO_PIDFD)
 		fds[0] = fds[1];
 	if (proof == OTHERS_PIDFD)
-		fds[0] = pidfd_of(getpid());
+		fds[0] = pidfd_open(getpid(), 0);
 }
 
 /* --- asking --------------------------------------------------------------------------------------
  */
 
-/* Exit statuses of who asks: an errno of the daemon's, or why he did not come to ask. */
-#define CUT_OFF 250
+/* The exit status of who asks is what client_try() returns, or that he did not come to ask. */
 #define NOBODY 251 /* he did not become who he should be */
-
-static int dial(struct profil_msg_hello *hello)
-{
-	struct sockaddr_un address;
-	struct timeval most = { .tv_sec = 20 };
-	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	if (sock < 0 || wire_address(&address, d.socket) ||
-	    setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) < 0 ||
-	    connect(sock, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    wire_recv(sock, hello, sizeof(*hello), NULL, NULL)) {
-		close(sock);
-		return -1;
-	}
-	return sock;
-}
-
-static int ask(int sock, const struct profil_header *h, const int *fds, unsigned int nfds)
-{
-	struct profil_msg_reply reply;
-
-	if (wire_send(sock, h, fds, nfds) || wire_recv(sock, &reply, sizeof(reply), NULL, NULL))
-		return CUT_OFF;
-	return (int)reply.error;
-}
 
 static int attach(int fds[2], unsigned int hz)
 {
 	struct profil_msg_attach m = { .period_ns = hz ? 1000000000 / hz : 0 };
 	struct profil_msg_hello hello;
-	__cleanup(closep) int sock = dial(&hello);
+	__cleanup(closep) int sock = client_dial(&d, &hello);
 
 	if (sock < 0)
-		return CUT_OFF;
+		return CLIENT_CUT_OFF;
 	wire_header(&m.h, PROFIL_MSG_ATTACH, sizeof(m), 0, 0);
-	return ask(sock, &m.h, fds, 2);
+	return client_try(sock, &m.h, fds, 2);
 }
 
 /* A child of who asks; it execs when told to. */
@@ -412,7 +373,7 @@ static int attach_child(enum proof proof, unsigned int hz)
 
 	if (pid < 0)
 		return NOBODY;
-	fds[0] = pidfd_of(pid);
+	fds[0] = pidfd_open(pid, 0);
 	prove(fds, proof, pid);
 	if (proof == STALE) {
 		close(told[1]);
@@ -528,7 +489,7 @@ static int run_row(const struct row *r)
 	int hold[2], status;
 	pid_t target = target_start(r->whom, hold), asks;
 
-	pidfd = pidfd_of(target);
+	pidfd = pidfd_open(target, 0);
 	cr_assert(pidfd >= 0, "pidfd_open %d: %s", (int)target, strerror(errno));
 	if (r->whom == GONE)
 		waitpid(target, NULL, 0);
@@ -537,8 +498,6 @@ static int run_row(const struct row *r)
 	if (asks == 0)
 		ask_row(r, target, pidfd);
 	cr_assert_eq(waitpid(asks, &status, 0), asks);
-	if (r->whom == GONE)
-		hold[0] = hold[1] = -1;
 	target_end(target, hold);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : NOBODY;
 }
@@ -550,7 +509,8 @@ static void run_rows(const struct row *row, size_t n)
 
 		cr_assert_neq(err, NOBODY, "%s: who asks could not become it", row[i].fact);
 		cr_expect_eq(err, row[i].err, "%s: got %s, not %s", row[i].fact,
-			     err == CUT_OFF ? "cut off" : strerror(err), strerror(row[i].err));
+			     err == CLIENT_CUT_OFF ? "cut off" : strerror(err),
+			     strerror(row[i].err));
 	}
 }
 

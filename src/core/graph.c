@@ -8,7 +8,7 @@
 #include "graph.h"
 
 #define TEXT_MAX (1ull << 30)
-/* For each bytes of text: a head and an arc; a call takes five, and most are called from once. */
+/* So many bytes of text have a head and an arc: most calls are to one function, and take five. */
 #define BYTES_PER_ARC 16
 #define ARCS_MIN 4096
 #define CALLS_MAX INT32_MAX /* what gprof reads without doubt */

@@ -107,7 +107,9 @@ int wire_recv_from(int sock, void *buf, size_t bytes, int *fds, unsigned int *nf
 
 	if (!nfds)
 		nfds = &none;
-	/* For what has no room there the kernel makes no descriptors, which would only be closed.
+	/*
+	 * The kernel makes no descriptors for which there is no room, and which would only be
+	 * closed; but the room of credentials that do not come is room for a few.
 	 */
 	msg.msg_controllen = CMSG_SPACE(*nfds * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred));
 	do {

@@ -13,6 +13,12 @@ set -u
 exec 2>&1
 cd "$(dirname "$0")/.." || exit 1
 
+# With a bpffs of its own, where that can be had, this run sees no other's daemons, nor they its.
+own_bpffs=(unshare --mount sh -c 'mount -t bpf none /sys/fs/bpf && exec "$@"' sh)
+if test -z "${PROFIL_TEST_APART:-}" && "${own_bpffs[@]}" true 2>/dev/null; then
+	PROFIL_TEST_APART=1 exec "${own_bpffs[@]}" tests/run.sh "$@"
+fi
+
 export BUILD=${BUILD:-build}
 limit=${PROFIL_TEST_SUITE_S:-900}
 passed=0 failed=0 skipped=0 part_skipped=
@@ -84,18 +90,17 @@ run_script() { # SCRIPT
 	count "$@"
 }
 
-# What daemons keep in the kernel for the next one, under their socket's name.
+# What this run's daemons keep in the kernel for the next one, under their socket's name.
 kept() {
-	find /sys/fs/bpf -maxdepth 1 -name 'profil-*' 2>/dev/null | sort
+	test -z "${PROFIL_TEST_APART:-}" || find /sys/fs/bpf -maxdepth 1 -name 'profil-*' 2>/dev/null | sort
 }
 
-# A killed daemon's clocks tick on until the next one comes: a suite has to see to that. Where
-# somebody's daemon runs it may be his.
+# A killed daemon's clocks tick on until the next one comes: a suite has to see to that.
 put_away() { # KEPT_BEFORE
 	local left
 
 	left=$(comm -13 <(echo "$1") <(kept))
-	test "$left" && ! pgrep -x profild >/dev/null || return
+	test "$left" || return
 	broken "a daemon was killed and never followed: it left ${left//$'\n'/ }"
 	xargs rm -r <<<"$left"
 }

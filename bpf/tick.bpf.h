@@ -198,12 +198,11 @@ static __always_inline __u32 owed(struct task_struct *task, __u32 index,
 }
 
 /* Not inline: most ticks are of processes that nobody counts, and pass by with less code. */
-static __attribute__((noinline)) int event_of(struct bpf_perf_event_data *ctx, __u64 entry,
-					      __u32 period_ns)
+static __attribute__((noinline)) int
+event_of(struct bpf_perf_event_data *ctx, struct task_struct *task, __u64 entry, __u32 period_ns)
 {
 	__u64 pc = arch_pc(&ctx->regs);
 	bool user_mode = arch_user_mode(&ctx->regs);
-	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct profil_target *target = target_of(entry);
 	__u32 n = 1;
 
@@ -227,8 +226,9 @@ static __attribute__((noinline)) int event_of(struct bpf_perf_event_data *ctx, _
 SEC("perf_event")
 int tick_event(struct bpf_perf_event_data *ctx)
 {
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	__u64 cookie = bpf_get_attach_cookie(ctx);
-	__u32 tgid = current_tgid();
+	__u32 tgid = task->tgid;
 	struct profil_bucket *bucket = bucket_by(tgid, cookie >> 32);
 
 	if (!bucket)
@@ -237,7 +237,7 @@ int tick_event(struct bpf_perf_event_data *ctx)
 		__u64 entry = read_entry(bucket, i);
 
 		if (entry_is(entry, tgid))
-			event_of(ctx, entry, (__u32)cookie);
+			event_of(ctx, task, entry, (__u32)cookie);
 	}
 	return 0;
 }

@@ -45,6 +45,9 @@ part_overhead() {
 
 # --- inherit: programs that fork, and that switch, all their time ---------------------------------
 
+# On one CPU: what it takes to wake another, that is asleep, depends on whether a profiler keeps it
+# awake.
+
 part_inherit_begin() {
 	daemon_start inherit --rate 1000
 }
@@ -53,9 +56,9 @@ part_inherit() {
 	local peer
 
 	for peer in $(peers_present); do
-		watched forks "$peer" "$peer" 1000 forks "$FORKS"
+		BENCH_CPU=$CPU watched forks "$peer" "$peer" 1000 forks "$FORKS"
 		clocks_gone inherit
-		watched switches "$peer" "$peer" 1000 switches "$SWITCHES"
+		BENCH_CPU=$CPU watched switches "$peer" "$peer" 1000 switches "$SWITCHES"
 		clocks_gone inherit
 	done
 }

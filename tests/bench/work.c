@@ -253,17 +253,18 @@ static double tick_s(void)
 	return (double)tick.tv_sec + (double)tick.tv_usec / 1e6;
 }
 
+static void (*const loops[])(unsigned int) = { often, sometimes, seldom };
+
 /* The loops' own counters; what is in none of them comes last. */
 static uint32_t loop_count[4];
 
 static void profile_loops(void)
 {
-	void (*const loop[])(unsigned int) = { often, sometimes, seldom };
 	struct prof p[4] = { { &loop_count[3], sizeof(loop_count[3]), 0, 2 } };
 
 	for (int i = 0; i < 3; i++)
-		p[i + 1] =
-			(struct prof){ &loop_count[i], sizeof(loop_count[i]), (size_t)loop[i], 64 };
+		p[i + 1] = (struct prof){ &loop_count[i], sizeof(loop_count[i]), (size_t)loops[i],
+					  64 };
 	if (strcmp(call_kind(), "none") != 0)
 		profile_regions(p, 4, PROF_UINT);
 }
@@ -303,8 +304,8 @@ static void add_until(uint64_t *spent, uint64_t *now)
 }
 
 /*
- * 70/20/10 for @seconds of CPU time, in rounds of any length: nothing keeps step with them. How
- * exactly that, the CPU clock says: a loop may take a percent longer than its like.
+ * 70/20/10 for @seconds of CPU time, in pieces shorter than any tick that are drawn by lot: no tick
+ * has to do with the one before it. What each loop really had, the CPU clock says.
  */
 static void split(double seconds)
 {
@@ -316,14 +317,11 @@ static void split(double seconds)
 	began = now = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	end = began + (uint64_t)(seconds * 1e9);
 	while (now < end) {
-		unsigned int round = 5 * ROUND + (unsigned int)random() % (10 * ROUND);
+		long lot = random() % 10;
+		int k = lot < 7 ? 0 : lot < 9 ? 1 : 2;
 
-		often(7 * round);
-		add_until(&spent[0], &now);
-		sometimes(2 * round);
-		add_until(&spent[1], &now);
-		seldom(round);
-		add_until(&spent[2], &now);
+		loops[k](ROUND);
+		add_until(&spent[k], &now);
 	}
 	profile_end();
 	for (int i = 0; i < 3; i++)

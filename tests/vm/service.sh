@@ -6,9 +6,10 @@
 . "$(dirname "$0")/../system/lib.sh"
 # shellcheck source=tests/vm/counts.sh
 . tests/vm/counts.sh
+# shellcheck source=tests/vm/exposure.sh
+. tests/vm/exposure.sh
 export PROFIL_SOCKET=/run/profil/profil.sock
 CAPABILITIES=000000c000280002 # DAC_OVERRIDE, SYS_PTRACE, SYS_ADMIN, PERFMON, BPF
-EXPOSURE_MAX=1.5
 
 show() { # PROPERTY
 	systemctl show -P "$1" profild.service
@@ -138,10 +139,6 @@ of_process() { # FIELD
 	sed -n "s/^$1:[[:space:]]*//p" "/proc/$(show MainPID)/status"
 }
 
-exposure() {
-	systemd-analyze security --no-pager profild.service | sed -n 's/.*exposure level.*: \([0-9.]*\).*/\1/p'
-}
-
 before=$(loaded)
 ours >"$dir/ours"
 useradd tester
@@ -185,9 +182,7 @@ check "nor a pin" says_nothing "$(find /sys/fs/bpf -name 'profil*')"
 check "nor a socket" test ! -e /run/profil
 check "and all can be started again" systemctl start profild.socket
 check "for the next call" runs_right as_user "$BUILD/tests/programs/split.linked"
-score=$(exposure)
-check "systemd-analyze security: $score, at most $EXPOSURE_MAX" \
-	awk -v score="$score" -v max="$EXPOSURE_MAX" 'BEGIN { exit !(score > 0 && score <= max) }'
+check_exposure profild.service
 if test "$failed" -gt 0; then
 	journalctl -b --no-pager -u profild.service -u profild.socket -u init.scope | tail -n 60 | sed 's/^/  /'
 	dmesg --level=emerg,alert,crit,err,warn | tail -n 20 | sed 's/^/  /'

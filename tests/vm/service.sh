@@ -30,8 +30,12 @@ as_user() {
 	runuser -u tester -- "$@"
 }
 
+# A program that has ended is not.
 profiled() {
-	profilctl list | grep -qw "$(pgrep -u tester -x split.linked)"
+	local pid
+
+	pid=$(pgrep -u tester -x split.linked) &&
+		profilctl list | awk -v pid="$pid" '$1 == pid { found = 1 } END { exit !found }'
 }
 
 running() { # RESTARTS
@@ -149,6 +153,7 @@ check "anyone may connect" test "$(stat -c %A:%U "$PROFIL_SOCKET")" = srw-rw-rw-
 check "no daemon runs before the first call" is_off
 check "a user's first profil() starts it and is counted" \
 	runs_right as_user "$BUILD/tests/programs/split.linked"
+check "bpftool sees what it has in the kernel" test "$(loaded)" != "$before"
 check "it runs since it said so" test "$(show Type):$(show ActiveState)" = notify:active
 check "it runs as its own user" test "$(ps -o user= -p "$(show MainPID)")" = profil
 for field in CapEff CapBnd CapPrm; do
@@ -167,10 +172,11 @@ check "the journal has it with its unit, user, priority and name" has_journal \
 cp "$dir/conf" /etc/profil/profild.conf
 systemctl reload profild.service
 watchdog_of 5
+long=30 # it stands still for that long, and is looked for after that
 check "the watchdog restarts a daemon that stands still, a profile goes on" \
 	counts_through stopped_in_its_tracks
 check "as the journal says" has_journal -u profild.service --grep 'Watchdog timeout'
-long=25 # dpkg takes its time
+long=60 # dpkg takes its time
 check "a profile goes on through an upgrade of the packages" counts_through upgraded
 
 long=4

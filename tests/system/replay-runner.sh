@@ -33,4 +33,51 @@ closes "nothing but skips is not green" \
 said=$(tests/run.sh "$dir/nosuch")
 test $? -eq 1 && [[ $said == *"0 passed, 1 failed, 0 skipped" ]]
 check "a suite that is not there fails" test $? -eq 0
+
+# What guest.sh says of suite $2 must have the line $3, or not, where that is "no FAIL".
+guest_says() { # NAME SUITE LINE
+	local said line
+
+	said=$(BUILD=$dir tests/vm/guest.sh "$2" 2>&1)
+	line=$(grep '^FAIL ' <<<"$said")
+	if test "${line:-no FAIL}" = "$3"; then
+		ok "$1"
+	else
+		fail "$1" "it says '${line:-no FAIL}', not '$3'"
+	fi
+}
+
+guest_script() { # SCRIPT
+	printf '#!/bin/bash\n%s\n' "$1" >"$dir/suite.sh"
+	chmod +x "$dir/suite.sh"
+}
+
+# A Criterion binary that writes @TAP and ends with @STATUS.
+guest_binary() { # TAP STATUS
+	mkdir -p "$dir/tests"
+	cat >"$dir/tests/unit-tests" <<-BINARY
+		#!/bin/bash
+		for a; do case \$a in --tap=*) printf '$1' >"\${a#*=}" ;; esac; done
+		exit $2
+	BINARY
+	chmod +x "$dir/tests/unit-tests"
+}
+
+guest_script 'echo ok a; echo 1 passed, 0 failed, 0 skipped'
+guest_says "in a guest, too, a suite passes" "$dir/suite.sh" "no FAIL"
+guest_script 'echo ok a'
+guest_says "one that breaks off fails" "$dir/suite.sh" \
+	"FAIL suite.sh: ended with status 0 and without its totals"
+guest_script 'echo ok a; echo 1 passed, 0 failed, 0 skipped; exit 3'
+guest_says "one that dies after its totals fails" "$dir/suite.sh" \
+	"FAIL suite.sh: ended with status 3, but no test had failed"
+guest_binary 'ok - s::a  passed\nok - s::b  # SKIP test was skipped\n' 0
+guest_says "a binary passes" unit "no FAIL"
+guest_binary 'ok - s::a  passed\n' 3
+guest_says "a binary that dies amid its tests fails" unit \
+	"FAIL unit-tests: ended with status 3, but no test had failed"
+guest_binary 'ok - s::a  # SKIP test was skipped\n' 0
+guest_says "a binary none of whose tests is meant fails" unit \
+	"FAIL unit-tests: ended with status 0 and told of no test of */*"
+guest_says "a suite that no guest has fails" nosuch "FAIL nosuch: no such suite"
 finish

@@ -3,10 +3,11 @@
 #
 # usage: tests/vm/guest.sh SUITE...
 #
-# A SUITE is smoke, pids, unit, scripts, system or one of the system tests' own, as kernel_vectors.
-# The first line is "kernel VERSION". For each suite comes a line "suite NAME", then one for each
-# test: "ok NAME", "FAIL NAME: why" or "skip NAME: why", with what else there is to say of it
-# indented. The last line is "guest done".
+# A SUITE is smoke, pids, service, unit, scripts, system, one of the system tests' own, as
+# kernel_vectors, or a bash test by its path. The first line is "kernel VERSION". For each suite comes a line "suite NAME",
+# then one for each test: "ok NAME", "FAIL NAME: why" or "skip NAME: why", with what else there is to
+# say of it indented. A suite that breaks off, or has no test to tell of, has failed. The last line is
+# "guest done".
 set -u
 exec 2>&1
 cd "$(dirname "$0")/../.." || exit 1
@@ -14,6 +15,9 @@ cd "$(dirname "$0")/../.." || exit 1
 export BUILD=${BUILD:-build} PROFIL_TEST_OVER=kernel
 export PROFIL_PRELOAD=$PWD/$BUILD/libprofil.so.1 TMPDIR=/tmp
 export PROFIL_TEST_UPHEAVAL='cpus clock' # nobody else is here
+totals='^[0-9]* passed, [0-9]* failed, [0-9]* skipped$'
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
 
 # The lines of a TAP file, with the words of a failure behind it. Criterion tells of a test that its
 # filter left out as of a skipped one.
@@ -24,16 +28,19 @@ criterion_lines() { # TAP
 }
 
 run_criterion() { # BINARY FILTER
-	local tap=/tmp/tap status
+	local tap=$scratch/tap status
 
-	rm -f "$tap"
-	"$1" -j1 --timeout 300 --tap="$tap" --filter "$2" >/tmp/words 2>&1
+	: >"$tap"
+	"$1" -j1 --timeout 300 --tap="$tap" --filter "$2" >"$scratch/words" 2>&1
 	status=$?
-	if test -s "$tap"; then
-		criterion_lines "$tap"
-	else
-		echo "FAIL ${1##*/}: ended with status $status and told of no test"
-		sed 's/^/  /' /tmp/words
+	criterion_lines "$tap" >"$scratch/lines"
+	cat "$scratch/lines"
+	if ! grep -qE '^(ok|FAIL|skip) ' "$scratch/lines"; then
+		echo "FAIL ${1##*/}: ended with status $status and told of no test of $2"
+		sed 's/^/  /' "$scratch/words"
+	elif test "$status" -ne 0 && ! grep -q '^FAIL ' "$scratch/lines"; then
+		echo "FAIL ${1##*/}: ended with status $status, but no test had failed"
+		sed 's/^/  /' "$scratch/words"
 	fi
 }
 
@@ -49,24 +56,36 @@ run_scripts() {
 
 # A script's lines but its totals, as they come.
 lines_of() { # SCRIPT
-	"$1" | grep --line-buffered -v '^[0-9]* passed, '
+	local status
+
+	"$1" | tee "$scratch/lines" | grep --line-buffered -v "$totals"
+	status=${PIPESTATUS[0]}
+	if ! tail -n 1 "$scratch/lines" | grep -q "$totals"; then
+		echo "FAIL ${1##*/}: ended with status $status and without its totals"
+	elif test "$status" -ne 0 && ! grep -q '^FAIL ' "$scratch/lines"; then
+		echo "FAIL ${1##*/}: ended with status $status, but no test had failed"
+	fi
 }
 
 run_suite() { # SUITE
-	echo "suite ${1/#kernel_*/system}"
+	local name=${1##*/}
+
+	name=${name%.sh}
+	echo "suite ${name/#kernel_*/system}"
 	case $1 in
-	smoke) lines_of tests/vm/smoke.sh ;;
-	pids) lines_of tests/vm/pids.sh ;;
+	smoke | pids | service) lines_of "tests/vm/$1.sh" ;;
 	unit) run_criterion "$BUILD/tests/unit-tests" '*/*' ;;
 	system) run_criterion "$BUILD/tests/system-tests" '!(replay_*)/*' ;;
 	scripts) run_scripts ;;
 	kernel_*) run_criterion "$BUILD/tests/system-tests" "$1/*" ;;
+	*.sh) lines_of "$1" ;;
 	*) echo "FAIL $1: no such suite" ;;
 	esac
 }
 
 echo "kernel $(uname -r)"
 mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf
+test $# -gt 0 || echo "FAIL guest: it was told of no suite"
 for suite; do
 	run_suite "$suite"
 done

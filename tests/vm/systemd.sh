@@ -16,10 +16,7 @@ stage() { # DIR
 	cp "$BUILD"/tests/programs/split "$BUILD"/tests/programs/split.linked "$1/$BUILD/tests/programs"
 	cat >"$1/guest.sh" <<-GUEST
 		#!/bin/sh
-		echo kernel \$(uname -r)
-		echo suite service
-		BUILD=$BUILD PROFIL_TEST_OVER=kernel /run/vm/tests/vm/service.sh
-		echo guest done
+		BUILD=$BUILD exec /run/vm/tests/vm/guest.sh service
 	GUEST
 	chmod 755 "$1" "$1/guest.sh"
 }

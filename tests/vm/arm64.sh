@@ -16,8 +16,7 @@ vm_arm64() {
 	local dir=$vm_cache/arm64 archive deb
 
 	if ! test -d "$dir"; then
-		archive=$(vm_source bookworm | sed -n '1s/.*\] \([^ ]*\) .*/\1/p')
-		test "$archive" || vm_die "apt knows no Debian archive to take arm64 from: see apt-get indextargets"
+		archive=$(vm_archive bookworm) || exit 1
 		rm -rf "$dir.new"
 		debootstrap --foreign --arch=arm64 --variant=minbase --keyring="$vm_keyring" \
 			--include="$vm_arm64_packages" bookworm "$dir.new" "$archive" >"$dir.log" 2>&1 ||

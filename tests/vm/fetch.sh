@@ -34,6 +34,15 @@ vm_source() { # SUITE
 		sed -n "s|^$own main \(.*\)|deb [signed-by=$vm_keyring] \1 $1 main|p" | sort -u
 }
 
+# The address of that archive.
+vm_archive() { # SUITE
+	local archive
+
+	archive=$(vm_source "$1" | sed -n '1s/.*\] \([^ ]*\) .*/\1/p')
+	test "$archive" || vm_die "apt knows no Debian archive to take $1 from: see apt-get indextargets"
+	echo "$archive"
+}
+
 vm_lists() { # SUITE
 	local apt=$vm_cache/apt/$1
 

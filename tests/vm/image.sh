@@ -43,8 +43,7 @@ vm_image() { # SUITE
 	local dir=$vm_cache/image/$1 root=$vm_cache/image/$1.root archive
 
 	if ! test -d "$dir"; then
-		archive=$(vm_source "$1" | sed -n '1s/.*\] \([^ ]*\) .*/\1/p')
-		test "$archive" || vm_die "apt knows no Debian archive to take $1 from: see apt-get indextargets"
+		archive=$(vm_archive "$1") || exit 1
 		rm -rf "$root" "$dir.new"
 		mkdir -p "$dir.new"
 		debootstrap --variant=minbase --keyring="$vm_keyring" \

@@ -261,6 +261,7 @@ $(B)/tests/%.a:
 
 $(B)/tests/profild.a: $(call objs,$(filter-out %/main.c,$(PROFILD)) $(CORE))
 $(B)/tests/profilctl.a: $(call objs,$(filter-out %/main.c,$(PROFILCTL)) $(CORE))
+$(B)/tests/libprofil.a: $(call pics,$(LIBPROFIL)) # with its inner names
 
 UNIT_PARTS = $(B)/tests/profild.a $(B)/tests/profilctl.a $(B)/tests/libprofil.a
 
@@ -270,12 +271,6 @@ $(B)/tests/unit-tests: $(call objs,$(UNIT)) $(UNIT_PARTS)
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(UNIT_PARTS) -Wl,--end-group \
 		$(call libs,$(PROFILD_PKGS) $(PROFILCTL_PKGS) criterion) $(PROFILCTL_LIBS) -pthread
-
-# With its inner names, for the tests.
-$(B)/tests/libprofil.a: $(call pics,$(LIBPROFIL))
-	@mkdir -p $(@D)
-	$(say) AR $@
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(B)/tests/system-tests: $(call objs,$(SYSTEM) $(CORE)) $(B)/tests/libprofil.a
 	$(say) LD $@
@@ -301,8 +296,9 @@ $(B)/tests/hostile/failing.so: tests/hostile/failing.c $(B)/flags | $(B)/tools.o
 
 programs = $(patsubst %.c,$(B)/%,$(filter-out $(PORTED),$(PROGRAMS))) $(patsubst %.c,$(B)/%.linked,$(PROGRAMS))
 
-# A fuzzer is linked with libFuzzer, or where there is none, with what runs it over seeds.
-FUZZERS = $(addprefix $(B)/tests/fuzz/,config maps perfmap profile replay request state wire)
+# A fuzzer is what has seeds. It is linked with libFuzzer, or where there is none, with what runs it
+# over these.
+FUZZERS = $(patsubst tests/fuzz/corpus/%,$(B)/tests/fuzz/%,$(wildcard tests/fuzz/corpus/*))
 FUZZ_MAIN = $(B)/tests/fuzz/seeds.o
 
 $(B)/tests/fuzz/state.o: $(B)/bpf/profil.skel.h

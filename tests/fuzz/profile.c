@@ -53,6 +53,28 @@ static void round_trip(const struct profile *p)
 	profile_free(again);
 }
 
+/* By what stands in the profile: lines, inlined functions and instructions are read elsewhere. */
+static void write_text(const struct profile *p)
+{
+	static const struct text_options options[] = {
+		{ .by = ROWS_FUNCTION },
+		{ .by = ROWS_FUNCTION, .colour = true },
+		{ .by = ROWS_OBJECT },
+		{ .by = ROWS_THREAD },
+	};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		__cleanup(freep) char *text = NULL;
+		size_t n;
+		FILE *out = open_memstream(&text, &n);
+
+		must(out && text_write(out, p, &options[i]) == 0);
+		fclose(out);
+		must(n > 0 && text[n - 1] == '\n');
+		must(!memchr(text, '\033', n) || options[i].colour);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	struct profile *p = load(bytes, n);
@@ -61,6 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		return 0;
 	must(p->total == p->binned + p->unmatched + p->lost);
 	write_all(p);
+	write_text(p);
 	round_trip(p);
 	profile_free(p);
 	return 0;

@@ -19,7 +19,7 @@ static const char usage[] =
 	"usage: profild [options]\n"
 	"Profiles processes in the kernel and carries the counts into their buffers.\n"
 	"\n"
-	"  --config FILE           limits and rates from FILE, SIGHUP reads the limits again\n"
+	"  --config FILE           options from FILE, SIGHUP reads the limits again\n"
 	"  --socket PATH           where clients connect [" PROFIL_SOCKET_DEFAULT "]\n"
 	"  --rate HZ               ticks a second of CPU time [100]\n"
 	"  --fast-rate HZ          the same with PROF_FAST [1000]\n"

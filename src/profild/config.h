@@ -59,8 +59,8 @@ static inline uint64_t period_of(uint64_t hz)
 int config_parse(struct config *c, int argc, char **argv);
 
 /*
- * Reads all of it again. Only the limits for a user change; on -EINVAL or another error, after a
- * line on stderr, nothing does.
+ * Reads all of it again. Only the limits for a user and restrict_fast change; on -EINVAL or another
+ * error, after a line on stderr, nothing does.
  */
 int config_reload(struct config *c);
 

@@ -1,0 +1,53 @@
+/* config.c - what a daemon that runs takes from its file, and what it does not */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "profild/config.h"
+
+static char path[] = "/tmp/profil-config.XXXXXX";
+static char *argv[] = { (char *)"profild", (char *)"--config", path, NULL };
+
+static void write_file(const char *text)
+{
+	FILE *f = fopen(path, "we");
+
+	cr_assert(f && fputs(text, f) >= 0);
+	fclose(f);
+}
+
+static void make_file(void)
+{
+	int fd = mkstemp(path);
+
+	cr_assert(fd >= 0);
+	close(fd);
+}
+
+static void remove_file(void)
+{
+	unlink(path);
+}
+
+Test(config, reload_takes_limits_and_restrict_fast_only, .init = make_file, .fini = remove_file)
+{
+	struct config c, began;
+
+	cr_assert_eq(config_parse(&c, 3, argv), 0);
+	began = c;
+	cr_assert_not(began.restrict_fast);
+	write_file("restrict-fast\nuser-rate 200\nrate 50\nfast-rate 500\nclock tick\n"
+		   "mirror-interval 7\n");
+	cr_assert_eq(config_reload(&c), 0);
+	cr_expect(c.restrict_fast);
+	cr_expect_eq(c.user.rate_hz, 200);
+	cr_expect_eq(c.period_ns, began.period_ns);
+	cr_expect_eq(c.fast_period_ns, began.fast_period_ns);
+	cr_expect_eq(c.mirror_interval_ns, began.mirror_interval_ns);
+	cr_expect_eq(c.clock, began.clock);
+
+	write_file("");
+	cr_assert_eq(config_reload(&c), 0);
+	cr_expect_not(c.restrict_fast);
+	cr_expect_eq(c.user.rate_hz, began.user.rate_hz);
+}

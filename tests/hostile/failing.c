@@ -1,7 +1,7 @@
 /* failing.c - for LD_PRELOAD: one allocation of a program fails, and the program is none the wiser
  *
- * FAILING_AT=N lets the N-th allocation fail, 0 none. FAILING_COUNT=FILE has the number of all that
- * there were written there at the end.
+ * FAILING_AT=N lets the N-th allocation fail. FAILING_REPORT=FILE has the number of those until
+ * then written there when it does; without FAILING_AT, of all at the end.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,6 +20,21 @@ extern void *__libc_malloc(size_t bytes);
 extern void *__libc_calloc(size_t n, size_t bytes);
 extern void *__libc_realloc(void *p, size_t bytes);
 
+/* Without an allocation. */
+static void write_report(void)
+{
+	int fd = report ? open(report, O_WRONLY | O_CREAT | O_TRUNC, 0644) : -1;
+	char digits[32];
+	int n;
+
+	if (fd < 0)
+		return;
+	n = snprintf(digits, sizeof(digits), "%lu\n", count);
+	if (write(fd, digits, (size_t)n) != n)
+		unlink(report);
+	close(fd);
+}
+
 /* Says whether it is this one's turn. */
 static int fails(void)
 {
@@ -27,6 +42,7 @@ static int fails(void)
 		return 0;
 	if (__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) != at)
 		return 0;
+	write_report();
 	errno = ENOMEM;
 	return 1;
 }
@@ -76,16 +92,12 @@ __attribute__((constructor)) static void begin(void)
 	const char *text = getenv("FAILING_AT");
 
 	at = text ? strtoul(text, NULL, 10) : 0;
-	report = getenv("FAILING_COUNT");
+	report = getenv("FAILING_REPORT");
 	count = 0;
 }
 
 __attribute__((destructor)) static void end(void)
 {
-	int fd = report ? open(report, O_WRONLY | O_CREAT | O_TRUNC, 0644) : -1;
-
-	if (fd < 0)
-		return;
-	dprintf(fd, "%lu\n", count);
-	close(fd);
+	if (!at)
+		write_report();
 }

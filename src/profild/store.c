@@ -117,6 +117,9 @@ struct store *store_close(struct store *s)
 {
 	if (!s)
 		return NULL;
+	/* A second time, as where there was no memory for a moment there may be some. */
+	if (s->kind == STORE_BPFFS && rmdir(s->dir) < 0 && rmdir(s->dir) < 0)
+		log_warning("cannot remove %s: %s; remove it by hand", s->dir, strerror(errno));
 	while (s->known)
 		forget(s, s->known->text);
 	if (s->names) {
@@ -233,6 +236,4 @@ void store_clear(struct store *s)
 	while (s->known)
 		store_drop(s, s->known->text);
 	store_sweep(s);
-	if (s->kind == STORE_BPFFS)
-		rmdir(s->dir);
 }

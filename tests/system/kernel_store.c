@@ -84,6 +84,7 @@ static void ends_what_it_cannot_read(const char *words)
 		cr_assert_eq(unlink(store_path("owners")), 0);
 	daemon_restart(&d);
 	cr_expect(log_has(words), "it has not said so");
+	cr_expect(!log_has("cannot store"), "the next daemon finds nothing");
 	cr_expect(!ticks_list(&d, getpid(), &p), "the profile is there still");
 	loop_timed(&time, 3, 100 * MS);
 	cr_assert_eq(profil_sync(), 0);

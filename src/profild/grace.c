@@ -11,6 +11,9 @@
 #include "core/scope.h"
 #include "grace.h"
 
+/* Where the kernel does not wait for us: a program runs for some microseconds. */
+#define UNKNOWN_US 500000
+
 /*
  * The kernel waits for a grace period whenever an array of maps changes; membarrier(2) would too,
  * but not on a machine with nohz_full CPUs. So a map goes in and out of an array of its own.
@@ -33,9 +36,10 @@ static void *wait_for_grace(void *arg)
 	uint64_t n = 0;
 	__u32 key = 0;
 
-	while (read(g->asked, &n, sizeof(n)) == sizeof(n) && n == 1) {
-		bpf_map_update_elem(g->outer, &key, &g->inner, BPF_ANY);
-		if (write(g->passed, &n, sizeof(n)) != sizeof(n))
+	while (TEMP_FAILURE_RETRY(read(g->asked, &n, sizeof(n))) == sizeof(n) && n == 1) {
+		if (bpf_map_update_elem(g->outer, &key, &g->inner, BPF_ANY) < 0)
+			usleep(UNKNOWN_US);
+		if (TEMP_FAILURE_RETRY(write(g->passed, &n, sizeof(n))) != sizeof(n))
 			break;
 	}
 	return NULL;
@@ -97,7 +101,8 @@ struct grace *grace_close(struct grace *g)
 
 	if (!g)
 		return NULL;
-	if (g->running && write(g->asked, &enough, sizeof(enough)) == sizeof(enough))
+	if (g->running &&
+	    TEMP_FAILURE_RETRY(write(g->asked, &enough, sizeof(enough))) == sizeof(enough))
 		pthread_join(g->thread, NULL);
 	sd_event_source_unref(g->source);
 	closep(&g->asked);
@@ -108,10 +113,9 @@ struct grace *grace_close(struct grace *g)
 	return NULL;
 }
 
-void grace_ask(struct grace *g)
+int grace_ask(struct grace *g)
 {
 	uint64_t one = 1;
 
-	if (write(g->asked, &one, sizeof(one)) != sizeof(one))
-		abort(); /* an eventfd takes a 1 unless it holds 2^64 - 2 of them */
+	return TEMP_FAILURE_RETRY(write(g->asked, &one, sizeof(one))) < 0 ? -errno : 0;
 }

@@ -10,7 +10,10 @@ struct grace;
 int grace_open(struct grace **out, sd_event *event, void (*passed)(void *arg), void *arg);
 struct grace *grace_close(struct grace *g);
 
-/* Asks for a grace period that begins now. One is under way at a time: call it when none is. */
-void grace_ask(struct grace *g);
+/*
+ * Asks for a grace period that begins now. One is under way at a time: call it when none is.
+ * Returns 0 or a negative errno.
+ */
+int grace_ask(struct grace *g);
 
 #endif

@@ -62,8 +62,8 @@ static void begin_grace(struct holdings *h)
 {
 	if (!h->leaving || h->waiting)
 		return;
-	h->waiting = steal(h->leaving);
-	grace_ask(h->grace);
+	if (!grace_ask(h->grace))
+		h->waiting = steal(h->leaving); /* else with the next who leaves */
 }
 
 static void on_grace(void *arg)

@@ -185,10 +185,11 @@ struct grace *grace_close(struct grace *g)
 	return g;
 }
 
-void grace_ask(struct grace *g)
+int grace_ask(struct grace *g)
 {
 	(void)g;
 	asked = true;
+	return 0;
 }
 
 int store_open(struct store **out, const struct config *config)

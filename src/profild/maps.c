@@ -120,6 +120,9 @@ static int load(struct maps *m, struct store *store, enum clock_choice clock)
 	m->skel->rodata->tick_ns = clock_tick_ns();
 	m->skel->rodata->settle = clock != CLOCK_CYCLES && !clock_tick_missing();
 	err = profil_bpf__load(m->skel);
+	/* Where libbpf finds that no array can be mapped, it does not map its own. */
+	if (!err && (!m->skel->bss || !m->skel->rodata))
+		err = -EOPNOTSUPP;
 	if (!err && !m->found) {
 		err = keep(m, store);
 		if (err) {

@@ -575,24 +575,24 @@ int sampler_bpf_open(struct sampler **out, const struct config *config, sd_event
 		     const struct sampler_sink *sink)
 {
 	struct sampler_bpf *b = calloc(1, sizeof(*b));
-	int err;
+	int err = b ? store_open(&b->store, config) : -ENOMEM;
 
-	if (!b)
-		return -ENOMEM;
-	b->s.ops = &bpf_ops;
-	b->s.sink = sink;
-	err = store_open(&b->store, config);
-	if (!err)
-		err = maps_open(&b->maps, b->store, config->clock);
 	if (!err) {
+		err = maps_open(&b->maps, b->store, config->clock);
+		if (err) {
+			bpf_close(&b->s);
+			return err; /* it has said why */
+		}
 		err = open_rest(b, config, event);
-		if (err)
-			log_err("cannot set up the kernel's side: %s", strerror(-err));
 	}
 	if (err) {
-		bpf_close(&b->s);
+		log_err("cannot set up the kernel's side: %s", strerror(-err));
+		if (b)
+			bpf_close(&b->s);
 		return err;
 	}
+	b->s.ops = &bpf_ops;
+	b->s.sink = sink;
 	*out = &b->s;
 	return 0;
 }

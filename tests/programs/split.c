@@ -1,5 +1,11 @@
-/* split.c - two loops, the first with seven tenths of the time, profiled as glibc documents it */
+/* split.c - two loops, the first with seven tenths of the time, profiled as glibc documents it
+ *
+ * usage: split [SECONDS [on]]
+ *
+ * "on": it goes on after these seconds until its input has ended.
+ */
 #include <dirent.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +93,14 @@ static void show_ticks(const char *what, unsigned long ticks, uint64_t cpu, uint
 	       (unsigned long long)task);
 }
 
+static int input_has_ended(void)
+{
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+	char byte;
+
+	return poll(&in, 1, 0) > 0 && read(STDIN_FILENO, &byte, 1) <= 0;
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t round_ns = (uint64_t)(1e9 * (argc > 1 ? atof(argv[1]) : 1) / ROUNDS);
@@ -102,7 +116,7 @@ int main(int argc, char **argv)
 	show_footprint();
 
 	loop_watch_start(&all);
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < ROUNDS || (argc > 2 && !input_has_ended()); i++) {
 		loop_timed(&first, 0, 7 * round_ns / 10);
 		loop_timed(&second, 1, 3 * round_ns / 10);
 	}

@@ -46,14 +46,18 @@ is_off() {
 	test "$(show ActiveState)" = inactive
 }
 
-# Does something to the service while an unprivileged user's program is profiled, for $long seconds.
-long=8
+# Does something to the service while an unprivileged user's program is profiled, which goes on for as
+# long as that takes.
 amid_a_profile() { # COMMAND...
-	local program status=0
+	local program input status=0
 
-	as_user "$BUILD/tests/programs/split.linked" "$long" >"$dir/split" 2>&1 &
+	mkfifo "$dir/input"
+	as_user "$BUILD/tests/programs/split.linked" 2 on <"$dir/input" >"$dir/split" 2>&1 &
 	program=$!
-	await 60 profiled && "$@" || status=1
+	exec {input}>"$dir/input"
+	await 120 profiled && "$@" || status=1
+	exec {input}>&-
+	rm "$dir/input"
 	wait "$program" || status=1
 	return "$status"
 }
@@ -64,7 +68,7 @@ counts_through() { # COMMAND...
 }
 
 and_still_profiled() { # COMMAND...
-	"$@" && await 60 profiled
+	"$@" && await 120 profiled
 }
 
 killed() {
@@ -72,7 +76,7 @@ killed() {
 
 	restarts=$(show NRestarts)
 	systemctl kill -s KILL profild.service
-	await 30 running $((restarts + 1))
+	await 120 running $((restarts + 1))
 }
 
 stopped_in_its_tracks() {
@@ -80,7 +84,7 @@ stopped_in_its_tracks() {
 
 	restarts=$(show NRestarts)
 	systemctl kill -s STOP profild.service
-	await 60 running $((restarts + 1))
+	await 120 running $((restarts + 1))
 }
 
 # A unit's own file, changed for this boot.
@@ -102,7 +106,7 @@ upgraded() {
 	version=$(dpkg-deb -f deb-next/profild_*.deb Version)
 	socket=$(stat -c %i "$PROFIL_SOCKET")
 	packages -i deb-next || return 1
-	await 30 running 0 || return 1
+	await 120 running 0 || return 1
 	"/proc/$(show MainPID)/exe" --version | grep -Fx "profild $version" &&
 		test "$(stat -c %i "$PROFIL_SOCKET")" = "$socket"
 }
@@ -120,7 +124,7 @@ reload() { # FILE_TEXT
 	times=$(times_read)
 	cp /etc/profil/profild.conf "$dir/conf"
 	echo "$1" >/etc/profil/profild.conf
-	systemctl reload profild.service && await 30 read_again "$times"
+	systemctl reload profild.service && await 120 read_again "$times"
 }
 
 times_read() {
@@ -172,14 +176,11 @@ check "the journal has it with its unit, user, priority and name" has_journal \
 cp "$dir/conf" /etc/profil/profild.conf
 systemctl reload profild.service
 watchdog_of 5
-long=30 # it stands still for that long, and is looked for after that
 check "the watchdog restarts a daemon that stands still, a profile goes on" \
 	counts_through stopped_in_its_tracks
 check "as the journal says" has_journal -u profild.service --grep 'Watchdog timeout'
-long=60 # dpkg takes its time
 check "a profile goes on through an upgrade of the packages" counts_through upgraded
 
-long=4
 check "systemctl stop does no harm to a profiled program" \
 	amid_a_profile systemctl stop profild.socket profild.service
 left=$(left_behind "$before")

@@ -20,7 +20,7 @@ if test -z "${PROFIL_TEST_APART:-}" && "${own_bpffs[@]}" true 2>/dev/null; then
 fi
 
 export BUILD=${BUILD:-build}
-limit=${PROFIL_TEST_SUITE_S:-900}
+limit=${PROFIL_TEST_SUITE_S:-900} # each suite's, but for what more it was asked for
 passed=0 failed=0 skipped=0 part_skipped=
 PROFIL_TEST_DIR=$(mktemp -d "${TMPDIR:-/tmp}/profil-test.XXXXXX") || exit 1
 export PROFIL_TEST_DIR
@@ -55,6 +55,19 @@ criterion_totals() { # LEFT_OUT_SUITES FILE
 		END { print p + 0, f + 0, s + 0 }' "$2"
 }
 
+# How long a suite may take: as long as any, and what was asked for by FUZZ_S, two fuzzers at a time,
+# or by PROFIL_TEST_MESSAGES, of which a daemon with sanitizers takes some thousands in a second.
+limit_of() { # SUITE
+	local fuzzers=(tests/fuzz/corpus/*) rounds
+
+	rounds=$(((${#fuzzers[@]} + 1) / 2))
+	case $1 in
+	tests/fuzz/run.sh) echo $((limit + rounds * ${FUZZ_S:-60})) ;;
+	tests/hostile/attack.sh | */system-tests) echo $((limit + ${PROFIL_TEST_MESSAGES:-0} / 500)) ;;
+	*) echo "$limit" ;;
+	esac
+}
+
 run_criterion() { # BINARY OVER
 	local tap=$PROFIL_TEST_DIR/tap status totals filter=() out=none_
 
@@ -63,7 +76,7 @@ run_criterion() { # BINARY OVER
 	kernel) out=replay_ filter=(--filter '!(replay_*)/*' -j1) ;;
 	esac
 	rm -f "$tap"
-	timeout -k 10 "$limit" "$1" --timeout 120 --tap="$tap" "${filter[@]}"
+	timeout -k 10 "$(limit_of "$1")" "$1" --timeout 120 --tap="$tap" "${filter[@]}"
 	status=$?
 	if ! test -s "$tap"; then
 		broken "ended with status $status and told of no test"
@@ -79,7 +92,7 @@ run_criterion() { # BINARY OVER
 run_script() { # SCRIPT
 	local out=$PROFIL_TEST_DIR/out status
 
-	timeout -k 10 "$limit" "$1" </dev/null | tee "$out"
+	timeout -k 10 "$(limit_of "$1")" "$1" </dev/null | tee "$out"
 	status=${PIPESTATUS[0]}
 	if ! [[ $(tail -n 1 "$out") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
 		broken "ended with status $status and without its totals"
@@ -163,9 +176,18 @@ run_all() {
 	run_guests "$1"
 }
 
+# Each takes a second: by day some of them, by night all.
+run_kernel_faults() { # all|nightly
+	local step=11
+
+	test "$1" = all || step=1
+	PROFIL_TEST_FAULTS_STEP=$step limit=3600 run_suite kernel:tests/hostile/faults.sh
+}
+
 # Hostile input, faults, and what sanitizers and fuzzers find; by night analyzers and coverage, too.
 run_hard() { # all|nightly
 	run_suite replay:tests/hostile/faults.sh
+	run_kernel_faults "$1"
 	run_suite kernel:tests/hostile/attack.sh
 	run_suite replay:tests/care/sanitizers.sh
 	run_suite replay:tests/fuzz/run.sh

@@ -17,13 +17,22 @@ static double rounded(double percent)
 	return (double)(long long)(percent * 10000 + 0.5) / 10000;
 }
 
+/* @all with @item at its end, both of which it takes over; NULL where either was missing. */
+static json_t *append(json_t *all, json_t *item)
+{
+	if (json_array_append_new(all, item) == 0)
+		return all;
+	json_decref(all);
+	return NULL;
+}
+
 /* When it was hot: the samples of each slice. */
 static json_t *slices_of(const struct profile *p, const __u64 *slices)
 {
 	json_t *all = json_array();
 
 	for (size_t i = 0; i < p->nslices; i++)
-		json_array_append_new(all, json_integer((json_int_t)slices[i]));
+		all = append(all, json_integer((json_int_t)slices[i]));
 	return all;
 }
 
@@ -35,12 +44,8 @@ static json_t *bands_of(const struct profile *p)
 	for (size_t i = 0; i < p->nbands; i++) {
 		const struct band *b = &p->bands[i];
 
-		if (json_array_append_new(
-			    all, json_pack("[IIIo]", (json_int_t)b->object, (json_int_t)b->offset,
-					   (json_int_t)b->bytes, slices_of(p, b->slices))) < 0) {
-			json_decref(all);
-			return NULL;
-		}
+		all = append(all, json_pack("[IIIo]", (json_int_t)b->object, (json_int_t)b->offset,
+					    (json_int_t)b->bytes, slices_of(p, b->slices)));
 	}
 	return all;
 }
@@ -70,12 +75,9 @@ static json_t *threads_of(const struct profile *p)
 	for (size_t i = 0; i < p->nthreads; i++) {
 		const struct thread *t = &p->threads[i];
 
-		if (json_array_append_new(all, json_pack("{so si si sI}", "name", jsonname(t->name),
-							 "pid", (int)t->pid, "tid", (int)t->tid,
-							 "samples", (json_int_t)t->samples)) < 0) {
-			json_decref(all);
-			return NULL;
-		}
+		all = append(all, json_pack("{so si si sI}", "name", jsonname(t->name), "pid",
+					    (int)t->pid, "tid", (int)t->tid, "samples",
+					    (json_int_t)t->samples));
 	}
 	return all;
 }
@@ -84,12 +86,8 @@ static json_t *functions_of(const struct profile *p)
 {
 	json_t *all = json_array();
 
-	for (size_t i = 0; i < p->nfunctions; i++) {
-		if (json_array_append_new(all, function_of(p, &p->functions[i])) < 0) {
-			json_decref(all);
-			return NULL;
-		}
-	}
+	for (size_t i = 0; i < p->nfunctions; i++)
+		all = append(all, function_of(p, &p->functions[i]));
 	return all;
 }
 
@@ -100,13 +98,9 @@ static json_t *objects_of(const struct profile *p)
 	for (size_t i = 0; i < p->nobjects; i++) {
 		const struct object *o = &p->objects[i];
 
-		if (json_array_append_new(all, json_pack("{so ss sI sb}", "path", jsonname(o->path),
-							 "build_id", o->build_id, "vaddr",
-							 (json_int_t)o->vaddr, "program",
-							 o->program)) < 0) {
-			json_decref(all);
-			return NULL;
-		}
+		all = append(all, json_pack("{so ss sI sb}", "path", jsonname(o->path), "build_id",
+					    o->build_id, "vaddr", (json_int_t)o->vaddr, "program",
+					    o->program));
 	}
 	return all;
 }
@@ -116,15 +110,10 @@ static json_t *places_of(const struct profile *p)
 	__cleanup(freep) struct place *place = profile_sorted_places(p);
 	json_t *all = place ? json_array() : NULL;
 
-	for (size_t i = 0; all && i < p->nplaces; i++) {
-		if (json_array_append_new(all, json_pack("[IIII]", (json_int_t)place[i].object,
-							 (json_int_t)place[i].offset,
-							 (json_int_t)place[i].width,
-							 (json_int_t)place[i].count)) < 0) {
-			json_decref(all);
-			return NULL;
-		}
-	}
+	for (size_t i = 0; all && i < p->nplaces; i++)
+		all = append(all, json_pack("[IIII]", (json_int_t)place[i].object,
+					    (json_int_t)place[i].offset, (json_int_t)place[i].width,
+					    (json_int_t)place[i].count));
 	return all;
 }
 
@@ -152,17 +141,17 @@ static json_t *head(const struct profile *p)
 int json_write(FILE *out, const struct profile *p, bool places)
 {
 	json_auto_t *root = head(p);
+	int err = 0;
 
-	if (!root)
-		return -ENOMEM;
-	if (p->nslices &&
-	    json_object_set_new(root, "slice_ns", json_integer((json_int_t)p->slice_ns)) < 0)
-		return -ENOMEM;
-	if (p->nbands && json_object_set_new(root, "bands", bands_of(p)) < 0)
-		return -ENOMEM;
-	if (p->nthreads && json_object_set_new(root, "threads", threads_of(p)) < 0)
-		return -ENOMEM;
-	if (places && json_object_set_new(root, "places", places_of(p)) < 0)
+	if (p->nslices)
+		err |= json_object_set_new(root, "slice_ns", json_integer((json_int_t)p->slice_ns));
+	if (p->nbands)
+		err |= json_object_set_new(root, "bands", bands_of(p));
+	if (p->nthreads)
+		err |= json_object_set_new(root, "threads", threads_of(p));
+	if (places)
+		err |= json_object_set_new(root, "places", places_of(p));
+	if (!root || err)
 		return -ENOMEM;
 	if (json_dumpf(root, out, JSON_COMPACT | JSON_REAL_PRECISION(7)) < 0)
 		return -EIO;

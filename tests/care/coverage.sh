@@ -8,8 +8,10 @@
 least=${COVERAGE_LEAST:-95}
 build=build/coverage
 table=build/coverage.txt
-# What is fed from outside, and does little else: sockets, the configuration, other processes' files.
-parsers=(src/core/wire.c src/profild/config.c src/profild/request.c src/profilctl/maps.c)
+# What is fed from outside, and does little else: sockets, the configuration, other processes' files,
+# what an earlier daemon or profilctl has kept.
+parsers=(src/core/wire.c src/profild/config.c src/profild/request.c src/profild/sampler_replay.c
+	src/profild/target.c src/profilctl/json.c src/profilctl/maps.c src/profilctl/perfmap.c)
 
 find "$build" -name '*.gcda' -delete 2>/dev/null
 if ! make --no-print-directory -j"$(nproc)" B="$build" SAN= LDFLAGS=--coverage \

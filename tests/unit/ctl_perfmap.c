@@ -1,5 +1,6 @@
 /* ctl_perfmap.c - the names of code that was just compiled */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,4 +71,19 @@ Test(ctl_perfmap, only_the_process_s_own_is_taken)
 	cr_expect_lt(perfmap_open(getpid()), 0, "a link");
 	unlink(path);
 	close(fd);
+}
+
+Test(ctl_perfmap, what_cannot_be_read_names_nothing)
+{
+	struct symbols *s;
+	struct perfmap map;
+	int fd = memfd_create("map", 0);
+
+	cr_assert_eq(ftruncate(fd, (256 << 20) + 1), 0);
+	cr_expect_eq(perfmap_read(&map, fd), -EFBIG);
+	perfmap_fini(&map);
+	cr_expect_eq(symbols_open_perfmap(&s, fd), -EFBIG);
+	close(fd);
+	cr_expect_eq(perfmap_read(&map, fd), -EBADF);
+	perfmap_fini(&map);
 }

@@ -1,0 +1,163 @@
+/* ctl_json.c - a profile's file: all of it comes back, what contradicts itself does not */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profilctl/output.h"
+
+#define HEAD                                                                  \
+	"{\"schema\":\"profil/1\",\"command\":\"a\",\"pid\":1,\"started\":1," \
+	"\"command_status\":0,\"tick_ns\":1,\"duration_ns\":1,\"cpu_ns\":1,"
+#define SAMPLES "\"samples\":{\"total\":10,\"binned\":7,\"unmatched\":2,\"lost\":1},"
+#define OBJECTS "\"objects\":[{\"path\":\"/bin/a\",\"build_id\":\"\"}],"
+#define PLACES "\"places\":[[0,4096,1,7]],"
+#define FUNCTION                                                                          \
+	"\"name\":\"f\",\"object\":\"/bin/a\",\"samples\":7,\"offset\":4096,\"size\":16," \
+	"\"named\":true"
+#define FUNCTIONS "\"functions\":[{" FUNCTION "}]"
+#define IN_SLICES "\"slice_ns\":5,\"functions\":[{" FUNCTION ",\"slices\":[3,4]}]"
+
+static int load(struct profile **out, const char *text, char *why, size_t bytes)
+{
+	FILE *f = fmemopen((char *)text, strlen(text), "r");
+	int err;
+
+	cr_assert_not_null(f);
+	err = json_load(out, f, why, bytes);
+	fclose(f);
+	return err;
+}
+
+static void refuses(const char *text)
+{
+	struct profile *p;
+	char why[256] = "";
+
+	cr_expect_eq(load(&p, text, why, sizeof(why)), -EINVAL, "%s", text);
+	cr_expect_neq(*why, '\0');
+}
+
+static struct profile *accepts(const char *text)
+{
+	struct profile *p = NULL;
+	char why[256];
+
+	cr_assert_eq(load(&p, text, why, sizeof(why)), 0, "%s: %s", why, text);
+	return p;
+}
+
+Test(ctl_json, what_has_slices_bands_and_threads_comes_back)
+{
+	struct profile *p = accepts(HEAD SAMPLES OBJECTS PLACES IN_SLICES
+				    ",\"bands\":[[0,4096,16,[3,4]]],"
+				    "\"threads\":[{\"name\":\"t\",\"pid\":1,\"tid\":2,"
+				    "\"samples\":7}]}");
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+	struct profile *q;
+
+	cr_assert_eq(json_write(out, p, true), 0);
+	fclose(out);
+	q = accepts(text);
+	cr_assert_eq(q->nslices, 2);
+	cr_expect_eq(q->slice_ns, 5);
+	cr_expect_eq(q->functions[0].slices[1], 4);
+	cr_assert_eq(q->nbands, 1);
+	cr_expect_eq(q->bands[0].offset, 4096);
+	cr_expect_eq(q->bands[0].bytes, 16);
+	cr_expect_eq(q->bands[0].slices[0], 3);
+	cr_assert_eq(q->nthreads, 1);
+	cr_expect_str_eq(q->threads[0].name, "t");
+	cr_expect_eq(q->threads[0].tid, 2);
+	cr_expect_eq(q->threads[0].samples, 7);
+	free(text);
+	profile_free(p);
+	profile_free(q);
+}
+
+Test(ctl_json, a_command_that_was_killed_was_killed)
+{
+	static const char text[] =
+		"{\"schema\":\"profil/1\",\"command\":\"a\",\"pid\":1,"
+		"\"started\":1,\"command_status\":137,\"tick_ns\":1,"
+		"\"duration_ns\":1,\"cpu_ns\":1," SAMPLES OBJECTS PLACES FUNCTIONS "}";
+	struct profile *p = accepts(text);
+
+	cr_expect_eq(p->end, PROFILE_KILLED);
+	cr_expect_eq(p->end_code, 9);
+	profile_free(p);
+}
+
+Test(ctl_json, what_contradicts_itself_is_refused)
+{
+	static const char *const functions[] = {
+		"\"functions\":[]", /* fewer samples than binned */
+		"\"functions\":[{\"name\":\"f\"}]",
+		"\"functions\":[{\"name\":\"f\",\"object\":\"/bin/b\",\"samples\":7,"
+		"\"offset\":0,\"size\":1,\"named\":true}]",
+		"\"functions\":[{\"name\":\"f\",\"object\":\"/bin/a\",\"samples\":0,"
+		"\"offset\":0,\"size\":1,\"named\":true}]",
+		"\"functions\":[{" FUNCTION ",\"slices\":[1]},{" FUNCTION ",\"slices\":[1,2]}]",
+		IN_SLICES ",\"bands\":[[1,4096,16,[3,4]]]",
+		IN_SLICES ",\"bands\":[[0,4096,0,[3,4]]]",
+		IN_SLICES ",\"bands\":[[0,4096,16,[3]]]",
+		IN_SLICES ",\"bands\":[[0,4096,16]]",
+		FUNCTIONS ",\"bands\":[[0,4096,16,[3,4]]]", /* nobody asked when */
+		FUNCTIONS ",\"threads\":[{\"name\":\"t\",\"pid\":1,\"tid\":2}]",
+		FUNCTIONS ",\"threads\":[{\"name\":\"t\",\"pid\":1,\"tid\":2,\"samples\":0}]",
+	};
+	char text[2048];
+
+	profile_free(accepts(HEAD SAMPLES OBJECTS PLACES FUNCTIONS "}"));
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		snprintf(text, sizeof(text), HEAD SAMPLES OBJECTS PLACES "%s}", functions[i]);
+		refuses(text);
+	}
+	refuses(HEAD SAMPLES OBJECTS FUNCTIONS "}");
+	refuses(HEAD OBJECTS PLACES FUNCTIONS "}");
+	refuses(HEAD SAMPLES "\"objects\":[{\"path\":\"/bin/a\"}]," PLACES FUNCTIONS "}");
+	refuses(HEAD SAMPLES PLACES FUNCTIONS "}");
+	refuses(HEAD SAMPLES OBJECTS "\"places\":[[0,4096,0,7]]," FUNCTIONS "}");
+	refuses(HEAD SAMPLES OBJECTS "\"places\":[[0,4096,1,6]]," FUNCTIONS "}");
+	refuses("");
+}
+
+/* So many more allocations of jansson's succeed. */
+static long left;
+
+static void *failing(size_t bytes)
+{
+	return left-- > 0 ? malloc(bytes) : NULL;
+}
+
+/* At the first allocation that fails, and at each later one. */
+Test(ctl_json, a_writer_without_memory_says_so)
+{
+	struct profile *p = accepts(HEAD SAMPLES OBJECTS PLACES IN_SLICES
+				    ",\"bands\":[[0,4096,16,[3,4]]],"
+				    "\"threads\":[{\"name\":\"t\",\"pid\":1,\"tid\":2,"
+				    "\"samples\":7}]}");
+	int err = -ENOMEM;
+	long n;
+
+	json_set_alloc_funcs(failing, free);
+	for (n = 0; err && n < 10000; n++) {
+		char *text = NULL;
+		size_t bytes;
+		FILE *out = open_memstream(&text, &bytes);
+
+		left = n;
+		err = json_write(out, p, true);
+		fclose(out);
+		cr_expect(!err || err == -ENOMEM || err == -EIO);
+		cr_expect(err || text[bytes - 1] == '\n');
+		free(text);
+	}
+	cr_expect_eq(err, 0);
+	cr_expect_gt(n, 50);
+	profile_free(p);
+}

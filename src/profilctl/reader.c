@@ -161,11 +161,11 @@ int reader_open(struct reader **out, const char *path)
 		err = -errno;
 	if (!err)
 		err = await(r, NULL, NULL);
-	if (err >= 0 && err != PROFIL_MSG_HELLO)
-		err = err == PROFIL_MSG_REPLY && r->in.h.bytes == sizeof(r->in.reply) &&
-				      r->in.reply.error
-			      ? -(int)r->in.reply.error
-			      : -EPROTO;
+	/* On whom it has no room for profild hangs up without a word. */
+	if (err == -ENODATA)
+		err = -EAGAIN;
+	else if (err >= 0 && err != PROFIL_MSG_HELLO)
+		err = -EPROTO;
 	if (err < 0) {
 		reader_close(r);
 		return err;

@@ -8,7 +8,10 @@
 
 struct reader;
 
-/* Connects and takes the HELLO. @path NULL: the default. Returns 0 or a negative errno. */
+/*
+ * Connects and takes the HELLO. @path NULL: the default. Returns 0 or a negative errno, -EAGAIN
+ * where the daemon has as many clients as it takes.
+ */
 int reader_open(struct reader **out, const char *path);
 
 void reader_close(struct reader *r);

@@ -117,4 +117,19 @@ refuses "a command that may not be run" 1 "cannot run $dir/other: Permission den
 	"$ctl" record -- "$dir/other"
 check "the daemon has survived it all" sh -c "$ctl status | grep -q 'profiles   0,'"
 daemon_stop
+
+# Where there is not much room. Root would have all that there is.
+other=()
+test "$(id -u)" -ne 0 || other=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+daemon_start --user-connections 1
+exec {held}< <(exec "${other[@]}" /usr/bin/python3 -c 'import signal, socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect(sys.argv[1])
+print(len(s.recv(512)), flush=True)
+signal.pause()' "$PROFIL_SOCKET")
+holder=$!
+read -r -u "$held"
+refuses "one client too many" 1 "as many clients as it takes" "${other[@]}" "$ctl" status
+kill "$holder"
+daemon_stop
 finish

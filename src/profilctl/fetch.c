@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "fetch.h"
+#include "now.h"
 #include "progress.h"
 
 /* Its library brings a web client: it comes in only where somebody wants it. */
@@ -17,22 +17,14 @@ struct library {
 	__typeof__(debuginfod_find_debuginfo) *find_debuginfo;
 };
 
-static time_t now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec;
-}
-
 /* The end of the time that there is for all files; it begins with the first one. */
 static bool late(void)
 {
-	static time_t end_s;
+	static __u64 end_ns;
 
-	if (!end_s)
-		end_s = now_s() + FETCH_TIME_S;
-	return now_s() >= end_s;
+	if (!end_ns)
+		end_ns = now_ns() + FETCH_TIME_S * 1000000000ull;
+	return now_ns() >= end_ns;
 }
 
 static int on_progress(debuginfod_client *client, long done, long total)

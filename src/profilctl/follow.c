@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/layout.h"
 #include "core/scope.h"
@@ -11,6 +10,7 @@
 #include "image.h"
 #include "mapped.h"
 #include "maps.h"
+#include "now.h"
 #include "threads.h"
 
 /* A process that shows fewer ticks costs no counters; each further image takes twice as many. */
@@ -47,14 +47,6 @@ struct follow {
 	__u64 raw;
 	__u64 unmatched;
 };
-
-static __u64 now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (__u64)t.tv_sec * 1000000000u + (__u64)t.tv_nsec;
-}
 
 static struct process **place_of(struct follow *f, __u32 tgid)
 {

@@ -162,8 +162,7 @@ void graphs_add(struct graphs *g, pid_t pid, int memory)
 	}
 	h->pid = pid;
 	h->memory = memory;
-	if (procfs_read(pid, "comm", h->name, sizeof(h->name)))
-		h->name[strcspn(h->name, "\n")] = '\0';
+	procfs_comm(pid, h->name, sizeof(h->name));
 	h->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (h->pidfd >= 0)
 		epoll_ctl(g->epoll, EPOLL_CTL_ADD, h->pidfd, &event);

@@ -10,6 +10,7 @@
 
 #include "debugfile.h"
 #include "demangle.h"
+#include "grow.h"
 #include "lines.h"
 #include "objectfile.h"
 
@@ -131,7 +132,7 @@ static const char *full_path(struct lines *l, const char *relative)
 			return l->paths[i].full;
 	}
 	dir = dwarf_formstring(dwarf_attr(&l->unit, DW_AT_comp_dir, &attr));
-	more = dir ? reallocarray(l->paths, l->npaths + 1, sizeof(*l->paths)) : NULL;
+	more = dir ? grow(l->paths, l->npaths, sizeof(*l->paths)) : NULL;
 	if (!more)
 		return relative;
 	l->paths = more;
@@ -177,7 +178,7 @@ static const char *remembered(struct lines *l, Dwarf_Die *die)
 		if (l->inlined[i].die == off)
 			return l->inlined[i].name;
 	}
-	more = reallocarray(l->inlined, l->ninlined + 1, sizeof(*more));
+	more = grow(l->inlined, l->ninlined, sizeof(*more));
 	if (!more)
 		return NULL;
 	l->inlined = more;

@@ -8,6 +8,7 @@
 
 #include "daemon.h"
 #include "jsonname.h"
+#include "procfs.h"
 #include "verb.h"
 
 /* Connects and asks. The caller closes *@r whatever is returned. */
@@ -31,29 +32,14 @@ static int ask(struct reader **r, const struct options *o, unsigned int type,
 	return CTL_ERROR;
 }
 
-static const char *name_of(__u32 pid, char *out, size_t bytes)
-{
-	char path[64];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
-	f = fopen(path, "re");
-	if (!f || !fgets(out, (int)bytes, f))
-		snprintf(out, bytes, "?");
-	if (f)
-		fclose(f);
-	out[strcspn(out, "\n")] = '\0';
-	return out;
-}
-
 static void row(const struct profil_msg_profile *p)
 {
 	char name[32];
 
 	printf("%7u %-12.12s %6u %-6s %6.5g %10llu %9llu %7llu %9llu\n", p->tgid,
-	       name_of(p->tgid, name, sizeof(name)), p->uid, p->reader ? "reader" : "own",
-	       p->tick_ns ? 1e9 / (double)p->tick_ns : 0, p->total, p->unmatched, p->lost,
-	       p->nbins);
+	       procfs_comm((pid_t)p->tgid, name, sizeof(name)), p->uid,
+	       p->reader ? "reader" : "own", p->tick_ns ? 1e9 / (double)p->tick_ns : 0, p->total,
+	       p->unmatched, p->lost, p->nbins);
 }
 
 static int write_json(json_t *root)
@@ -74,10 +60,11 @@ static json_t *profile_json(const struct profil_msg_profile *p)
 	char name[32];
 
 	return json_pack("{si so si ss sI sI sI sI sI}", "pid", (int)p->tgid, "command",
-			 jsonname(name_of(p->tgid, name, sizeof(name))), "uid", (int)p->uid, "kind",
-			 p->reader ? "reader" : "own", "tick_ns", (json_int_t)p->tick_ns, "total",
-			 (json_int_t)p->total, "unmatched", (json_int_t)p->unmatched, "lost",
-			 (json_int_t)p->lost, "bins", (json_int_t)p->nbins);
+			 jsonname(procfs_comm((pid_t)p->tgid, name, sizeof(name))), "uid",
+			 (int)p->uid, "kind", p->reader ? "reader" : "own", "tick_ns",
+			 (json_int_t)p->tick_ns, "total", (json_int_t)p->total, "unmatched",
+			 (json_int_t)p->unmatched, "lost", (json_int_t)p->lost, "bins",
+			 (json_int_t)p->nbins);
 }
 
 static int list_json(const struct profil_msg_list *m)

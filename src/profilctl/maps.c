@@ -7,6 +7,7 @@
 
 #include "core/scope.h"
 
+#include "grow.h"
 #include "maps.h"
 
 /* Reads a number in @base that ends in @stop, and moves *@at behind that. */
@@ -66,11 +67,10 @@ int maps_parse(struct maps *out, char *text)
 {
 	struct maps maps = { .text = text };
 	char *line = text, *next;
-	size_t room = 0;
 	__u64 end = 0;
 
 	for (; line && *line; line = next) {
-		struct mapping m;
+		struct mapping m, *more;
 
 		next = strchr(line, '\n');
 		if (next)
@@ -80,17 +80,12 @@ int maps_parse(struct maps *out, char *text)
 		if (!parse_line(&m, line) || m.lo < end)
 			continue;
 		end = m.hi;
-		if (maps.n == room) {
-			void *more;
-
-			room = room ? 2 * room : 16;
-			more = reallocarray(maps.mapping, room, sizeof(m));
-			if (!more) {
-				maps_fini(&maps);
-				return -ENOMEM;
-			}
-			maps.mapping = more;
+		more = grow(maps.mapping, maps.n, sizeof(m));
+		if (!more) {
+			maps_fini(&maps);
+			return -ENOMEM;
 		}
+		maps.mapping = more;
 		maps.mapping[maps.n++] = m;
 	}
 	*out = maps;

@@ -14,6 +14,7 @@
 
 #include "core/scope.h"
 
+#include "grow.h"
 #include "newcomers.h"
 
 #define LOOK_THROUGH_S 1
@@ -140,10 +141,8 @@ bool newcomers_told(const struct newcomers *n)
 
 static int append(struct newcomer **out, size_t *n, struct newcomer newcomer)
 {
-	struct newcomer *more = *out;
+	struct newcomer *more = grow(*out, *n, sizeof(*more));
 
-	if (!(*n & (*n - 1)))
-		more = reallocarray(*out, *n ? 2 * *n : 1, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
 	*out = more;

@@ -11,6 +11,7 @@
 
 #include "core/scope.h"
 
+#include "grow.h"
 #include "procfs.h"
 
 /* PF_KTHREAD of the kernel's sched.h, which /proc/PID/stat shows. */
@@ -54,6 +55,14 @@ pid_t procfs_leader(pid_t pid)
 	return (pid_t)leader;
 }
 
+const char *procfs_comm(pid_t tid, char *out, size_t bytes)
+{
+	if (!procfs_read(tid, "comm", out, bytes))
+		snprintf(out, bytes, "?");
+	out[strcspn(out, "\n")] = '\0';
+	return out;
+}
+
 char *procfs_command(pid_t pid)
 {
 	char text[4096];
@@ -61,20 +70,14 @@ char *procfs_command(pid_t pid)
 
 	for (size_t i = 0; i + 1 < n; i++)
 		text[i] = text[i] ? text[i] : ' ';
-	if (!n) {
-		n = procfs_read(pid, "comm", text, sizeof(text));
-		text[n ? n - 1 : 0] = '\0';
-	}
-	return strdup(text);
+	return strdup(n ? text : procfs_comm(pid, text, sizeof(text)));
 }
 
 static bool has_comm(pid_t pid, const char *comm)
 {
-	char text[64];
+	char own[64];
 
-	procfs_read(pid, "comm", text, sizeof(text));
-	text[strcspn(text, "\n")] = '\0';
-	return !strcmp(text, comm);
+	return !strcmp(procfs_comm(pid, own, sizeof(own)), comm);
 }
 
 static bool has_exe(pid_t pid, const char *exe)
@@ -182,7 +185,7 @@ bool procfs_matches(pid_t pid, const struct procfs_select *select)
 
 static int append(pid_t **pids, size_t *n, pid_t pid)
 {
-	pid_t *more = *n & (*n - 1) ? *pids : reallocarray(*pids, *n ? 2 * *n : 1, sizeof(*more));
+	pid_t *more = grow(*pids, *n, sizeof(*more));
 
 	if (!more)
 		return -ENOMEM;

@@ -14,6 +14,9 @@ bool procfs_is_kernel_thread(pid_t pid);
 /* The leader of the process that thread @pid belongs to; 0: there is no such thread. */
 pid_t procfs_leader(pid_t pid);
 
+/* The name of a process or a thread in @out, "?" where it has gone. Returns @out. */
+const char *procfs_comm(pid_t tid, char *out, size_t bytes);
+
 /* Its command line, else its name; the caller frees it. NULL: for want of memory. */
 char *procfs_command(pid_t pid);
 

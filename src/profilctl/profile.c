@@ -6,6 +6,7 @@
 
 #include "core/scope.h"
 
+#include "grow.h"
 #include "profile.h"
 
 struct profile *profile_new(void)
@@ -68,12 +69,6 @@ void profile_give_back(struct profile *p)
 	p->objects = NULL;
 	p->nobjects = 0;
 	profile_free(p);
-}
-
-/* Returns @array with room for element @n, growing in powers of two; NULL: it is as it was. */
-static void *grow(void *array, size_t n, size_t size)
-{
-	return n & (n - 1) ? array : reallocarray(array, n ? 2 * n : 1, size);
 }
 
 int profile_add_object(struct profile *p, const char *path, __u64 dev, __u64 ino, int fd,

@@ -1,6 +1,5 @@
 /* threads.c - the ticks of each thread */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,15 +16,11 @@ static struct thread *find(const struct profile *p, pid_t pid, pid_t tid)
 	return NULL;
 }
 
-/* A thread that has gone already has no name. */
-static char *name_of(pid_t pid, pid_t tid)
+static char *name_of(pid_t tid)
 {
-	char file[64], name[64];
+	char name[64];
 
-	snprintf(file, sizeof(file), "task/%d/comm", (int)tid);
-	procfs_read(pid, file, name, sizeof(name));
-	name[strcspn(name, "\n")] = '\0';
-	return strdup(*name ? name : "?");
+	return strdup(procfs_comm(tid, name, sizeof(name)));
 }
 
 int threads_tick(struct profile *p, pid_t pid, pid_t tid)
@@ -36,14 +31,14 @@ int threads_tick(struct profile *p, pid_t pid, pid_t tid)
 		known->samples++;
 		return 0;
 	}
-	t.name = name_of(pid, tid);
+	t.name = name_of(tid);
 	return t.name ? profile_add_thread(p, &t) : -ENOMEM;
 }
 
 int threads_exec(struct profile *p, pid_t pid)
 {
 	struct thread *t = find(p, pid, pid);
-	char *name = t ? name_of(pid, pid) : NULL;
+	char *name = t ? name_of(pid) : NULL;
 
 	if (!t)
 		return 0;

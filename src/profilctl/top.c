@@ -9,6 +9,7 @@
 
 #include "clean.h"
 #include "interval.h"
+#include "now.h"
 #include "rows.h"
 #include "screen.h"
 #include "symbolize.h"
@@ -36,7 +37,7 @@ static int look(struct top *t)
 {
 	struct profile *all = profile_borrow(t->watch.profile),
 		       *p = profile_borrow(t->watch.profile);
-	__u64 now_ns = watch_now_ns(), nowhere = watch_unmatched(&t->watch);
+	__u64 at_ns = now_ns(), nowhere = watch_unmatched(&t->watch);
 	int err = all && p ? watch_snapshot(&t->watch, all) : -ENOMEM;
 
 	if (!err)
@@ -54,8 +55,8 @@ static int look(struct top *t)
 	profile_give_back(t->now);
 	t->last = all;
 	t->now = p;
-	t->period_ns = now_ns - t->last_ns;
-	t->last_ns = now_ns;
+	t->period_ns = at_ns - t->last_ns;
+	t->last_ns = at_ns;
 	t->unmatched = nowhere;
 	return 0;
 }
@@ -141,7 +142,7 @@ static int wait_for_next(struct top *t, __u64 next_ns)
 	bool changed;
 	int on = 1;
 
-	while (on > 0 && watch_now_ns() < next_ns) {
+	while (on > 0 && now_ns() < next_ns) {
 		on = watch_wait(&t->watch, next_ns);
 		if (on <= 0 || !t->screen)
 			continue;
@@ -159,7 +160,7 @@ static int run(struct top *t)
 	__u64 every_ns = o->interval_ns ? o->interval_ns : INTERVAL_NS;
 	int on = 1, err;
 
-	t->last_ns = watch_now_ns();
+	t->last_ns = now_ns();
 	for (__u64 n = 0; on > 0 && (!o->count || n < o->count); n++) {
 		on = wait_for_next(t, t->last_ns + every_ns);
 		if (on < 0)

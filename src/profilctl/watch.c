@@ -11,6 +11,8 @@
 #include "core/log.h"
 #include "core/scope.h"
 
+#include "grow.h"
+#include "now.h"
 #include "output.h"
 #include "progress.h"
 #include "symbolize.h"
@@ -22,14 +24,6 @@
 
 /* A tick that is under way while we detach lands microseconds later. */
 #define SETTLE_MS 10
-
-__u64 watch_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (__u64)t.tv_sec * 1000000000u + (__u64)t.tv_nsec;
-}
 
 /* What woke us: a session's connection or its process, or what concerns all. */
 enum source {
@@ -131,7 +125,7 @@ static void begin(struct watch *w, const struct session *s)
 
 static int join(struct watch *w, pid_t pid, __u32 flags)
 {
-	struct session *more = reallocarray(w->sessions, w->nsessions + 1, sizeof(*more));
+	struct session *more = grow(w->sessions, w->nsessions, sizeof(*more));
 	__u64 hz = w->options->rate_hz, period_ns = hz ? (1000000000u + hz / 2) / hz : 0;
 	struct reader *r;
 	int err;
@@ -354,7 +348,7 @@ int watch_input(struct watch *w, int fd)
 int watch_wait(struct watch *w, __u64 until_ns)
 {
 	struct epoll_event events[64];
-	__u64 now = watch_now_ns();
+	__u64 now = now_ns();
 	int on = 1;
 
 	while (on > 0 && now < until_ns) {
@@ -371,7 +365,7 @@ int watch_wait(struct watch *w, __u64 until_ns)
 			on = tidy(w) ?: 1;
 		if (input)
 			break;
-		now = watch_now_ns();
+		now = now_ns();
 	}
 	return on;
 }
@@ -405,7 +399,7 @@ static int watch_on(struct watch *w, __u64 began)
 		__u64 slice_ns = o->slice_ns ? began + slices_next_ns(&w->slices) : ~0ull;
 
 		on = watch_wait(w, sooner(end_ns, sooner(progress_ns, slice_ns)));
-		now = watch_now_ns();
+		now = now_ns();
 		if (on > 0 && now >= slice_ns)
 			on = slice(w) ?: 1;
 		if (on > 0 && now >= progress_ns) {
@@ -418,11 +412,11 @@ static int watch_on(struct watch *w, __u64 began)
 
 int watch_run(struct watch *w)
 {
-	__u64 began = watch_now_ns();
+	__u64 began = now_ns();
 	int on = watch_on(w, began);
 
 	progress_clear();
-	w->profile->duration_ns = watch_now_ns() - began;
+	w->profile->duration_ns = now_ns() - began;
 	w->expired = on > 0;
 	w->broken = on < 0;
 	if (!w->broken)
@@ -485,13 +479,13 @@ static int catch_up(struct watch *w)
 /* Waits for what is under way, and makes total = binned + unmatched + lost. */
 static int tally(struct watch *w)
 {
-	__u64 deadline = watch_now_ns() + SETTLE_MS * 1000000u, missing;
+	__u64 deadline = now_ns() + SETTLE_MS * 1000000u, missing;
 	struct profile *p = w->profile;
 	struct profil_msg_reply all;
 	int err = 0;
 
 	sum(w, &missing);
-	while (!err && missing && w->nsessions && watch_now_ns() < deadline) {
+	while (!err && missing && w->nsessions && now_ns() < deadline) {
 		struct pollfd events = { reader_fd(w->sessions[0].reader), POLLIN, 0 };
 
 		poll(&events, 1, 1); /* mapped counters wake nobody */

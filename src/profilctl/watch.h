@@ -60,7 +60,7 @@ int watch_select(struct watch *w);
 int watch_run(struct watch *w);
 
 /*
- * Waits likewise until @until_ns (CLOCK_MONOTONIC), or until there is something to read where
+ * Waits likewise until @until_ns of now_ns(), or until there is something to read where
  * watch_input() says. Returns 1 where it may go on, 0 at the end, or a negative errno.
  */
 int watch_wait(struct watch *w, __u64 until_ns);
@@ -81,7 +81,5 @@ int watch_end(struct watch *w);
 int watch_finish(struct watch *w);
 
 void watch_fini(struct watch *w);
-
-__u64 watch_now_ns(void);
 
 #endif

@@ -91,7 +91,7 @@ PROFILCTL = src/core/graph.c \
 	src/profilctl/session.c src/profilctl/slices.c src/profilctl/source.c \
 	src/profilctl/speedscope.c src/profilctl/split.c src/profilctl/spots.c \
 	src/profilctl/symbolize.c src/profilctl/symbols.c src/profilctl/tally.c src/profilctl/text.c \
-	src/profilctl/threads.c src/profilctl/top.c src/profilctl/watch.c
+	src/profilctl/threads.c src/profilctl/top.c src/profilctl/watch.c src/profilctl/watch_report.c
 
 LIBPROFIL = src/core/wire.c src/core/graph.c \
 	src/libprofil/profil.c \

@@ -74,6 +74,9 @@ int watch_snapshot(const struct watch *w, struct profile *p);
 /* The ticks so far that came one by one and fell nowhere. */
 __u64 watch_unmatched(const struct watch *w);
 
+/* Ends the slice that is under way. Returns 0 or -ENOMEM. */
+int watch_slice(struct watch *w);
+
 /* Ends the counting, and makes a report in memory of it, and of nothing that came later. */
 int watch_end(struct watch *w);
 

@@ -50,14 +50,21 @@ const char *daemon_socket(const struct private_daemon *daemon, const struct opti
 	return daemon ? daemon->socket : socket_of(o);
 }
 
-pid_t daemon_pid(const struct private_daemon *daemon)
-{
-	return daemon ? daemon->pid : 0;
-}
-
 static bool no_daemon(int err)
 {
 	return err == -ENOENT || err == -ECONNREFUSED || err == -ENOTDIR;
+}
+
+int daemon_again(struct reader **r, const struct private_daemon *daemon, const struct options *o)
+{
+	int err = reader_open(r, daemon_socket(daemon, o));
+
+	return no_daemon(err) ? -ENODATA : err;
+}
+
+pid_t daemon_pid(const struct private_daemon *daemon)
+{
+	return daemon ? daemon->pid : 0;
 }
 
 /* Says why the daemon at the socket is of no use. */

@@ -17,6 +17,9 @@ int daemon_reach(struct reader **r, struct private_daemon **daemon, const struct
 /* The same, of a daemon that is there. */
 int daemon_connect(struct reader **r, const struct options *o);
 
+/* Connects once more to what daemon_reach() has found. -ENODATA where it has gone. */
+int daemon_again(struct reader **r, const struct private_daemon *daemon, const struct options *o);
+
 /* The socket of what daemon_reach() has found. */
 const char *daemon_socket(const struct private_daemon *daemon, const struct options *o);
 

@@ -36,6 +36,8 @@ int session_open(struct session *s, struct reader *r, struct profile *p, pid_t p
 	err = open_target(s);
 	if (!err)
 		err = reader_attach(r, s->pidfd, s->maps, period_ns, flags, &s->totals);
+	if (err == -ENOMEM)
+		err = -EAGAIN; /* the daemon's, not ours */
 	if (!err)
 		err = follow_open(&s->follow, r, p, pid, s->totals.tgid);
 	if (err < 0)

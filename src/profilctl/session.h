@@ -22,7 +22,7 @@ struct session {
 
 /*
  * Attaches to @pid with PROFIL_ATTACH_ @flags, to add to @p, which must outlive it. Takes over @r,
- * also when it fails. Returns 0 or a negative errno.
+ * also when it fails. Returns 0 or a negative errno, -EAGAIN where the daemon has no room.
  */
 int session_open(struct session *s, struct reader *r, struct profile *p, pid_t pid, __u64 period_ns,
 		 __u32 flags);

@@ -187,29 +187,11 @@ static int attach_named(struct watch *w, const struct options *o)
 	return status;
 }
 
-/* Whoever is there: what comes later is a child of one of them. */
-static int attach_everybody(struct watch *w)
-{
-	__cleanup(freep) pid_t *pids = NULL;
-	size_t n = 0;
-	int err = procfs_find(&pids, &n, &w->options->select);
-
-	for (size_t i = 0; i < n && !err; i++) {
-		/* Some are others', and some have gone. */
-		if (watch_try(w, pids[i], true) == -ENODATA)
-			err = -ENODATA;
-	}
-	if (w->nsessions)
-		return CTL_OK;
-	log_err("there is no process that you may profile; root may");
-	return CTL_DENIED;
-}
-
 static int attach(struct watch *w, const struct options *o)
 {
 	if (o->argc)
 		return attach_named(w, o);
-	return procfs_is_selective(&o->select) ? watch_select(w) : attach_everybody(w);
+	return procfs_is_selective(&o->select) ? watch_select(w) : watch_everybody(w);
 }
 
 static int top(struct top *t, const struct options *o)
@@ -228,8 +210,9 @@ static int top(struct top *t, const struct options *o)
 		watch_input(&t->watch, STDIN_FILENO);
 	err = run(t);
 	screen_close(t->screen);
+	status = watch_missing(&t->watch);
 	if (!err)
-		return CTL_OK;
+		return status;
 	log_err("top ends: %s", err == -ENODATA ? "profild has ended" : strerror(-err));
 	return CTL_PARTIAL;
 }

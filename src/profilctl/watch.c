@@ -67,6 +67,9 @@ static int attach_failed(const struct watch *w, pid_t pid, int err)
 	const struct options *o = w->options;
 
 	switch (err) {
+	case -ENODATA:
+		log_err("profild has ended");
+		return CTL_ERROR;
 	case -ESRCH:
 		log_err("process %d has gone", (int)pid);
 		return CTL_GONE;
@@ -79,7 +82,6 @@ static int attach_failed(const struct watch *w, pid_t pid, int err)
 		log_err("profild does not count at %llu Hz; take a lower rate", o->rate_hz);
 		return CTL_USAGE;
 	case -EAGAIN:
-	case -ENOMEM:
 		log_err("profild has no room for another profile now; see 'profilctl list'");
 		return CTL_ERROR;
 	default:
@@ -104,7 +106,7 @@ static int connection(struct reader **r, struct watch *w)
 		*r = steal(w->reader);
 		return 0;
 	}
-	return reader_open(r, daemon_socket(w->daemon, w->options));
+	return daemon_again(r, w->daemon, w->options);
 }
 
 /* Of the first one that is watched the profile has its head. */
@@ -155,19 +157,47 @@ static int join(struct watch *w, pid_t pid, __u32 flags)
 	return 0;
 }
 
-int watch_try(struct watch *w, pid_t pid, bool follow_exec)
-{
-	return join(w, pid, PROFIL_ATTACH_INHERIT | (follow_exec ? PROFIL_ATTACH_FOLLOW : 0));
-}
-
 int watch_attach(struct watch *w, pid_t pid, bool follow_exec)
 {
-	int err = watch_try(w, pid, follow_exec);
+	int err = join(w, pid, PROFIL_ATTACH_INHERIT | (follow_exec ? PROFIL_ATTACH_FOLLOW : 0));
 
 	/* What is named is at work already; a command may be over before it is worth it. */
 	if (!err && !follow_exec)
 		err = follow_image(w->sessions[w->nsessions - 1].follow);
 	return err < 0 ? attach_failed(w, pid, err) : CTL_OK;
+}
+
+/* What ends it all, and not a process's part in it: the daemon has gone, or we have no memory. */
+static bool is_fatal(int err)
+{
+	return err == -ENODATA || err == -ENOMEM;
+}
+
+/* Takes note of a process for which there was no room. It may be met again and again. */
+static int leave_out(struct watch *w, pid_t pid)
+{
+	pid_t *more;
+
+	for (size_t i = w->nleft_out; i-- > 0;) {
+		if (w->left_out[i] == pid)
+			return 0;
+	}
+	more = grow(w->left_out, w->nleft_out, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	w->left_out = more;
+	more[w->nleft_out++] = pid;
+	return 0;
+}
+
+/* Attaches to one of many. */
+static int take_in(struct watch *w, pid_t pid, __u32 flags)
+{
+	int err = join(w, pid, flags);
+
+	if (err == -EAGAIN || err == -EMFILE || err == -ENFILE)
+		return leave_out(w, pid) ?: err;
+	return err;
 }
 
 static bool is_watched(const struct watch *w, pid_t pid)
@@ -192,42 +222,63 @@ static bool wants_children(const struct watch *w, pid_t pid)
 /*
  * Attaches to a process that has come, if it is meant. What it may have forked before we were there
  * must come in by itself, and nothing twice: it is attached to without its children. One that execs
- * while it is watched is looked at once more when its session has ended.
+ * while it is watched is looked at once more when its session has ended. That it has gone since, or
+ * is another user's, is no error.
  */
 static int welcome(struct watch *w, const struct newcomer *n)
 {
+	int err;
+
 	if (n->parent && !wants_children(w, n->parent))
 		return 0;
 	if (is_watched(w, n->pid) || !procfs_matches(n->pid, &w->options->select))
 		return 0;
-	return join(w, n->pid, 0);
+	err = take_in(w, n->pid, 0);
+	return is_fatal(err) ? err : 0;
 }
 
-/* That one has gone since, or is another user's, is no error. */
 static int look_for_newcomers(struct watch *w)
 {
 	__cleanup(freep) struct newcomer *all = NULL;
 	size_t n;
 	int err = newcomers_take(w->newcomers, &all, &n);
 
-	for (size_t i = 0; i < n && err != -ENODATA && err != -ENOMEM; i++)
+	for (size_t i = 0; i < n && !is_fatal(err); i++)
 		err = welcome(w, &all[i]);
-	return err == -ENODATA || err == -ENOMEM ? err : 0;
+	return is_fatal(err) ? err : 0;
 }
 
-/* Of those that are there already, whose children are not looked for, they come with them. */
-static int attach_present(struct watch *w)
+/* That some have gone since, or are other users', is no error, unless it is all of them. */
+static int attach_present(struct watch *w, __u32 flags)
 {
-	__u32 flags = newcomers_told(w->newcomers) ? PROFIL_ATTACH_INHERIT : 0;
 	__cleanup(freep) pid_t *pids = NULL;
 	size_t n = 0;
-	int err = procfs_find(&pids, &n, &w->options->select);
+	int why = procfs_find(&pids, &n, &w->options->select);
+	pid_t who = 0;
 
-	for (size_t i = 0; i < n && err != -ENODATA; i++)
-		err = join(w, pids[i], flags);
-	if (w->nsessions || !err || err == -ESRCH)
-		return CTL_OK;
-	return attach_failed(w, n ? pids[n - 1] : 0, err);
+	if (why < 0) {
+		log_err("cannot look for processes: %s", strerror(-why));
+		return CTL_ERROR;
+	}
+	for (size_t i = 0; i < n && !is_fatal(why); i++) {
+		int err = take_in(w, pids[i], flags);
+
+		if (!err || err == -ESRCH)
+			continue;
+		why = err;
+		who = pids[i];
+	}
+	return is_fatal(why) || (why && !w->nsessions) ? attach_failed(w, who, why) : CTL_OK;
+}
+
+int watch_everybody(struct watch *w)
+{
+	int status = attach_present(w, PROFIL_ATTACH_INHERIT | PROFIL_ATTACH_FOLLOW);
+
+	if (status || w->nsessions)
+		return status;
+	log_err("there is no process to profile");
+	return CTL_GONE;
 }
 
 int watch_select(struct watch *w)
@@ -236,10 +287,12 @@ int watch_select(struct watch *w)
 
 	if (!err)
 		err = listen_to(w, EPOLL_CTL_ADD, newcomers_fd(w->newcomers), SOURCE_NEWCOMERS, 0);
-	if (!err)
-		return attach_present(w);
-	log_err("cannot look for processes: %s", strerror(-err));
-	return CTL_ERROR;
+	if (err < 0) {
+		log_err("cannot look for processes: %s", strerror(-err));
+		return CTL_ERROR;
+	}
+	/* Where all are looked through, children come in by themselves. */
+	return attach_present(w, newcomers_told(w->newcomers) ? PROFIL_ATTACH_INHERIT : 0);
 }
 
 /* Takes in all that a session has found, and closes it. The last one gets its place. */
@@ -331,8 +384,8 @@ static int step(struct watch *w, const struct epoll_event *e)
 	if (!w->newcomers)
 		return w->nended < w->nsessions;
 	if (s->ended && !ended && source == SOURCE_READER)
-		err = welcome(w, &(struct newcomer){ s->pid, 0 });
-	return err == -ENODATA || err == -ENOMEM ? err : 1;
+		return welcome(w, &(struct newcomer){ s->pid, 0 }) ?: 1;
+	return 1;
 }
 
 int watch_input(struct watch *w, int fd)
@@ -414,6 +467,7 @@ void watch_fini(struct watch *w)
 	for (size_t i = 0; i < w->nsessions; i++)
 		session_close(&w->sessions[i]);
 	free(w->sessions);
+	free(w->left_out);
 	newcomers_close(w->newcomers);
 	reader_close(w->reader);
 	daemon_end(w->daemon);

@@ -23,6 +23,8 @@ struct watch {
 	size_t nended;		      /* of them */
 	struct profil_msg_reply past; /* the totals of those that were put away */
 	struct newcomers *newcomers;  /* NULL: nobody comes in later */
+	pid_t *left_out;	      /* there was no room for them */
+	size_t nleft_out;
 	struct profile *profile;
 	struct slices slices; /* if the options ask for them */
 	FILE *out;
@@ -45,8 +47,8 @@ int watch_init(struct watch *w, const struct options *o);
  */
 int watch_attach(struct watch *w, pid_t pid, bool follow_exec);
 
-/* The same, without a word, and not at once: returns a negative errno. */
-int watch_try(struct watch *w, pid_t pid, bool follow_exec);
+/* Attaches to all that are there, through execs: what comes later is a child of one of them. */
+int watch_everybody(struct watch *w);
 
 /*
  * Attaches to all that the options select, now and whenever another one comes. That there is none
@@ -80,7 +82,10 @@ int watch_slice(struct watch *w);
 /* Ends the counting, and makes a report in memory of it, and of nothing that came later. */
 int watch_end(struct watch *w);
 
-/* Does that, and writes the report. CTL_PARTIAL where much of it is missing. */
+/* Says who has been left out for want of room: CTL_PARTIAL where there is somebody. */
+int watch_missing(const struct watch *w);
+
+/* Ends it, and writes the report. CTL_PARTIAL where some of it is missing. */
 int watch_finish(struct watch *w);
 
 void watch_fini(struct watch *w);

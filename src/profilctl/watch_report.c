@@ -134,6 +134,16 @@ int watch_end(struct watch *w)
 	return CTL_ERROR;
 }
 
+int watch_missing(const struct watch *w)
+{
+	if (!w->nleft_out)
+		return CTL_OK;
+	log_warning(
+		"there was no room for %zu more process%s; see 'profilctl list' and 'ulimit -n'",
+		w->nleft_out, w->nleft_out > 1 ? "es" : "");
+	return CTL_PARTIAL;
+}
+
 int watch_finish(struct watch *w)
 {
 	const struct profile *p = w->profile;
@@ -143,7 +153,8 @@ int watch_finish(struct watch *w)
 		status = output_write(steal(w->out), w->options, p);
 	if (status)
 		return status;
+	status = watch_missing(w);
 	if (p->lost > p->total / 100)
 		log_warning("%llu of %llu samples were lost; take a lower rate", p->lost, p->total);
-	return w->broken || p->lost > p->total / 100 ? CTL_PARTIAL : CTL_OK;
+	return w->broken || p->lost > p->total / 100 ? CTL_PARTIAL : status;
 }

@@ -132,4 +132,19 @@ read -r -u "$held"
 refuses "one client too many" 1 "as many clients as it takes" "${other[@]}" "$ctl" status
 kill "$holder"
 daemon_stop
+daemon_start --user-profiles 1
+cp "$(command -v sleep)" "$dir/sleeper"
+"${other[@]}" "$dir/sleeper" 100 &
+one=$!
+"${other[@]}" "$dir/sleeper" 100 &
+two=$!
+until test "$(cat "/proc/$one/comm" "/proc/$two/comm")" = $'sleeper\nsleeper'; do
+	kill -0 "$one" "$two" || break
+done
+refuses "attach: one process too many" 3 "no room for 1 more process;" \
+	"${other[@]}" "$ctl" attach -d 0.1 --comm sleeper
+refuses "top: one process too many" 3 "no room for 1 more process;" \
+	"${other[@]}" "$ctl" top -b -n 1 -i 0.1 --comm sleeper
+kill "$one" "$two"
+daemon_stop
 finish

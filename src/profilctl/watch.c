@@ -283,7 +283,7 @@ int watch_everybody(struct watch *w)
 
 int watch_select(struct watch *w)
 {
-	int err = newcomers_open(&w->newcomers, &w->options->select);
+	int err = newcomers_open(&w->newcomers, &w->options->select), status;
 
 	if (!err)
 		err = listen_to(w, EPOLL_CTL_ADD, newcomers_fd(w->newcomers), SOURCE_NEWCOMERS, 0);
@@ -292,7 +292,10 @@ int watch_select(struct watch *w)
 		return CTL_ERROR;
 	}
 	/* Where all are looked through, children come in by themselves. */
-	return attach_present(w, newcomers_told(w->newcomers) ? PROFIL_ATTACH_INHERIT : 0);
+	status = attach_present(w, newcomers_told(w->newcomers) ? PROFIL_ATTACH_INHERIT : 0);
+	/* Where nobody is there yet: profild hangs up on who has nothing to say for long. */
+	reader_close(steal(w->reader));
+	return status;
 }
 
 /* Takes in all that a session has found, and closes it. The last one gets its place. */

@@ -346,6 +346,18 @@ several() {
 	check "top ends with what it shows" test $? -eq 0
 }
 
+# The daemon hangs up on a connection on which nothing is asked for ten seconds.
+long_before() {
+	cp "$spin" "$dir/later"
+	"$ctl" top -b -n 1 -i 13 -F 1000 --comm later >"$dir/top" 2>"$dir/stderr" &
+	ctl_pid=$!
+	sleep 11.5
+	"$dir/later" split 1
+	wait "$ctl_pid"
+	check "top --comm: who comes long after it: status" test $? -eq 0
+	check "top --comm: ... is there" grep -q ' hot  *later$' "$dir/top"
+}
+
 # Programs whose files cannot be found by their paths: one has been replaced, one is in a mount
 # namespace of its own.
 hidden() {
@@ -439,6 +451,7 @@ whole
 options
 attaching
 several
+long_before
 hidden
 others
 

@@ -24,6 +24,7 @@ struct newcomers {
 	const struct procfs_select *select;
 	int events; /* the kernel's own; -1: a timer makes us look */
 	int timer;
+	bool missed;
 };
 
 /* The parts of a message of the connector, one behind the other. */
@@ -164,6 +165,22 @@ static int look_through(struct newcomers *n, struct newcomer **out, size_t *coun
 	return err;
 }
 
+bool newcomers_missed(const struct newcomers *n)
+{
+	return n->missed;
+}
+
+/* Takes the next message: false where there is none. */
+static bool receive(struct newcomers *n, struct message *m)
+{
+	ssize_t got;
+
+	/* The kernel says once that it had no room for some, and goes on with what came later. */
+	while ((got = recv(n->events, m, sizeof(*m), 0)) < 0 && errno == ENOBUFS)
+		n->missed = true;
+	return got > 0;
+}
+
 int newcomers_take(struct newcomers *n, struct newcomer **out, size_t *count)
 {
 	struct message m;
@@ -173,7 +190,7 @@ int newcomers_take(struct newcomers *n, struct newcomer **out, size_t *count)
 	*count = 0;
 	if (n->events < 0)
 		return look_through(n, out, count);
-	while (!err && recv(n->events, &m, sizeof(m), 0) > 0) {
+	while (!err && receive(n, &m)) {
 		const struct proc_event e = m.body.event;
 		struct newcomer begun = { e.event_data.exec.process_tgid, 0 };
 		struct newcomer forked = { e.event_data.fork.child_tgid,
@@ -181,7 +198,8 @@ int newcomers_take(struct newcomers *n, struct newcomer **out, size_t *count)
 
 		if (e.what == PROC_EVENT_EXEC)
 			err = append(out, count, begun);
-		else if (e.event_data.fork.child_pid == forked.pid) /* else it is a thread */
+		/* Else it is a thread, or what came before the filter did. */
+		else if (e.what == PROC_EVENT_FORK && e.event_data.fork.child_pid == forked.pid)
 			err = append(out, count, forked);
 	}
 	return err;

@@ -27,6 +27,9 @@ int newcomers_fd(const struct newcomers *n);
 /* Says whether the kernel tells of each process. Else all are looked through once a second. */
 bool newcomers_told(const struct newcomers *n);
 
+/* Says whether the kernel has told of more than we could take in: some are not known of. */
+bool newcomers_missed(const struct newcomers *n);
+
 /*
  * Finds those that there is news of, in an array that the caller frees: some may be known already,
  * and some not be meant. Returns 0 or a negative errno.

@@ -82,7 +82,7 @@ int watch_slice(struct watch *w);
 /* Ends the counting, and makes a report in memory of it, and of nothing that came later. */
 int watch_end(struct watch *w);
 
-/* Says who has been left out for want of room: CTL_PARTIAL where there is somebody. */
+/* Says whether processes have been left out: CTL_PARTIAL where some have. */
 int watch_missing(const struct watch *w);
 
 /* Ends it, and writes the report. CTL_PARTIAL where some of it is missing. */

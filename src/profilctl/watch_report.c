@@ -136,8 +136,13 @@ int watch_end(struct watch *w)
 
 int watch_missing(const struct watch *w)
 {
+	bool missed = w->newcomers && newcomers_missed(w->newcomers);
+
+	if (missed)
+		log_warning("more processes began at a time than we could hear of; some may be "
+			    "missing");
 	if (!w->nleft_out)
-		return CTL_OK;
+		return missed ? CTL_PARTIAL : CTL_OK;
 	log_warning(
 		"there was no room for %zu more process%s; see 'profilctl list' and 'ulimit -n'",
 		w->nleft_out, w->nleft_out > 1 ? "es" : "");

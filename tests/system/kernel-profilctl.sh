@@ -284,6 +284,23 @@ come_and_go() { # PID
 	check "attach --exe: ... not all $many are kept" test "$many" -lt 45
 }
 
+# A storm of forks that is not heard of in time, as on a machine that is too busy.
+unheard() {
+	"$ctl" attach -f json -o "$dir/json" --exe "$spin" 2>"$dir/stderr" &
+	ctl_pid=$!
+	attached "$1"
+	kill -STOP "$ctl_pid"
+	python3 -c 'import os
+for _ in range(8000):
+    os.waitpid(os.fork() or os._exit(0), 0)'
+	kill -INT "$ctl_pid"
+	kill -CONT "$ctl_pid"
+	wait "$ctl_pid"
+	check "attach --exe: too many that come at a time: status 3" test $? -eq 3
+	check "attach --exe: ... and why" grep -q 'some may be missing$' "$dir/stderr"
+	check "attach --exe: ... adds up" conserved
+}
+
 # Where the kernel does not tell of processes that begin, they are looked for.
 looked_for() {
 	rm "$dir/json"
@@ -325,6 +342,7 @@ several() {
 	wait "$other"
 	arrive "$one" "--exe $spin" "$spin"
 	come_and_go "$one"
+	unheard "$one"
 	by_cgroup "$one" cgroup2
 	by_cgroup "$one" cgroup -o none,name=systemd
 	looked_for

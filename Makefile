@@ -83,7 +83,7 @@ PROFILCTL = src/core/graph.c \
 	src/profilctl/gperftools.c src/profilctl/graphs.c src/profilctl/html.c src/profilctl/image.c \
 	src/profilctl/interval.c src/profilctl/json.c src/profilctl/jsonname.c src/profilctl/lines.c \
 	src/profilctl/list.c src/profilctl/listing.c src/profilctl/load.c src/profilctl/main.c \
-	src/profilctl/mapped.c src/profilctl/maps.c src/profilctl/newcomers.c src/profilctl/objectfile.c \
+	src/profilctl/mapped.c src/profilctl/maps.c src/profilctl/named.c src/profilctl/newcomers.c src/profilctl/objectfile.c \
 	src/profilctl/options.c src/profilctl/output.c src/profilctl/perfmap.c src/profilctl/plt.c \
 	src/profilctl/pprof.c src/profilctl/procfs.c src/profilctl/profile.c src/profilctl/progress.c \
 	src/profilctl/protobuf.c src/profilctl/reader.c src/profilctl/record.c src/profilctl/report.c \

@@ -1,71 +1,14 @@
 /* attach.c - profiles a process that runs already */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/log.h"
 #include "core/scope.h"
 
-#include "maps.h"
+#include "named.h"
 #include "procfs.h"
 #include "verb.h"
 #include "watch.h"
-
-/* Says why @pid can't be profiled, if it can't. */
-static int check(pid_t pid)
-{
-	pid_t leader = procfs_leader(pid);
-	struct maps maps;
-	int err;
-
-	if (!leader) {
-		log_err("no process %d; see ps(1)", (int)pid);
-		return CTL_GONE;
-	}
-	if (leader != pid) {
-		log_err("%d is a thread of process %d: attach to that", (int)pid, (int)leader);
-		return CTL_ERROR;
-	}
-	if (procfs_is_kernel_thread(pid)) {
-		log_err("%d is a kernel thread: it has no code of its own to profile", (int)pid);
-		return CTL_ERROR;
-	}
-	err = maps_read(&maps, pid);
-	if (!err) {
-		maps_fini(&maps);
-		return CTL_OK;
-	}
-	if (err == -EACCES || err == -EPERM) {
-		log_err("process %d is not yours to profile; %s", (int)pid,
-			geteuid() ? "root may"
-				  : "this root may not read it: ask the one outside the container");
-		return CTL_DENIED;
-	}
-	log_err("process %d has ended", (int)pid);
-	return CTL_GONE;
-}
-
-/* Nothing is attached to until all can be. */
-static int parse_pids(pid_t *pids, const struct options *o)
-{
-	int status = CTL_OK;
-
-	for (int i = 0; i < o->argc && !status; i++)
-		status = options_pid(&pids[i], o->argv[i]) ? CTL_USAGE : CTL_OK;
-	for (int i = 0; i < o->argc && !status; i++) {
-		status = check(pids[i]);
-		for (int k = 0; k < i && !status; k++) {
-			if (pids[k] == pids[i]) {
-				log_err("process %d is named twice", (int)pids[i]);
-				status = CTL_USAGE;
-			}
-		}
-	}
-	return status;
-}
 
 /* Finds out whether anybody is selected, before a daemon is asked. */
 static int check_selection(const struct procfs_select *select)
@@ -97,8 +40,7 @@ static int choose(pid_t **pids, const struct options *o)
 	}
 	if (selective)
 		return check_selection(&o->select);
-	*pids = calloc((size_t)o->argc, sizeof(**pids));
-	return *pids ? parse_pids(*pids, o) : CTL_ERROR;
+	return named_pids(pids, o);
 }
 
 static int attach_all(struct watch *w, const pid_t *pids)

@@ -9,6 +9,7 @@
 
 #include "clean.h"
 #include "interval.h"
+#include "named.h"
 #include "now.h"
 #include "rows.h"
 #include "screen.h"
@@ -175,31 +176,35 @@ static int run(struct top *t)
 	return 0;
 }
 
-static int attach_named(struct watch *w, const struct options *o)
+/* Those that are named, those that are selected, or all. */
+static int attach(struct watch *w, const pid_t *pids)
 {
+	const struct options *o = w->options;
 	int status = CTL_OK;
 
-	for (int i = 0; i < o->argc && !status; i++) {
-		pid_t pid;
-
-		status = options_pid(&pid, o->argv[i]) < 0 ? CTL_USAGE : watch_attach(w, pid, true);
-	}
+	if (!o->argc)
+		return procfs_is_selective(&o->select) ? watch_select(w) : watch_everybody(w);
+	for (int i = 0; i < o->argc && !status; i++)
+		status = watch_attach(w, pids[i], true);
 	return status;
 }
 
-static int attach(struct watch *w, const struct options *o)
+static int choose(pid_t **pids, const struct options *o)
 {
-	if (o->argc)
-		return attach_named(w, o);
-	return procfs_is_selective(&o->select) ? watch_select(w) : watch_everybody(w);
+	if (!o->argc)
+		return CTL_OK;
+	if (!procfs_is_selective(&o->select))
+		return named_pids(pids, o);
+	log_err("top: processes are named, or selected by an option");
+	return CTL_USAGE;
 }
 
-static int top(struct top *t, const struct options *o)
+static int top(struct top *t, const struct options *o, const pid_t *pids)
 {
 	int status = watch_init(&t->watch, o), err;
 
 	if (!status)
-		status = attach(&t->watch, o);
+		status = attach(&t->watch, pids);
 	if (status)
 		return status;
 	self_relax(&t->watch.self);
@@ -219,9 +224,13 @@ static int top(struct top *t, const struct options *o)
 
 int verb_top(const struct options *o)
 {
+	__cleanup(freep) pid_t *pids = NULL;
 	struct top t = { 0 };
-	int status = top(&t, o);
+	int status = choose(&pids, o);
 
+	if (status)
+		return status;
+	status = top(&t, o, pids);
 	profile_give_back(t.last);
 	profile_give_back(t.now);
 	symbolize_cache_fini(&t.cache);

@@ -79,15 +79,16 @@ static int attach_failed(const struct watch *w, pid_t pid, int err)
 			o->rate_hz ? " at that rate" : "");
 		return CTL_DENIED;
 	case -EINVAL:
+		if (!o->rate_hz)
+			break;
 		log_err("profild does not count at %llu Hz; take a lower rate", o->rate_hz);
 		return CTL_USAGE;
 	case -EAGAIN:
 		log_err("profild has no room for another profile now; see 'profilctl list'");
 		return CTL_ERROR;
-	default:
-		log_err("cannot profile process %d: %s", (int)pid, strerror(-err));
-		return CTL_ERROR;
 	}
+	log_err("cannot profile process %d: %s", (int)pid, strerror(-err));
+	return CTL_ERROR;
 }
 
 /* What was asked for and what the clock gives may differ; beyond 1 % that is worth a word. */

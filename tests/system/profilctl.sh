@@ -47,6 +47,9 @@ refuses "a unit that is none" 6 "no process is such" "$ctl" attach --unit no-suc
 refuses "a file that is none" 2 "No such file" "$ctl" attach --exe "$dir/no-such-file"
 refuses "slices that are none" 2 "60x1" "$ctl" record --slices 60 -- true
 refuses "an odd number of slices" 2 "even number" "$ctl" record --slices 3x1 -- true
+refuses "top: a process twice" 2 "is named twice" "$ctl" top $$ $$
+refuses "top: a process and a selection" 2 "selected by an option" "$ctl" top --comm sh 1
+refuses "top: an unknown pid" 6 "no process 4194305" "$ctl" top 4194305
 refuses "no tables" 2 "from 1 on" "$ctl" top -n 0
 refuses "no interval" 2 "seconds" "$ctl" top -i 0
 refuses "an unknown pid" 6 "no process 4194305" "$ctl" attach 4194305
@@ -56,9 +59,21 @@ refuses "a socket path that no socket can have" 1 "cannot talk to profild" \
 kthread=$(pgrep -o -x kthreadd)
 if test "$kthread"; then
 	refuses "a kernel thread" 1 "kernel thread" "$ctl" attach "$kthread"
+	refuses "top: a kernel thread" 1 "kernel thread" "$ctl" top "$kthread"
 else
 	skip "a kernel thread" "there is none in this pid namespace"
 fi
+
+exec {threads}< <(exec python3 -c 'import signal, threading
+threading.Thread(target=lambda: print(threading.get_native_id(), flush=True) or signal.sigwait([signal.SIGUSR1]),
+    daemon=True).start()
+signal.pause()')
+threaded=$!
+read -r -u "$threads" thread
+for verb in attach top; do
+	refuses "$verb: a thread" 1 "is a thread of process $threaded" "$ctl" $verb "$thread"
+done
+kill "$threaded"
 
 sleep 0 &
 wait "$!"

@@ -109,6 +109,16 @@ static int parse_slices(struct options *o, const char *arg)
 	return parse_seconds(&o->slice_ns, "slices of", end + 1);
 }
 
+/* Where nothing is said nobody can be meant. */
+static int parse_name(const char **out, const char *what, const char *arg)
+{
+	*out = arg;
+	if (*arg)
+		return 0;
+	log_err("%s: no name given", what);
+	return -EINVAL;
+}
+
 /* The path of a cgroup may be written as the file system has it. */
 static int parse_cgroup(struct options *o, const char *arg)
 {
@@ -184,11 +194,9 @@ static int take(struct options *o, enum option_bits bit, const char *arg)
 	case OPTION_EXE:
 		return parse_exe(o, arg);
 	case OPTION_COMM:
-		o->select.comm = arg;
-		return 0;
+		return parse_name(&o->select.comm, "comm", arg);
 	case OPTION_UNIT:
-		o->select.unit = arg;
-		return 0;
+		return parse_name(&o->select.unit, "unit", arg);
 	case OPTION_CGROUP:
 		return parse_cgroup(o, arg);
 	case OPTION_BATCH:

@@ -44,6 +44,9 @@ refuses "pid 0" 2 "no process id" "$ctl" attach 0
 refuses "a process and a selection" 2 "selected by an option" "$ctl" attach --comm sh 1
 refuses "nobody of that name" 6 "no process is such" "$ctl" attach --comm "no such name"
 refuses "a unit that is none" 6 "no process is such" "$ctl" attach --unit no-such-unit
+refuses "a unit without a name" 2 "unit: no name given" "$ctl" attach --unit ''
+refuses "a process without a name" 2 "comm: no name given" "$ctl" top --comm ''
+refuses "a cgroup without a path" 2 "must be a path" "$ctl" attach --cgroup ''
 refuses "a file that is none" 2 "No such file" "$ctl" attach --exe "$dir/no-such-file"
 refuses "slices that are none" 2 "60x1" "$ctl" record --slices 60 -- true
 refuses "an odd number of slices" 2 "even number" "$ctl" record --slices 3x1 -- true

@@ -8,7 +8,6 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
@@ -20,6 +19,7 @@
 #include "beside.h"
 #include "daemon.h"
 #include "graphs.h"
+#include "self.h"
 #include "verb.h"
 
 #define LIBRARY "libprofil.so.1"
@@ -33,7 +33,7 @@ struct run {
 	char word[PROFIL_RUN_NAME + PROFIL_RUN_KEY + 1]; /* what the programs know us by */
 	int sock;
 	int signals;
-	sigset_t mask; /* as we were started */
+	struct self self;
 	pid_t command;
 	int status; /* of the command, as waitpid() has it */
 	bool ended; /* the command has */
@@ -78,18 +78,11 @@ static int listen_open(struct run *r)
 
 static int signals_open(struct run *r)
 {
-	sigset_t set;
+	static const int signals[] = { SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, 0 };
 
 	signal(SIGCHLD, SIG_DFL); /* who ignores it is not told of a child's end */
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGQUIT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, &r->mask);
-	r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return r->signals < 0 ? -errno : watch(r, r->signals);
+	r->signals = self_signals(&r->self, signals);
+	return r->signals < 0 ? r->signals : watch(r, r->signals);
 }
 
 /* The library that was built, or installed, with us; else that which the linker finds. */
@@ -133,16 +126,6 @@ static int set_environment(const struct run *r)
 	return 0;
 }
 
-/* Each program that counts calls costs us two descriptors; what we run keeps the limit it had. */
-static void raise_file_limit(void)
-{
-	struct rlimit limit;
-
-	getrlimit(RLIMIT_NOFILE, &limit);
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static int start_command(struct run *r)
 {
 	char **argv = r->options.argv;
@@ -153,14 +136,15 @@ static int start_command(struct run *r)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setsigmask(&attr, &r->mask);
+	posix_spawnattr_setsigmask(&attr, &r->self.mask);
 	err = posix_spawnp(&r->command, argv[0], NULL, &attr, argv, environ);
 	posix_spawnattr_destroy(&attr);
 	if (err) {
 		log_err("cannot run %s: %s", argv[0], strerror(err));
 		return CTL_ERROR;
 	}
-	raise_file_limit();
+	/* Each program that counts calls costs us two; what we run keeps the limit it had. */
+	self_raise_files(&r->self);
 	return CTL_OK;
 }
 

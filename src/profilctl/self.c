@@ -4,28 +4,28 @@
 
 #include "self.h"
 
-/* A background job of a script has SIGINT ignored; whoever sends it to us means it. */
-static int take_signals(struct self *self)
+/*
+ * What is blocked comes also where it is ignored: a background job of a script has SIGINT so, and
+ * whoever sends it to us means it.
+ */
+int self_signals(struct self *self, const int *signals)
 {
-	struct sigaction end = { .sa_handler = SIG_DFL }, hup;
+	struct sigaction hup;
 	sigset_t set;
 	int fd;
 
 	sigaction(SIGHUP, NULL, &hup);
-	sigaction(SIGINT, &end, &self->sigint);
 	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	if (hup.sa_handler != SIG_IGN)
-		sigaddset(&set, SIGHUP);
+	for (; *signals; signals++) {
+		if (*signals != SIGHUP || hup.sa_handler != SIG_IGN)
+			sigaddset(&set, *signals);
+	}
 	sigprocmask(SIG_BLOCK, &set, &self->mask);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd < 0 ? -errno : fd;
 }
 
-/* Each object that is profiled keeps its file open; the soft limit is for programs that select().
- */
-static void raise_file_limit(struct self *self)
+void self_raise_files(struct self *self)
 {
 	struct rlimit limit;
 
@@ -52,9 +52,9 @@ static void raise_priority(struct self *self)
 
 int self_prepare(struct self *self)
 {
-	raise_file_limit(self);
+	self_raise_files(self);
 	raise_priority(self);
-	return take_signals(self);
+	return self_signals(self, (const int[]){ SIGINT, SIGTERM, SIGHUP, 0 });
 }
 
 void self_relax(const struct self *self)
@@ -66,6 +66,5 @@ void self_restore(const struct self *self)
 {
 	self_relax(self);
 	setrlimit(RLIMIT_NOFILE, &self->files);
-	sigaction(SIGINT, &self->sigint, NULL);
 	sigprocmask(SIG_SETMASK, &self->mask, NULL);
 }

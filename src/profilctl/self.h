@@ -8,12 +8,20 @@
 
 /* As we were started. */
 struct self {
-	struct sigaction sigint;
 	sigset_t mask;
 	struct rlimit files;
 	int policy;
 	struct sched_param param;
 };
+
+/*
+ * Has @signals, up to a 0, come through a descriptor, which is returned; or a negative errno. A
+ * SIGHUP that is ignored, as nohup(1) has it, stays so.
+ */
+int self_signals(struct self *self, const int *signals);
+
+/* Lets us hold as many files as we may: the soft limit is for programs that select(). */
+void self_raise_files(struct self *self);
 
 /*
  * Makes us fit to watch: may hold many files, runs before the programs that it watches, and has

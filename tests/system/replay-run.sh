@@ -155,6 +155,14 @@ left_behind() {
 	kill -TERM "$ctl_pid"
 	ends_well "... until we are told to end"
 	echo line >"$dir/line"
+	trap '' HUP # as nohup does
+	begin said 'has left 1 process behind' sh -c "read -r line <'$dir/line' && '$calls' 1000 0 call &"
+	trap - HUP
+	kill -HUP "$ctl_pid"
+	echo line >"$dir/line"
+	ends_well "... and not by a terminal that has gone, under nohup"
+	check "... but with its profile" says 'wrote its profile: 100007 ticks'
+	rm gmon.out
 	begin out ready sh -c "echo ready; read -r line <'$dir/line'"
 	kill -TERM "$ctl_pid"
 	ends_well "a signal is for the command"

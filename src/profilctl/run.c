@@ -35,10 +35,11 @@ struct run {
 	int signals;
 	struct self self;
 	pid_t command;
-	int status; /* of the command, as waitpid() has it */
-	bool ended; /* the command has */
-	bool over;  /* we were told to end, after the command */
-	bool heard; /* of a program that has the library */
+	FILE *children; /* all that there are; NULL: the kernel does not say */
+	int status;	/* of the command, as waitpid() has it */
+	bool ended;	/* the command has */
+	bool over;	/* we were told to end, after the command */
+	bool heard;	/* of a program that has the library */
 };
 
 static int watch(struct run *r, int fd)
@@ -193,25 +194,41 @@ static void on_signals(struct run *r)
 	}
 }
 
+/* Says whether process @pid has ended, and takes note of how the command has. */
+static bool has_ended(struct run *r, pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, WNOHANG) != pid)
+		return false;
+	if (pid != r->command)
+		return true;
+	r->status = status;
+	r->ended = true;
+	return true;
+}
+
 /* Takes note of who has ended, our daemon apart; returns how many have not. */
 static unsigned int reap(struct run *r)
 {
-	__cleanup(fclosep) FILE *f = fopen("/proc/thread-self/children", "re");
-	unsigned int left = 0;
-	int pid, status;
+	unsigned int left, ended;
+	int pid;
 
-	while (f && fscanf(f, "%d", &pid) == 1) {
-		if (pid == daemon_pid(r->daemon))
-			continue;
-		if (waitpid(pid, &status, WNOHANG) != pid) {
-			left++;
-			continue;
+	if (!r->children)
+		return !has_ended(r, r->command);
+	/* Where a long list is read while it gets shorter, some are not on it. */
+	do {
+		left = ended = 0;
+		rewind(r->children);
+		while (fscanf(r->children, "%d", &pid) == 1) {
+			if (pid == daemon_pid(r->daemon))
+				continue;
+			if (has_ended(r, pid))
+				ended++;
+			else
+				left++;
 		}
-		if (pid != r->command)
-			continue;
-		r->status = status;
-		r->ended = true;
-	}
+	} while (ended && !left);
 	return left;
 }
 
@@ -262,6 +279,11 @@ static int run_init(struct run *r, const struct options *o)
 	if (status)
 		return status;
 	reader_close(reader); /* the programs have their own */
+	r->children = fopen("/proc/thread-self/children", "re");
+	if (!r->children)
+		log_warning("no profile of what the command leaves behind: "
+			    "/proc/thread-self/children: %s",
+			    strerror(errno));
 	err = r->graphs.epoll < 0 ? -EMFILE : listen_open(r);
 	if (!err)
 		err = signals_open(r);
@@ -279,6 +301,7 @@ static void run_fini(struct run *r)
 	closep(&r->sock);
 	closep(&r->signals);
 	closep(&r->graphs.epoll);
+	fclosep(&r->children);
 }
 
 static int outcome(const struct run *r)

@@ -179,6 +179,21 @@ limits() {
 	rm -f gmon.out
 }
 
+# Where nobody says who our children are.
+blind() {
+	if ! unshare --map-root-user --mount sh -c 'mount -t tmpfs none /proc' 2>"$dir/said"; then
+		skip "without a list of our children" "$(cat "$dir/said")"
+		return
+	fi
+	# shellcheck disable=SC2016 # another shell's
+	unshare --map-root-user --mount sh -c 'mount -t tmpfs none /proc && LD_LIBRARY_PATH=$1 exec "$0" run sh -c "
+		sleep 0.3; $2 1000 0 call"' "$ctl" "${library%/*}" "$calls" >"$dir/out" 2>"$dir/said"
+	check "without a list of our children: the command is waited for" test $? -eq 0
+	check "... and profiled" says 'wrote its profile: 100007 ticks'
+	check "... and it is told" says 'no profile of what the command leaves behind'
+	rm -f gmon.out
+}
+
 # What must not change.
 others() {
 	run "$dir/plain" 1000 0 call
@@ -248,6 +263,7 @@ whole
 ends
 families
 left_behind
+blind
 others
 liars
 linked

@@ -89,14 +89,15 @@ static int tell_unwritten(const struct held_graph *h, struct profil_graph *g)
 	char space[GRAPH_NAME_MAX];
 	const char *name;
 	int err = write_for(&name, space, g, h->pid);
+	const char *how = h->ended ? "ended without writing its profile" : "runs on";
 
 	if (err)
-		log_err("%s (pid %d) ended without writing its profile, and it cannot be written "
-			"to %s: %s; " GMON_PREFIX_ENV " names another place",
-			h->name, h->pid, name, strerror(-err));
+		log_err("%s (pid %d) %s, and its profile cannot be written to %s: "
+			"%s; " GMON_PREFIX_ENV " names another place",
+			h->name, h->pid, how, name, strerror(-err));
 	else
-		log_notice("%s (pid %d) ended without writing its profile: %llu ticks, now in %s",
-			   h->name, h->pid, (unsigned long long)graph_ticks(g), name);
+		log_notice("%s (pid %d) %s: %llu ticks%s, now in %s", h->name, h->pid, how,
+			   (unsigned long long)graph_ticks(g), h->ended ? "" : " so far", name);
 	return err;
 }
 
@@ -195,6 +196,7 @@ void graphs_sweep(struct graphs *g)
 
 void graphs_close(struct graphs *g)
 {
+	graphs_check(g);
 	while (g->first)
 		end(g, &g->first);
 }

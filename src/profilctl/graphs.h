@@ -28,7 +28,7 @@ void graphs_check(struct graphs *g);
 /* Tells of those that were seen to have ended, after writing gmon.out of who did not. */
 void graphs_sweep(struct graphs *g);
 
-/* The same of all that there are. */
+/* The same of all that there are; of those that run on, as far as they are. */
 void graphs_close(struct graphs *g);
 
 #endif

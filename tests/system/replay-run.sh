@@ -143,7 +143,7 @@ ends_well() {
 }
 
 left_behind() {
-	local ctl_pid
+	local ctl_pid pid
 
 	mkfifo "$dir/line"
 	begin said 'has left 1 process behind' sh -c "read -r line <'$dir/line' && '$calls' 1000 0 call &"
@@ -155,6 +155,17 @@ left_behind() {
 	kill -TERM "$ctl_pid"
 	ends_well "... until we are told to end"
 	echo line >"$dir/line"
+	begin out waits sh -c "'$calls' 1000 0 call wait <>'$dir/line' &"
+	until says 'has left 1 process behind' >/dev/null; do kill -0 "$ctl_pid" || break; done
+	kill -TERM "$ctl_pid"
+	ends_well "who runs on then"
+	check "... is said to" says 'runs on: 100007 ticks so far, now in gmon.out$'
+	check "... and has its profile" holds 1000
+	rm gmon.out
+	pid=$(sed -n 's/.*(pid \([0-9]*\)) runs on.*/\1/p' "$dir/said")
+	echo line >"$dir/line"
+	while kill -0 "$pid"; do :; done 2>/dev/null
+	rm gmon.out
 	trap '' HUP # as nohup does
 	begin said 'has left 1 process behind' sh -c "read -r line <'$dir/line' && '$calls' 1000 0 call &"
 	trap - HUP

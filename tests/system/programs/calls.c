@@ -120,6 +120,8 @@ static int act(const char *what)
 		return limit_memory();
 	else if (!strcmp(what, "daemon"))
 		return !daemon(1, 1);
+	else if (!strcmp(what, "wait"))
+		return puts("waits") > 0 && !fflush(stdout) && getchar() != EOF;
 	else if (!strcmp(what, "exec"))
 		execlp("true", "true", NULL);
 	else if (!strcmp(what, "pid"))

@@ -96,10 +96,9 @@ static void put(struct profile *p, struct function **sorted, const struct profil
 	}
 }
 
-int slices_into(const struct slices *s, struct profile *p)
+int slices_into(const struct slices *s, struct profile *p, struct symbolize_cache *cache)
 {
 	__cleanup(freep) struct function **sorted = sorted_functions(p);
-	struct symbolize_cache cache = { 0 };
 	int err = sorted ? 0 : -ENOMEM;
 
 	p->slice_ns = s->slice_ns;
@@ -114,12 +113,11 @@ int slices_into(const struct slices *s, struct profile *p)
 		struct profile *slice = s->slice[i];
 
 		profile_borrow_again(slice, p);
-		err = symbolize(slice, &cache);
+		err = symbolize(slice, cache);
 		if (!err)
 			put(p, sorted, slice, i);
 		if (!err)
 			bands_add(p, slice, i);
 	}
-	symbolize_cache_fini(&cache);
 	return err;
 }

@@ -32,9 +32,9 @@ __u64 slices_next_ns(const struct slices *s);
 int slices_take(struct slices *s, struct profile *now);
 
 /*
- * Puts into the functions of @p, which is symbolized, when they were hot, and makes its bands.
- * Returns 0 or -ENOMEM.
+ * Puts into the functions of @p, which is symbolized with @cache, when they were hot, and makes its
+ * bands. Returns 0 or -ENOMEM.
  */
-int slices_into(const struct slices *s, struct profile *p);
+int slices_into(const struct slices *s, struct profile *p, struct symbolize_cache *cache);
 
 #endif

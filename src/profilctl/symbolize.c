@@ -147,7 +147,7 @@ static struct symbols *symbols_of(const struct profile *p, const struct object *
 	return s;
 }
 
-/* Those of the object from the cache. What a just-in-time compiler makes changes all the time. */
+/* Those of the object from the cache. */
 static int cached(struct symbols **out, const struct profile *p, __u32 object,
 		  struct symbolize_cache *cache)
 {
@@ -161,12 +161,18 @@ static int cached(struct symbols **out, const struct profile *p, __u32 object,
 		cache->symbols = more;
 		cache->n = p->nobjects;
 	}
-	if (!strcmp(p->objects[object].path, PROFILE_ANON))
-		symbols_close(steal(cache->symbols[object]));
 	if (!cache->symbols[object])
 		cache->symbols[object] = symbols_of(p, &p->objects[object]);
 	*out = cache->symbols[object];
 	return 0;
+}
+
+void symbolize_cache_renew(struct symbolize_cache *cache, const struct profile *p)
+{
+	for (size_t i = 0; i < cache->n; i++) {
+		if (!strcmp(p->objects[i].path, PROFILE_ANON))
+			symbols_close(steal(cache->symbols[i]));
+	}
 }
 
 void symbolize_cache_fini(struct symbolize_cache *cache)

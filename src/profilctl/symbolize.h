@@ -12,6 +12,12 @@ struct symbolize_cache {
 	size_t n;
 };
 
+/*
+ * Has the names of what just-in-time compilers make looked up anew, for they change all the time.
+ * @p has the objects that the cache is of.
+ */
+void symbolize_cache_renew(struct symbolize_cache *cache, const struct profile *p);
+
 void symbolize_cache_fini(struct symbolize_cache *cache);
 
 /*

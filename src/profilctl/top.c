@@ -43,6 +43,7 @@ static int look(struct top *t)
 
 	if (!err)
 		err = profile_difference(p, t->last, all);
+	symbolize_cache_renew(&t->cache, t->watch.profile);
 	if (!err)
 		err = symbolize(p, &t->cache);
 	if (err < 0) {

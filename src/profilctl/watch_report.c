@@ -105,6 +105,7 @@ static int tally(struct watch *w)
 
 int watch_end(struct watch *w)
 {
+	struct symbolize_cache cache = { 0 };
 	int err = 0;
 
 	for (size_t i = 0; i < w->nsessions; i++) {
@@ -125,9 +126,10 @@ int watch_end(struct watch *w)
 	if (!err && w->options->slice_ns)
 		err = watch_slice(w);
 	if (!err)
-		err = symbolize(w->profile, NULL);
+		err = symbolize(w->profile, &cache);
 	if (!err && w->options->slice_ns)
-		err = slices_into(&w->slices, w->profile);
+		err = slices_into(&w->slices, w->profile, &cache);
+	symbolize_cache_fini(&cache);
 	if (!err)
 		return CTL_OK;
 	log_err("cannot make a report: %s", strerror(-err));

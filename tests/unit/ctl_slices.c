@@ -16,6 +16,7 @@ static struct profile *at(const struct profile *whole, __u64 time, __u64 end)
 static void run(__u64 end, size_t max, size_t expected, __u64 expected_ns)
 {
 	struct profile *whole = profile_new();
+	struct symbolize_cache cache = { 0 };
 	struct slices s;
 	__u32 object;
 	__u64 sum[2] = { 0 };
@@ -28,8 +29,8 @@ static void run(__u64 end, size_t max, size_t expected, __u64 expected_ns)
 	}
 	profile_add_place(whole, 0, 0x1000, 1, end);
 	profile_add_place(whole, 0, 0x2000, 1, end / 2);
-	cr_assert_eq(symbolize(whole, NULL), 0);
-	cr_assert_eq(slices_into(&s, whole), 0);
+	cr_assert_eq(symbolize(whole, &cache), 0);
+	cr_assert_eq(slices_into(&s, whole, &cache), 0);
 	cr_expect_eq(whole->nslices, expected, "%zu", whole->nslices);
 	cr_expect_eq(whole->slice_ns, expected_ns, "%llu", whole->slice_ns);
 	for (size_t f = 0; f < 2; f++) {
@@ -39,6 +40,7 @@ static void run(__u64 end, size_t max, size_t expected, __u64 expected_ns)
 	}
 	cr_expect_eq(whole->functions[1].slices[0], 0, "it was not hot at first");
 	slices_fini(&s);
+	symbolize_cache_fini(&cache);
 	profile_free(whole);
 }
 

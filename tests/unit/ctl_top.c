@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "profilctl/symbolize.h"
 #include "profilctl/top.h"
@@ -43,6 +44,39 @@ Test(ctl_top, all_is_new_at_first)
 	cr_expect_eq(p->binned, 5);
 	profile_free(last);
 	profile_free(now);
+	profile_free(p);
+}
+
+/* The name of the one function of @p, whose ticks are in generated code. */
+static const char *name_in(struct profile *p, struct symbolize_cache *cache, char *out,
+			   size_t bytes)
+{
+	struct profile *now = profile_borrow(p);
+
+	cr_assert_eq(profile_add_place(now, 0, 0x1000, 1, 1), 0);
+	cr_assert_eq(symbolize(now, cache), 0);
+	cr_assert_eq(now->nfunctions, 1);
+	profile_function_name(now, &now->functions[0], out, bytes);
+	profile_give_back(now);
+	return out;
+}
+
+Test(ctl_top, looks_for_new_names_of_generated_code_when_told_to)
+{
+	struct profile *p = profile_new();
+	struct symbolize_cache cache = { 0 };
+	int fd = memfd_create("map", 0);
+	char name[64];
+	__u32 object;
+
+	cr_assert_eq(dprintf(fd, "1000 10 first\n"), 14);
+	cr_assert_eq(profile_add_object(p, PROFILE_ANON, 1, 0, fd, &object), 0);
+	cr_expect_str_eq(name_in(p, &cache, name, sizeof(name)), "first");
+	cr_assert_eq(dprintf(fd, "1000 10 other\n"), 14);
+	cr_expect_str_eq(name_in(p, &cache, name, sizeof(name)), "first");
+	symbolize_cache_renew(&cache, p);
+	cr_expect_str_eq(name_in(p, &cache, name, sizeof(name)), "other");
+	symbolize_cache_fini(&cache);
 	profile_free(p);
 }
 

@@ -284,6 +284,35 @@ void profile_sort_functions(struct profile *p)
 		qsort(p->functions, p->nfunctions, sizeof(*p->functions), by_samples);
 }
 
+static int by_place(const void *a, const void *b)
+{
+	const struct function *x = *(const struct function *const *)a;
+	const struct function *y = *(const struct function *const *)b;
+
+	if (x->object != y->object)
+		return x->object < y->object ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+struct function **profile_sorted_functions(const struct profile *p)
+{
+	struct function **sorted = calloc(p->nfunctions + 1, sizeof(void *));
+
+	for (size_t i = 0; sorted && i < p->nfunctions; i++)
+		sorted[i] = &p->functions[i];
+	if (sorted)
+		qsort(sorted, p->nfunctions, sizeof(void *), by_place);
+	return sorted;
+}
+
+struct function *profile_same_function(const struct profile *p, struct function **sorted,
+				       const struct function *f)
+{
+	struct function **found = bsearch(&f, sorted, p->nfunctions, sizeof(void *), by_place);
+
+	return found ? *found : NULL;
+}
+
 const char *profile_function_name(const struct profile *p, const struct function *f, char *out,
 				  size_t bytes)
 {

@@ -153,6 +153,13 @@ int profile_add_thread(struct profile *p, const struct thread *t);
 /* Puts the functions in the order of a report. */
 void profile_sort_functions(struct profile *p);
 
+/* The functions, in order of object and offset, in an array of nfunctions that the caller frees. */
+struct function **profile_sorted_functions(const struct profile *p);
+
+/* The one of these that is where @f is; NULL: none. */
+struct function *profile_same_function(const struct profile *p, struct function **sorted,
+				       const struct function *f);
+
 /* The name of @f in @out, object+0xOFFSET where it has none. Returns @out. */
 const char *profile_function_name(const struct profile *p, const struct function *f, char *out,
 				  size_t bytes);

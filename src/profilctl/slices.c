@@ -62,43 +62,20 @@ int slices_take(struct slices *s, struct profile *now)
 	return s->n < s->max ? 0 : merge(s);
 }
 
-static int by_place(const void *a, const void *b)
-{
-	const struct function *x = *(const struct function *const *)a;
-	const struct function *y = *(const struct function *const *)b;
-
-	if (x->object != y->object)
-		return x->object < y->object ? -1 : 1;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
-/* The functions of @p by place; the caller frees the array. */
-static struct function **sorted_functions(struct profile *p)
-{
-	struct function **sorted = calloc(p->nfunctions + 1, sizeof(void *));
-
-	for (size_t i = 0; sorted && i < p->nfunctions; i++)
-		sorted[i] = &p->functions[i];
-	if (sorted)
-		qsort(sorted, p->nfunctions, sizeof(void *), by_place);
-	return sorted;
-}
-
 static void put(struct profile *p, struct function **sorted, const struct profile *slice, size_t at)
 {
 	for (size_t i = 0; i < slice->nfunctions; i++) {
 		const struct function *f = &slice->functions[i];
-		struct function **found =
-			bsearch(&f, sorted, p->nfunctions, sizeof(void *), by_place);
+		struct function *found = profile_same_function(p, sorted, f);
 
 		if (found)
-			(*found)->slices[at] += f->samples;
+			found->slices[at] += f->samples;
 	}
 }
 
 int slices_into(const struct slices *s, struct profile *p, struct symbolize_cache *cache)
 {
-	__cleanup(freep) struct function **sorted = sorted_functions(p);
+	__cleanup(freep) struct function **sorted = profile_sorted_functions(p);
 	int err = sorted ? 0 : -ENOMEM;
 
 	p->slice_ns = s->slice_ns;

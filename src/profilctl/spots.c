@@ -7,30 +7,8 @@
 #include "lines.h"
 #include "spots.h"
 
-static int by_place(const void *a, const void *b)
-{
-	const struct function *x = *(const struct function *const *)a;
-	const struct function *y = *(const struct function *const *)b;
-
-	if (x->object != y->object)
-		return x->object < y->object ? -1 : 1;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
-/* The functions in order of their places; the caller frees it. */
-static const struct function **sorted_functions(const struct profile *p)
-{
-	const struct function **sorted = calloc(p->nfunctions + 1, sizeof(const void *));
-
-	for (size_t i = 0; sorted && i < p->nfunctions; i++)
-		sorted[i] = &p->functions[i];
-	if (sorted)
-		qsort(sorted, p->nfunctions, sizeof(const void *), by_place);
-	return sorted;
-}
-
 /* The innermost of the functions below @upto that holds the place. */
-static const struct function *holding(const struct function **sorted, size_t upto,
+static const struct function *holding(struct function **sorted, size_t upto,
 				      const struct place *place)
 {
 	for (size_t i = upto; i-- > 0 && sorted[i]->object == place->object;) {
@@ -40,7 +18,7 @@ static const struct function *holding(const struct function **sorted, size_t upt
 	return NULL;
 }
 
-static void find_functions(struct spots *s, const struct profile *p, const struct function **sorted)
+static void find_functions(struct spots *s, const struct profile *p, struct function **sorted)
 {
 	size_t next = 0;
 
@@ -76,7 +54,7 @@ static int find_lines(struct spots *s, const struct profile *p)
 
 int spots_init(struct spots *s, const struct profile *p, bool with_lines)
 {
-	__cleanup(freep) const struct function **sorted = sorted_functions(p);
+	__cleanup(freep) struct function **sorted = profile_sorted_functions(p);
 	__cleanup(freep) struct place *places = profile_sorted_places(p);
 
 	*s = (struct spots){ .spot = calloc(p->nplaces + 1, sizeof(*s->spot)) };

@@ -34,7 +34,7 @@ struct full_path {
 };
 
 struct inlined {
-	Dwarf_Off die; /* that has the name */
+	const void *function;
 	char *name;
 };
 
@@ -169,20 +169,31 @@ static char *name_of(Dwarf_Die *die)
 	return name ? demangle(name, strlen(name)) : NULL;
 }
 
+/* What all the copies of an inlined function have in common. */
+static const void *origin_of(Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Die origin;
+
+	if (dwarf_formref_die(dwarf_attr(die, DW_AT_abstract_origin, &attr), &origin))
+		return origin.addr;
+	return die->addr;
+}
+
 static const char *remembered(struct lines *l, Dwarf_Die *die)
 {
-	Dwarf_Off off = dwarf_dieoffset(die);
+	const void *function = origin_of(die);
 	struct inlined *more;
 
 	for (size_t i = l->ninlined; i-- > 0;) {
-		if (l->inlined[i].die == off)
+		if (l->inlined[i].function == function)
 			return l->inlined[i].name;
 	}
 	more = grow(l->inlined, l->ninlined, sizeof(*more));
 	if (!more)
 		return NULL;
 	l->inlined = more;
-	more[l->ninlined] = (struct inlined){ off, name_of(die) };
+	more[l->ninlined] = (struct inlined){ function, name_of(die) };
 	return more[l->ninlined++].name;
 }
 

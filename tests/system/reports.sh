@@ -18,8 +18,9 @@ offset() { # SYMBOL
 	printf '%d\n' $(($(address "$1") - vaddr + off))
 }
 
-# A profile in which hot has $1 samples and cold $2, or two other functions; $5 is in the first one.
-keep() { # SAMPLES SAMPLES [NAME NAME [PLACE]]
+# A profile in which hot has $1 samples and cold $2, or two other functions; $5 and $6 are in
+# them.
+keep() { # SAMPLES SAMPLES [NAME NAME [PLACE [PLACE]]]
 	local hot cold vaddr
 
 	hot=$(offset "${3:-hot}") cold=$(offset "${4:-cold}")
@@ -33,7 +34,7 @@ keep() { # SAMPLES SAMPLES [NAME NAME [PLACE]]
 		{"name":"${4:-cold}","object":"$spin","samples":$2,"offset":$cold,"size":48,"named":true}],
 		"objects":[{"path":"$spin","build_id":"$(readelf -nW "$spin" |
 			sed -n 's/.*Build ID: //p')","vaddr":$vaddr,"program":true}],
-		"places":[[0,$(offset "${5:-${3:-hot}}"),1,$1],[0,$cold,1,$2]]}
+		"places":[[0,$(offset "${5:-${3:-hot}}"),1,$1],[0,$(offset "${6:-${4:-cold}}"),1,$2]]}
 	END
 }
 
@@ -105,7 +106,8 @@ ${CC:-gcc} -O0 -o "$spin" tests/system/programs/spin.c -ldl -pthread
 says "annotate: another build is not taken" 'is another one by now' "$ctl" annotate hot "$dir/a"
 
 ${CC:-gcc} -O2 -g -o "$spin" tests/system/programs/inlined.c
-keep 60 40 outer main inner_at >"$dir/inlined"
+keep 60 40 outer main inner_at_1 >"$dir/inlined"
+keep 60 40 outer other inner_at_1 inner_at_2 >"$dir/twice"
 says "inlined: for itself" '^ 60.00 % .* inner +spin$' "$ctl" report --by inlined "$dir/inlined"
 says "inlined: in its function" '^ 60.00 % .* outer +spin$' "$ctl" report "$dir/inlined"
 says "inlined: by line" '^ 60.00 % .* inlined.c:4 inner \(in outer\) +spin$' "$ctl" report --by line "$dir/inlined"
@@ -116,6 +118,33 @@ if command -v go >/dev/null; then
 else
 	skip "inlined: in pprof, too" "no go"
 fi
+# How many functions of a name a file for pprof has.
+functions() { # NAME FILE
+	python3 -c '
+import gzip, sys
+def fields(message):
+    at = 0
+    def number():
+        nonlocal at
+        n = shift = 0
+        while True:
+            byte = message[at]
+            at, n, shift = at + 1, n | (byte & 127) << shift, shift + 7
+            if byte < 128: return n
+    while at < len(message):
+        tag = number()
+        value = number()
+        if tag & 7 == 2:
+            at, value = at + value, message[at:at + value]
+        yield tag >> 3, value
+whole = list(fields(gzip.open(sys.argv[2]).read()))
+strings = [value for field, value in whole if field == 6]
+print([strings[dict(fields(value))[2]].decode() for field, value in whole if field == 5].count(sys.argv[1]))' "$@"
+}
+
+says "inlined: in two places" '^100.00 % .* inner +spin$' "$ctl" report --by inlined "$dir/twice"
+"$ctl" report -f pprof -o "$dir/pprof" "$dir/twice"
+says "inlined: in two places, one function for pprof" '^1$' functions inner "$dir/pprof"
 says "annotate: what was inlined" '^ +60 100.00 %  inner$' "$ctl" annotate outer "$dir/inlined"
 
 says "by thread: it takes --threads" 'record it with --threads' "$ctl" report --by thread "$dir/a"

@@ -1,16 +1,22 @@
-/* inlined.c - a function that is put into another one, with its place marked */
-static inline __attribute__((always_inline)) void inner(void)
+/* inlined.c - a function that is put into two others, with its places marked */
+static inline __attribute__((always_inline)) void inner(const int at)
 {
-	__asm__ volatile("inner_at: nop");
+	__asm__ volatile("inner_at_%c0: nop" : : "i"(at));
 }
 
 __attribute__((noipa)) void outer(void)
 {
-	inner();
+	inner(1);
+}
+
+__attribute__((noipa)) void other(void)
+{
+	inner(2);
 }
 
 int main(void)
 {
 	outer();
+	other();
 	return 0;
 }

@@ -9,7 +9,8 @@
 
 #include "session.h"
 
-static int open_target(struct session *s)
+/* Opens the process, and its /proc/PID/maps: who may open that may profile it. */
+static int open_target(struct session *s, int *maps)
 {
 	char path[64];
 
@@ -17,8 +18,8 @@ static int open_target(struct session *s)
 	if (s->pidfd < 0)
 		return -errno;
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)s->pid);
-	s->maps = open(path, O_RDONLY | O_CLOEXEC);
-	if (s->maps < 0)
+	*maps = open(path, O_RDONLY | O_CLOEXEC);
+	if (*maps < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
 	return 0;
 }
@@ -26,16 +27,15 @@ static int open_target(struct session *s)
 int session_open(struct session *s, struct reader *r, struct profile *p, pid_t pid, __u64 period_ns,
 		 __u32 flags)
 {
+	__cleanup(closep) int maps = -1;
 	int err;
 
-	*s = (struct session){ .pid = pid,
-			       .pidfd = -1,
-			       .maps = -1,
-			       .reader = r,
-			       .inherits = flags & PROFIL_ATTACH_INHERIT };
-	err = open_target(s);
+	*s = (struct session){
+		.pid = pid, .pidfd = -1, .reader = r, .inherits = flags & PROFIL_ATTACH_INHERIT
+	};
+	err = open_target(s, &maps);
 	if (!err)
-		err = reader_attach(r, s->pidfd, s->maps, period_ns, flags, &s->totals);
+		err = reader_attach(r, s->pidfd, maps, period_ns, flags, &s->totals);
 	if (err == -ENOMEM)
 		err = -EAGAIN; /* the daemon's, not ours */
 	if (!err)
@@ -71,7 +71,5 @@ void session_close(struct session *s)
 	follow_close(steal(s->follow));
 	reader_close(steal(s->reader));
 	closep(&s->pidfd);
-	closep(&s->maps);
 	s->pidfd = -1;
-	s->maps = -1;
 }

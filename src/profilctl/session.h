@@ -12,7 +12,6 @@
 struct session {
 	pid_t pid;
 	int pidfd;
-	int maps; /* its /proc/PID/maps: who may open that may profile it */
 	struct reader *reader;
 	struct follow *follow;
 	bool inherits; /* so the children that it forks are in here, too */

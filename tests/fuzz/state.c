@@ -44,12 +44,11 @@ static uint8_t cookie[PROFIL_COOKIE_BYTES];
 /* --- maps.h ------------------------------------------------------------------------------------
  */
 
-int maps_open(struct maps *m, struct store *store, enum clock_choice clock)
+int maps_open(struct maps *m, struct store *store)
 {
 	static struct profil_bpf skel;
 
 	(void)store;
-	(void)clock;
 	m->skel = &skel;
 	m->processes = (struct processes){ .bucket = bucket, .target = target };
 	m->ledger = ledger;

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bpf/profil.skel.h"
 #include "clock.h"
+#include "clock_link.h"
 #include "config.h"
 #include "core/log.h"
 #include "core/scope.h"
@@ -239,23 +239,15 @@ static void bpf_drain(struct sampler *s, struct target *t)
 /* A tick that found its target before it left takes a microsecond, a stolen CPU some more. */
 #define SETTLE_NS 2000000
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 /* Takes what ticks under way still bring. */
 static void settle(struct sampler_bpf *b, struct target *t)
 {
 	const volatile struct profil_target *k = &b->maps.processes.target[t->index];
-	uint64_t end = now_ns() + SETTLE_NS;
+	uint64_t end = clock_now_ns() + SETTLE_NS;
 
 	do {
 		bpf_drain(&b->s, t);
-	} while (missing(k, t) && now_ns() < end);
+	} while (missing(k, t) && clock_now_ns() < end);
 }
 
 static bool bpf_ended(struct sampler *s, const struct target *t)

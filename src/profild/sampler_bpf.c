@@ -159,10 +159,13 @@ static void bpf_ticks(struct sampler *s, const struct target *t, struct ticks *o
 	memset(out, 0, sizeof(*out));
 	if (!t->held)
 		return;
-	out->total = k->total;
 	out->unmatched = k->unmatched;
 	out->lost = k->lost;
 	out->raw = k->raw;
+	out->total = k->total;
+	/* A tick that finds it closed is in the total for a moment, and never counted. */
+	if (t->quiet)
+		out->total = out->unmatched + out->lost + out->raw + t->ledger->drained;
 }
 
 /* Each span is noted down before it leaves the counters, until it has reached the buffer. */
@@ -239,15 +242,17 @@ static void bpf_drain(struct sampler *s, struct target *t)
 /* A tick that found its target before it left takes a microsecond, a stolen CPU some more. */
 #define SETTLE_NS 2000000
 
-/* Takes what ticks under way still bring. */
-static void settle(struct sampler_bpf *b, struct target *t)
+/* Takes what ticks under way still bring. Returns how many of them did not come in time. */
+static uint64_t settle(struct sampler_bpf *b, struct target *t)
 {
 	const volatile struct profil_target *k = &b->maps.processes.target[t->index];
-	uint64_t end = clock_now_ns() + SETTLE_NS;
+	uint64_t end = clock_now_ns() + SETTLE_NS, late;
 
 	do {
 		bpf_drain(&b->s, t);
-	} while (missing(k, t) && clock_now_ns() < end);
+		late = missing(k, t);
+	} while (late && clock_now_ns() < end);
+	return late;
 }
 
 static bool bpf_ended(struct sampler *s, const struct target *t)
@@ -264,10 +269,8 @@ static void bpf_stop(struct sampler *s, struct target *t)
 	maps_set_owner(&b->maps, t->index, NULL);
 	processes_clear(&b->maps.processes, (__u32)t->tgid, t->index);
 	if (!t->session->reader) {
-		uint64_t late;
+		uint64_t late = settle(b, t);
 
-		settle(b, t);
-		late = missing(&b->maps.processes.target[t->index], t);
 		t->ledger->drained += late; /* what did not arrive in time is lost, and says so */
 		t->ledger->spilt += late;
 		t->quiet = !late;

@@ -23,22 +23,29 @@ static int check_region(const struct profil_msg_region *r, uint32_t i)
 	return 0;
 }
 
-int target_new(struct target **out, struct session *session, pid_t tgid,
-	       const struct profil_msg_region *region, uint32_t n)
+/* With @n regions of zeros; NULL: ENOMEM. */
+static struct target *alloc(struct session *session, pid_t tgid, uint32_t n)
 {
 	struct target *t = calloc(1, sizeof(*t));
 
-	if (!t)
-		return -ENOMEM;
+	if (t)
+		t->region = calloc(n ? n : 1, sizeof(*t->region));
+	if (!t || !t->region)
+		return target_free(t);
 	t->session = session;
 	t->ledger = &t->own;
 	t->tgid = tgid;
 	t->nregions = n;
-	t->region = calloc(n ? n : 1, sizeof(*t->region));
-	if (!t->region) {
-		target_free(t);
+	return t;
+}
+
+int target_new(struct target **out, struct session *session, pid_t tgid,
+	       const struct profil_msg_region *region, uint32_t n)
+{
+	struct target *t = alloc(session, tgid, n);
+
+	if (!t)
 		return -ENOMEM;
-	}
 	for (uint32_t i = 0; i < n; i++) {
 		struct profil_region *r = &t->region[i];
 
@@ -68,21 +75,12 @@ int target_new(struct target **out, struct session *session, pid_t tgid,
 
 int target_copy(struct target **out, struct session *session, pid_t tgid, const struct target *t)
 {
-	struct target *copy = calloc(1, sizeof(*copy));
+	struct target *copy = alloc(session, tgid, t->nregions);
 
 	if (!copy)
 		return -ENOMEM;
-	copy->region = calloc(t->nregions ? t->nregions : 1, sizeof(*copy->region));
-	if (!copy->region) {
-		free(copy);
-		return -ENOMEM;
-	}
-	copy->session = session;
-	copy->ledger = &copy->own;
-	copy->tgid = tgid;
 	copy->period_ns = t->period_ns;
 	copy->flags = t->flags;
-	copy->nregions = t->nregions;
 	copy->ncounters = t->ncounters;
 	copy->nbins = t->nbins;
 	for (uint32_t i = 0; i < t->nregions; i++) {

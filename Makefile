@@ -319,7 +319,7 @@ FUZZ_CFLAGS = -w -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
 	-fsanitize=fuzzer-no-link,$(FUZZ_SAN)
 
 fuzz-build:
-	$(Q)$(SUBMAKE) B=build/fuzz CC=$(CLANG) SAN= FUZZ_MAIN= FUZZ_LDFLAGS=-fsanitize=fuzzer \
+	+$(Q)$(SUBMAKE) B=build/fuzz CC=$(CLANG) SAN= FUZZ_MAIN= FUZZ_LDFLAGS=-fsanitize=fuzzer \
 		CFLAGS='$(FUZZ_CFLAGS)' LDFLAGS=-fsanitize=$(FUZZ_SAN) fuzzers
 
 fuzz:
@@ -343,7 +343,7 @@ packages = $(if $(SAN),,$(DEB)/.built $(DEB_NEXT)/.built)
 test test-vm test-nightly: DEPS += $(DEPS_DEB) lintian $(DEPS_VM)
 test-vm test-nightly: DEPS += $(DEPS_ARM64)
 test test-vm test-nightly: deps
-	$(Q)$(SUBMAKE) $@-run
+	+$(Q)$(SUBMAKE) $@-run
 
 test-run: all tests $(packages)
 	$(Q)$(RUN) all
@@ -356,7 +356,7 @@ test-vm-run: all tests $(packages)
 
 demo: DEPS = $(DEPS_BUILD)
 demo: deps
-	$(Q)$(SUBMAKE) demo-run
+	+$(Q)$(SUBMAKE) demo-run
 
 demo-run: all
 	$(Q)BUILD=$(B) tests/demo.sh
@@ -410,7 +410,7 @@ install: all
 
 deb: DEPS = $(DEPS_BUILD) $(DEPS_DEB)
 deb: deps
-	$(Q)$(SUBMAKE) deb-run
+	+$(Q)$(SUBMAKE) deb-run
 
 deb-run: $(DEB)/.built
 
@@ -441,7 +441,7 @@ ANALYZER = -fanalyzer -Wno-analyzer-malloc-leak -Wno-analyzer-use-of-uninitializ
 
 # The build once more under gcc's analyzer, warnings being errors; then each tool over what it reads.
 analyze: all
-	$(Q)$(SUBMAKE) B=build/analyze CFLAGS='-O1 -g $(ANALYZER)' all
+	+$(Q)$(SUBMAKE) B=build/analyze CFLAGS='-O1 -g $(ANALYZER)' all
 	$(say) TIDY src
 	$(Q)clang-tidy --quiet --warnings-as-errors='*' $(PROFILD) $(PROFILCTL) $(LIBPROFIL) $(CORE) -- \
 		-std=gnu11 -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' -Isrc -Iinclude -I$(B)

@@ -13,6 +13,12 @@
 /* The period of the timer that a busy CPU takes anyway. */
 const volatile __u64 tick_ns;
 
+/*
+ * Whether perf events are held against the scheduler's time. Not where that may stand still for
+ * long (nohz_full), nor in an NMI (hardware cycles), where a thread's storage cannot be had.
+ */
+const volatile bool settle;
+
 /* The function of that timer; 0 until it has been seen. */
 __u64 tick_function;
 
@@ -171,7 +177,7 @@ static __always_inline __u32 owed(struct task_struct *task, __u32 index,
 	struct profil_thread *thread =
 		bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	__u64 ran_ns = task->se.sum_exec_runtime, n = 1;
-	__s64 slack = target->time_ns, ahead;
+	__s64 slack = tick_ns + target->period_ns, ahead;
 
 	if (!thread || !target->period_ns)
 		return 1;
@@ -206,7 +212,7 @@ event_of(struct bpf_perf_event_data *ctx, struct task_struct *task, __u64 entry,
 		pc = user_pc(task);
 	if (!pc)
 		return 0;
-	if (target->time_ns)
+	if (settle)
 		n = owed(task, profil_entry_target(entry), target);
 	if (!user_mode && (target->flags & PROFIL_TARGET_USER_ONLY))
 		return 0;

@@ -77,11 +77,7 @@ struct profil_target {
 	__u32 began;   /* profil_moment() */
 	__u32 members; /* entries of the process table that name this target */
 	__u32 ended;   /* set once by the kernel: the last of them has gone */
-	/*
-	 * PROFIL_TARGET_TICK: that it has run, as far as the timer saw. Otherwise how far its
-	 * events may be from what the scheduler says that a thread ran; 0: they are not compared.
-	 */
-	__u64 time_ns;
+	__u64 time_ns; /* that it has run, as far as the timer saw (PROFIL_TARGET_TICK) */
 	__u64 total;
 	__u64 unmatched;
 	__u64 lost;

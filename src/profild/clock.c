@@ -35,12 +35,6 @@ struct clocks {
 	struct hotplug *hotplug; /* while there are perf events */
 	enum clock_choice choice;
 	bool ticks; /* there is a timer's tick to ride on */
-	/*
-	 * Whether perf events are compared with the scheduler's time. Not where that may stand
-	 * still for long (nohz_full), nor in an NMI (hardware cycles), where a thread's storage
-	 * cannot be had.
-	 */
-	bool compares;
 	uint64_t tick_ns;
 	struct clock *first;
 };
@@ -231,10 +225,7 @@ void clocks_unuse(struct clocks *c, uint64_t period_ns, uint32_t flags)
 void clocks_begin(const struct clocks *c, struct profil_target *k)
 {
 	k->began = profil_moment(clock_now_ns());
-	if (k->flags & PROFIL_TARGET_TICK)
-		k->time_ns = (uint64_t)random() * c->tick_ns;
-	else
-		k->time_ns = c->compares ? c->tick_ns + k->period_ns : 0;
+	k->time_ns = (uint64_t)random() * c->tick_ns;
 }
 
 /* Finds out whether the tick comes; its clock is there for a moment, as if somebody used it. */
@@ -296,7 +287,6 @@ int clocks_open(struct clocks **out, const struct config *config, struct profil_
 	c->store = store;
 	c->event = event;
 	c->tick_ns = clock_tick_ns();
-	c->compares = config->clock != CLOCK_CYCLES && !clock_tick_missing();
 	err = sd_event_add_time_relative(event, &c->linger, CLOCK_MONOTONIC, LINGER_US,
 					 LINGER_US / 10, on_linger, c);
 	if (err >= 0)

@@ -90,7 +90,7 @@ static int keep(struct maps *m, struct store *store)
 	return 0;
 }
 
-static int load(struct maps *m, struct store *store)
+static int load(struct maps *m, struct store *store, enum clock_choice clock)
 {
 	struct profil_state state = { 0, 0 };
 	int err;
@@ -118,6 +118,7 @@ static int load(struct maps *m, struct store *store)
 		return -errno;
 	m->skel->rodata->bucket_seed = m->processes.seed;
 	m->skel->rodata->tick_ns = clock_tick_ns();
+	m->skel->rodata->settle = clock != CLOCK_CYCLES && !clock_tick_missing();
 	err = profil_bpf__load(m->skel);
 	/* Where libbpf finds that no array can be mapped, it does not map its own. */
 	if (!err && (!m->skel->bss || !m->skel->rodata))
@@ -170,12 +171,12 @@ static const char *cure(int err)
 	return "";
 }
 
-int maps_open(struct maps *m, struct store *store)
+int maps_open(struct maps *m, struct store *store, enum clock_choice clock)
 {
 	int err;
 
 	libbpf_set_print(on_libbpf);
-	err = load(m, store);
+	err = load(m, store, clock);
 	if (!err)
 		err = map_all(m);
 	if (err) {

@@ -20,8 +20,8 @@ struct maps {
 	bool found;			/* there was an earlier daemon */
 };
 
-/* Says itself what went wrong. */
-int maps_open(struct maps *m, struct store *store);
+/* The programs are made for @clock. Says itself what went wrong. */
+int maps_open(struct maps *m, struct store *store, enum clock_choice clock);
 void maps_close(struct maps *m);
 
 /* Whose target @index is, for the next daemon. NULL: nobody's any more. */

@@ -409,15 +409,11 @@ static int hold_again(struct sampler_bpf *b, struct target *t, const struct prof
 	if (err)
 		return err;
 	err = use_programs(b, t);
-	if (err) {
+	if (err)
 		holdings_give(b->holdings, t, false);
-		return err;
-	}
-	if ((k->flags ^ t->flags) & PROFIL_TARGET_TICK) { /* this daemon has another clock */
-		k->flags = (__u16)t->flags;
-		clocks_begin(b->clocks, k);
-	}
-	return 0;
+	else
+		k->flags = (__u16)t->flags; /* this daemon may have been given another clock */
+	return err;
 }
 
 /* Says whether @j is of @t, and within one of its buffers. */
@@ -577,7 +573,7 @@ int sampler_bpf_open(struct sampler **out, const struct config *config, sd_event
 	int err = b ? store_open(&b->store, config) : -ENOMEM;
 
 	if (!err) {
-		err = maps_open(&b->maps, b->store);
+		err = maps_open(&b->maps, b->store, config->clock);
 		if (err) {
 			bpf_close(&b->s);
 			return err; /* it has said why */

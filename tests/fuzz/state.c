@@ -44,11 +44,12 @@ static uint8_t cookie[PROFIL_COOKIE_BYTES];
 /* --- maps.h ------------------------------------------------------------------------------------
  */
 
-int maps_open(struct maps *m, struct store *store)
+int maps_open(struct maps *m, struct store *store, enum clock_choice clock)
 {
 	static struct profil_bpf skel;
 
 	(void)store;
+	(void)clock;
 	m->skel = &skel;
 	m->processes = (struct processes){ .bucket = bucket, .target = target };
 	m->ledger = ledger;

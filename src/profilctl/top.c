@@ -183,7 +183,7 @@ static int attach(struct watch *w, const pid_t *pids)
 	const struct options *o = w->options;
 	int status = CTL_OK;
 
-	if (!o->argc)
+	if (!pids)
 		return procfs_is_selective(&o->select) ? watch_select(w) : watch_everybody(w);
 	for (int i = 0; i < o->argc && !status; i++)
 		status = watch_attach(w, pids[i], true);

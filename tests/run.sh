@@ -184,15 +184,15 @@ run_kernel_faults() { # all|nightly
 	PROFIL_TEST_FAULTS_STEP=$step limit=3600 run_suite kernel:tests/hostile/faults.sh
 }
 
-# Hostile input, faults, and what sanitizers and fuzzers find; by night analyzers and coverage, too.
+# Hostile input, faults, and what sanitizers, fuzzers and analyzers find; by night coverage, too.
 run_hard() { # all|nightly
 	run_suite replay:tests/hostile/faults.sh
 	run_kernel_faults "$1"
 	run_suite kernel:tests/hostile/attack.sh
 	run_suite replay:tests/care/sanitizers.sh
 	run_suite replay:tests/fuzz/run.sh
-	test "$1" = nightly || return
 	run_suite replay:tests/care/analyze.sh
+	test "$1" = nightly || return
 	run_suite replay:tests/care/coverage.sh
 }
 

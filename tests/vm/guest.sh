@@ -3,7 +3,7 @@
 #
 # usage: tests/vm/guest.sh SUITE...
 #
-# A SUITE is smoke, pids, service, suspend, unit, scripts, system, one of the system tests' own, as
+# A SUITE is smoke, pids, service, unit, scripts, system, one of the system tests' own, as
 # kernel_vectors, or a bash test by its path. The first line is "kernel VERSION". For each suite comes a line "suite NAME",
 # then one for each test: "ok NAME", "FAIL NAME: why" or "skip NAME: why", with what else there is to
 # say of it indented. A suite that breaks off, or has no test to tell of, has failed. The last line is
@@ -73,7 +73,7 @@ run_suite() { # SUITE
 	name=${name%.sh}
 	echo "suite ${name/#kernel_*/system}"
 	case $1 in
-	smoke | pids | service | suspend) lines_of "tests/vm/$1.sh" ;;
+	smoke | pids | service) lines_of "tests/vm/$1.sh" ;;
 	unit) run_criterion "$BUILD/tests/unit-tests" '*/*' ;;
 	system) run_criterion "$BUILD/tests/system-tests" '!(replay_*)/*' ;;
 	scripts) run_scripts ;;

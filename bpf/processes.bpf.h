@@ -49,18 +49,6 @@ static __always_inline bool entry_is(__u64 entry, __u32 tgid)
 	return (entry ^ profil_entry(tgid, 0)) < PROFIL_ENTRY_LIVE;
 }
 
-/*
- * To wake the daemon is an interrupt. That a child has gone before it had counters can wait until
- * there is more to tell, or until there is a quarter of a ring of it.
- */
-static __always_inline __u64 wakeup(__u32 kind, __u64 entry)
-{
-	if (kind == PROFIL_EVENT_EXIT && entry & PROFIL_ENTRY_NEWBORN &&
-	    bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) < PROFIL_RING_BYTES / 4)
-		return BPF_RB_NO_WAKEUP;
-	return 0;
-}
-
 /* Returns false where the ring is full. */
 static __always_inline bool tell(__u32 kind, __u64 entry, __u64 pc)
 {
@@ -74,7 +62,7 @@ static __always_inline bool tell(__u32 kind, __u64 entry, __u64 pc)
 	event->kind = (__u16)kind;
 	event->life = (__u16)profil_entry_life(entry);
 	event->tid = (__u32)bpf_get_current_pid_tgid();
-	bpf_ringbuf_submit(event, wakeup(kind, entry));
+	bpf_ringbuf_submit(event, 0);
 	return true;
 }
 

@@ -308,14 +308,14 @@ static uint64_t take_group(const struct chunks *c, uint32_t g, uint32_t *count)
 	uint64_t sum = 0;
 
 	__atomic_exchange_n(dirty_of(c, g), 0, __ATOMIC_SEQ_CST);
-	for (int i = 0; i < PROFIL_GROUP_COUNTERS; i++) {
-		if (i % 8 == 0 && !any_of_eight(counter + i)) {
-			i += 7;
+	for (int first = 0; first < PROFIL_GROUP_COUNTERS; first += 8) {
+		if (!any_of_eight(counter + first))
 			continue;
+		for (int i = first; i < first + 8; i++) {
+			if (__atomic_load_n(&counter[i], __ATOMIC_RELAXED))
+				count[i] = __atomic_exchange_n(&counter[i], 0, __ATOMIC_RELAXED);
+			sum += count[i];
 		}
-		if (__atomic_load_n(&counter[i], __ATOMIC_RELAXED))
-			count[i] = __atomic_exchange_n(&counter[i], 0, __ATOMIC_RELAXED);
-		sum += count[i];
 	}
 	return sum;
 }

@@ -194,9 +194,13 @@ static int replay_chunks(struct sampler *s, const struct target *t, int *fds, un
 /* Nobody but who started it is in a replayed profile. */
 static struct target *replay_find(struct sampler *s, pid_t tgid, bool *newborn)
 {
-	(void)s;
-	(void)tgid;
 	*newborn = false;
+	for (uint32_t i = 0; i < PROFIL_MAX_TARGETS; i++) {
+		struct target *t = self(s)->target[i];
+
+		if (t && t->tgid == tgid)
+			return t;
+	}
 	return NULL;
 }
 

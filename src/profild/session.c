@@ -161,14 +161,9 @@ struct session *session_of(struct profild *d, const struct session_request *r)
 	bool newborn;
 	struct target *t = d->sampler->ops->find(d->sampler, r->tgid, &newborn);
 
-	if (t)
-		return check_cookie(newborn ? *r->memory : t->session->memory, r) ? NULL
-										  : t->session;
-	for (struct session *s = d->sessions; s; s = s->next) {
-		if (!s->reader && s->tgid == r->tgid && !check_cookie(s->memory, r))
-			return s;
-	}
-	return NULL;
+	if (!t || check_cookie(newborn ? *r->memory : t->session->memory, r))
+		return NULL;
+	return t->session;
 }
 
 bool session_lead(struct session *s)

@@ -29,13 +29,32 @@ static __always_inline bool insert(__u64 entry)
 	return false;
 }
 
+/*
+ * Puts @next into the place of *@entry. A first tick in between may have marked it as told of:
+ * *@entry says so then.
+ */
+static __always_inline bool change(struct profil_bucket *bucket, int i, __u64 *entry, __u64 next)
+{
+	__u64 seen = __sync_val_compare_and_swap(&bucket->entry[i], *entry, next);
+
+	if (seen == *entry)
+		return true;
+	if (seen != (*entry | PROFIL_ENTRY_TOLD))
+		return false;
+	*entry = seen;
+	return __sync_val_compare_and_swap(&bucket->entry[i], seen,
+					   next ? next | PROFIL_ENTRY_TOLD : 0) == seen;
+}
+
 /* Takes @entry out of its place, and notes when it was its target's last. */
 static __always_inline void take_out(struct profil_bucket *bucket, int i, __u64 entry,
 				     struct profil_target *target)
 {
-	if (__sync_val_compare_and_swap(&bucket->entry[i], entry, 0) != entry)
-		return;
-	if (__sync_fetch_and_add(&target->members, -1) == 1)
+	bool was_there = change(bucket, i, &entry, 0);
+
+	if ((target->flags & PROFIL_TARGET_RAW) && profil_entry_known(entry))
+		tell(PROFIL_EVENT_EXIT, entry, 0);
+	if (was_there && __sync_fetch_and_add(&target->members, -1) == 1)
 		target->ended = 1;
 }
 
@@ -104,11 +123,10 @@ int sched_process_exec(__u64 *args)
 		    !(secret && (target->flags & PROFIL_TARGET_UNPRIVILEGED))) {
 			__u64 next = profil_entry_exec(entry);
 
-			__sync_val_compare_and_swap(&bucket->entry[i], entry, next);
-			tell(PROFIL_EVENT_EXEC, next, 0);
+			change(bucket, i, &entry, next);
+			if (profil_entry_known(entry))
+				tell(PROFIL_EVENT_EXEC, next, 0);
 		} else {
-			if (target->flags & PROFIL_TARGET_RAW)
-				tell(PROFIL_EVENT_EXIT, entry, 0);
 			take_out(bucket, i, entry, target);
 		}
 	}
@@ -133,8 +151,6 @@ int sched_process_exit(__u64 *args)
 		target = target_of(entry);
 		if (!target)
 			continue;
-		if (target->flags & PROFIL_TARGET_RAW)
-			tell(PROFIL_EVENT_EXIT, entry, 0);
 		take_out(bucket, i, entry, target);
 	}
 	return 0;

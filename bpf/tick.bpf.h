@@ -25,6 +25,18 @@ __u64 tick_function;
 /* More ticks than that at once nobody is owed who was not out of the clocks' sight for long. */
 #define OWED_MAX 256
 
+/* Notes in its place that the daemon is told of @entry's process from now on. */
+static __always_inline void mark_told(__u64 entry)
+{
+	struct profil_bucket *bucket = bucket_of(profil_entry_tgid(entry));
+
+	for (int i = 0; bucket && i < PROFIL_BUCKET_ENTRIES; i++) {
+		if (read_entry(bucket, i) == entry)
+			__sync_val_compare_and_swap(&bucket->entry[i], entry,
+						    entry | PROFIL_ENTRY_TOLD);
+	}
+}
+
 /* Ticks without a counter go out as they are, or are counted as what they are. */
 static __always_inline void miss(struct profil_target *target, __u64 entry, __u64 pc, __u32 n)
 {
@@ -32,6 +44,8 @@ static __always_inline void miss(struct profil_target *target, __u64 entry, __u6
 		__sync_fetch_and_add(&target->unmatched, n);
 		return;
 	}
+	if (!profil_entry_known(entry))
+		mark_told(entry);
 	for (__u32 i = 0; i < OWED_MAX && i < n; i++) {
 		if (tell(PROFIL_EVENT_RAW, entry, pc))
 			__sync_fetch_and_add(&target->raw, 1);

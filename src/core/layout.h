@@ -8,7 +8,7 @@
 #include "bin.h"
 
 /* Changes whenever a struct below does: a daemon takes over only maps of its own layout. */
-#define PROFIL_LAYOUT_VERSION 5
+#define PROFIL_LAYOUT_VERSION 6
 
 /*
  * Counters lie in chunks, each the one element of a BPF array, with a dirty byte for every group
@@ -105,6 +105,7 @@ _Static_assert(sizeof(struct profil_bucket) == 64, "one cache line in a map");
 
 #define PROFIL_ENTRY_LIVE (1u << 31)	/* tells target 0 from an empty entry */
 #define PROFIL_ENTRY_NEWBORN (1u << 30) /* forked or exec'd: has no counters of its own yet */
+#define PROFIL_ENTRY_TOLD (1u << 29)	/* the daemon has been told of this newborn */
 /*
  * Tells one life of a process from the next: it starts at any value with a fork, and is one more
  * after every exec that is followed. Nobody takes one image, or one owner of a pid, for another.
@@ -134,12 +135,19 @@ static inline __u32 profil_entry_life(__u64 entry)
 	return ((__u32)entry & PROFIL_ENTRY_LIVES) / PROFIL_ENTRY_LIFE;
 }
 
+/* Says whether the daemon knows of the process: of a child without a tick it does not. */
+static inline __u32 profil_entry_known(__u64 entry)
+{
+	return !(entry & PROFIL_ENTRY_NEWBORN) || (entry & PROFIL_ENTRY_TOLD);
+}
+
 /* The entry of the same process once it has exec'd. */
 static inline __u64 profil_entry_exec(__u64 entry)
 {
 	__u32 life = ((__u32)entry + PROFIL_ENTRY_LIFE) & PROFIL_ENTRY_LIVES;
+	__u32 told = profil_entry_known(entry) ? PROFIL_ENTRY_TOLD : 0;
 
-	return (entry & ~(__u64)PROFIL_ENTRY_LIVES) | life | PROFIL_ENTRY_NEWBORN;
+	return (entry & ~(__u64)PROFIL_ENTRY_LIVES) | life | PROFIL_ENTRY_NEWBORN | told;
 }
 
 /* @seed is drawn at load, so that nobody can choose pids that share a bucket. */

@@ -48,14 +48,17 @@ int processes_move(struct processes *p, uint32_t tgid, uint32_t life, uint32_t i
 	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
 		__u64 old = __atomic_load_n(&b->entry[i], __ATOMIC_SEQ_CST);
 		uint32_t from = profil_entry_target(old);
+		__u64 new;
 
 		if (!entry_of(old, tgid) || !ours(arg, from))
 			continue;
 		if (profil_entry_life(old) != life)
 			return -ESTALE;
+		new = profil_entry(tgid, index | ((uint32_t)old & PROFIL_ENTRY_LIVES));
 		__atomic_add_fetch(&p->target[index].members, 1, __ATOMIC_SEQ_CST);
-		if (replace(&b->entry[i], old,
-			    profil_entry(tgid, index | ((uint32_t)old & PROFIL_ENTRY_LIVES)))) {
+		/* A first tick may have marked it just now. */
+		if (replace(&b->entry[i], old, new) ||
+		    replace(&b->entry[i], old | PROFIL_ENTRY_TOLD, new)) {
 			leave(p, from);
 			return 0;
 		}
@@ -112,25 +115,15 @@ uint32_t processes_other(const struct processes *p, uint32_t tgid, uint32_t inde
 	return 0;
 }
 
-void processes_remove(struct processes *p, uint32_t tgid, uint32_t index)
-{
-	struct profil_bucket *b = bucket_of(p, tgid);
-
-	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
-		__u64 old = __atomic_load_n(&b->entry[i], __ATOMIC_SEQ_CST);
-
-		if (entry_of(old, tgid) && profil_entry_target(old) == index &&
-		    replace(&b->entry[i], old, 0))
-			leave(p, index);
-	}
-}
-
-static void clear_bucket(struct processes *p, struct profil_bucket *b, uint32_t index)
+/* Takes @tgid, 0: whoever is there, out of target @index. */
+static void clear_bucket(struct processes *p, struct profil_bucket *b, uint32_t tgid,
+			 uint32_t index)
 {
 	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
 		__u64 old = __atomic_load_n(&b->entry[i], __ATOMIC_SEQ_CST);
 
-		while (old & PROFIL_ENTRY_LIVE && profil_entry_target(old) == index) {
+		while (entry_of(old, tgid ? tgid : profil_entry_tgid(old)) &&
+		       profil_entry_target(old) == index) {
 			if (replace(&b->entry[i], old, 0)) {
 				leave(p, index);
 				break;
@@ -138,6 +131,11 @@ static void clear_bucket(struct processes *p, struct profil_bucket *b, uint32_t 
 			old = __atomic_load_n(&b->entry[i], __ATOMIC_SEQ_CST);
 		}
 	}
+}
+
+void processes_remove(struct processes *p, uint32_t tgid, uint32_t index)
+{
+	clear_bucket(p, bucket_of(p, tgid), tgid, index);
 }
 
 /* A fork that saw INHERIT has counted its child already, so the second look finds it. */
@@ -149,9 +147,9 @@ void processes_clear(struct processes *p, uint32_t tgid, uint32_t index)
 
 	__atomic_or_fetch(&t->flags, PROFIL_TARGET_CLOSED, __ATOMIC_SEQ_CST);
 	__atomic_and_fetch(&t->flags, (__u16)~PROFIL_TARGET_INHERIT, __ATOMIC_SEQ_CST);
-	clear_bucket(p, bucket_of(p, tgid), index);
+	clear_bucket(p, bucket_of(p, tgid), 0, index);
 	for (int i = 0; i < CLEAR_TRIES && __atomic_load_n(&t->members, __ATOMIC_SEQ_CST); i++) {
 		for (int k = 0; k < PROFIL_BUCKETS; k++)
-			clear_bucket(p, &p->bucket[k], index);
+			clear_bucket(p, &p->bucket[k], 0, index);
 	}
 }

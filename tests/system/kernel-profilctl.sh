@@ -428,6 +428,31 @@ attached() { # PID
 	done
 }
 
+# How often the daemon has gone to sleep.
+sleeps() {
+	awk '/^voluntary_ctxt_switches/ { print $2 }' "/proc/$daemon/status"
+}
+
+# At ten ticks a second next to no child has one.
+forking() {
+	local pid attach before
+
+	mkfifo "$dir/go"
+	bash -c 'read -r _; for ((i = 0; i < 1000; i++)); do (:); done' <"$dir/go" &
+	pid=$!
+	exec {go}>"$dir/go"
+	"$ctl" attach -F 10 -f json -o "$dir/json" "$pid" &
+	attach=$!
+	attached "$pid"
+	before=$(sleeps)
+	echo >&"$go"
+	exec {go}>&-
+	wait "$pid"
+	check "1000 children that are attached to, and have no tick, leave the daemon asleep" \
+		test $(($(sleeps) - before)) -lt 100
+	wait "$attach"
+}
+
 others() {
 	local pid
 
@@ -471,6 +496,7 @@ attaching
 several
 long_before
 hidden
+forking
 others
 
 none_below() { # DIRECTORY

@@ -15,8 +15,13 @@
 /* Of all other objects: above every program, so that gprof knows no name, but counts their time. */
 #define ELSEWHERE 0x700000000000u
 
-/* A bin holds no more than 65535: gprof adds up histograms of the same addresses. */
-static void page_write(FILE *out, const struct profile *p, __u64 page, __u64 *count)
+#define DEPTH_MAX 1024 /* histograms of a page: a week of 100 Hz in one instruction */
+
+/*
+ * A bin holds no more than 65535: gprof adds up histograms of the same addresses. Returns 0, or
+ * -EOVERFLOW where that would take more than anybody waits for.
+ */
+static int page_write(FILE *out, const struct profile *p, __u64 page, __u64 *count)
 {
 	const struct gmon_histogram h = { .low = page,
 					  .high = page + PAGE,
@@ -28,7 +33,9 @@ static void page_write(FILE *out, const struct profile *p, __u64 page, __u64 *co
 					  .abbreviation = 's' };
 	bool more = true;
 
-	while (more) {
+	for (int depth = 0; more; depth++) {
+		if (depth == DEPTH_MAX)
+			return -EOVERFLOW;
 		more = false;
 		fwrite(&h, sizeof(h), 1, out);
 		for (size_t i = 0; i < BINS; i++) {
@@ -39,31 +46,34 @@ static void page_write(FILE *out, const struct profile *p, __u64 page, __u64 *co
 			more |= count[i] > 0;
 		}
 	}
+	return 0;
 }
 
-static void pages_write(FILE *out, const struct profile *p, const struct place *places, __u32 main)
+static int pages_write(FILE *out, const struct profile *p, const struct place *places, __u32 main)
 {
 	__u64 count[BINS] = { 0 }, page = 0, sum = 0, vaddr = p->objects[main].vaddr;
+	int err = 0;
 
-	for (size_t i = 0; i < p->nplaces; i++) {
+	for (size_t i = 0; i < p->nplaces && !err; i++) {
 		__u64 at = places[i].offset + vaddr;
 
 		if (places[i].object != main)
 			continue;
 		if (sum && at / PAGE != page) {
-			page_write(out, p, page * PAGE, count);
+			err = page_write(out, p, page * PAGE, count);
 			memset(count, 0, sizeof(count));
 		}
 		page = at / PAGE;
 		count[at % PAGE / BIN] += places[i].count;
 		sum += places[i].count;
 	}
-	if (sum)
-		page_write(out, p, page * PAGE, count);
+	if (sum && !err)
+		err = page_write(out, p, page * PAGE, count);
 	memset(count, 0, sizeof(count));
 	count[0] = p->total - sum;
-	if (count[0])
-		page_write(out, p, ELSEWHERE, count);
+	if (count[0] && !err)
+		err = page_write(out, p, ELSEWHERE, count);
+	return err;
 }
 
 int gmon_write(FILE *out, const struct profile *p)
@@ -75,7 +85,5 @@ int gmon_write(FILE *out, const struct profile *p)
 	if (err < 0)
 		return err;
 	fwrite(&GMON_HEADER, sizeof(GMON_HEADER), 1, out);
-	if (p->nobjects)
-		pages_write(out, p, places, main);
-	return 0;
+	return p->nobjects ? pages_write(out, p, places, main) : 0;
 }

@@ -61,7 +61,7 @@ static json_t *function_of(const struct profile *p, const struct function *f)
 			  rounded(i.low), rounded(i.high), "offset", (json_int_t)f->offset, "size",
 			  (json_int_t)f->size, "named", f->name != NULL, "shared", f->shared);
 
-	if (f->slices && json_object_set_new(j, "slices", slices_of(p, f->slices)) < 0) {
+	if (p->nslices && json_object_set_new(j, "slices", slices_of(p, f->slices)) < 0) {
 		json_decref(j);
 		return NULL;
 	}
@@ -197,7 +197,7 @@ static int load_places(struct profile *p, const json_t *places)
 
 		if (json_unpack((json_t *)place, "[IIII!]", &object, &offset, &width, &count) < 0 ||
 		    object < 0 || (size_t)object >= p->nobjects || width < 1 ||
-		    width > UINT32_MAX || count < 1)
+		    width > UINT32_MAX || count < 1 || (__u64)count > INT64_MAX - p->binned)
 			return -EINVAL;
 		err = profile_add_place(p, (__u32)object, (__u64)offset, (__u32)width,
 					(__u64)count);
@@ -207,23 +207,27 @@ static int load_places(struct profile *p, const json_t *places)
 	return 0;
 }
 
-/* Each has as many. The caller frees them. */
+/* All have as many, or none has any. The caller frees them. */
 static int load_slices(__u64 **out, const struct profile *p, const json_t *slices)
 {
+	__cleanup(freep) __u64 *samples = NULL;
 	const json_t *n;
 	size_t i;
 
-	if (!slices)
-		return 0;
-	if (!p->nslices || json_array_size(slices) != p->nslices)
+	if (json_array_size(slices) != p->nslices)
 		return -EINVAL;
-	*out = calloc(p->nslices, sizeof(**out));
-	if (!*out)
+	if (!p->nslices)
+		return 0;
+	samples = calloc(p->nslices, sizeof(*samples));
+	if (!samples)
 		return -ENOMEM;
 	json_array_foreach(slices, i, n)
 	{
-		(*out)[i] = (__u64)json_integer_value(n);
+		if (!json_is_integer(n) || json_integer_value(n) < 0)
+			return -EINVAL;
+		samples[i] = (__u64)json_integer_value(n);
 	}
+	*out = steal(samples);
 	return 0;
 }
 
@@ -296,7 +300,7 @@ static int load_head(struct profile *p, json_t *root)
 			&status, "tick_ns", &tick, "duration_ns", &duration, "cpu_ns", &cpu,
 			"samples", "total", &total, "unmatched", &unmatched, "lost", &lost,
 			"saturated", &saturated, "slice_ns", &slice) < 0 ||
-	    strcmp(schema, PROFILE_SCHEMA) != 0)
+	    total < 0 || unmatched < 0 || lost < 0 || strcmp(schema, PROFILE_SCHEMA) != 0)
 		return -EINVAL;
 	p->command = strdup(command);
 	p->pid = pid;
@@ -317,10 +321,23 @@ static int load_head(struct profile *p, json_t *root)
 	return p->command ? 0 : -ENOMEM;
 }
 
+/* Without a sum that wraps around. */
+static bool adds_up(const struct profile *p)
+{
+	__u64 rest = p->binned;
+
+	for (size_t i = 0; i < p->nfunctions; i++) {
+		if (p->functions[i].samples > rest)
+			return false;
+		rest -= p->functions[i].samples;
+	}
+	return rest == 0 && p->binned <= p->total && p->unmatched <= p->total - p->binned &&
+	       p->lost == p->total - p->binned - p->unmatched;
+}
+
 static int load_functions(struct profile *p, const json_t *functions)
 {
 	const json_t *slices = json_object_get(json_array_get(functions, 0), "slices");
-	__u64 sum = 0;
 	json_t *f;
 	size_t i;
 
@@ -332,9 +349,7 @@ static int load_functions(struct profile *p, const json_t *functions)
 		if (err < 0)
 			return err;
 	}
-	for (i = 0; i < p->nfunctions; i++)
-		sum += p->functions[i].samples;
-	return sum == p->binned && sum + p->unmatched + p->lost == p->total ? 0 : -EINVAL;
+	return adds_up(p) ? 0 : -EINVAL;
 }
 
 static int load_threads(struct profile *p, const json_t *threads)

@@ -65,6 +65,8 @@ int output_end(FILE *out, const struct options *o, int err)
 		err = -errno;
 	if (!err)
 		return CTL_OK;
-	log_err("cannot write %s: %s", o->output ? o->output : "the report", strerror(-err));
+	log_err("cannot write %s: %s", o->output ? o->output : "the report",
+		err == -EOVERFLOW ? "more ticks at one place than the format holds; try -f pprof"
+				  : strerror(-err));
 	return CTL_ERROR;
 }

@@ -29,9 +29,11 @@ static void write_all(const struct profile *p)
 		__cleanup(freep) char *text = NULL;
 		size_t n;
 		FILE *out = open_memstream(&text, &n);
+		int err;
 
 		must(out && format_find(names[i]));
-		format_find(names[i])->write(out, p);
+		err = format_find(names[i])->write(out, p);
+		must(err == 0 || err == -EOVERFLOW);
 		fclose(out);
 	}
 }

@@ -14,9 +14,12 @@
 #define SAMPLES "\"samples\":{\"total\":10,\"binned\":7,\"unmatched\":2,\"lost\":1},"
 #define OBJECTS "\"objects\":[{\"path\":\"/bin/a\",\"build_id\":\"\"}],"
 #define PLACES "\"places\":[[0,4096,1,7]],"
-#define FUNCTION                                                                          \
-	"\"name\":\"f\",\"object\":\"/bin/a\",\"samples\":7,\"offset\":4096,\"size\":16," \
+#define PART(samples)                                               \
+	"\"name\":\"f\",\"object\":\"/bin/a\",\"samples\":" samples \
+	",\"offset\":4096,\"size\":16,"                             \
 	"\"named\":true"
+#define FUNCTION PART("7")
+#define HALF "9223372036854775807" /* of all that 64 bits can count */
 #define FUNCTIONS "\"functions\":[{" FUNCTION "}]"
 #define IN_SLICES "\"slice_ns\":5,\"functions\":[{" FUNCTION ",\"slices\":[3,4]}]"
 
@@ -102,6 +105,10 @@ Test(ctl_json, what_contradicts_itself_is_refused)
 		"\"functions\":[{\"name\":\"f\",\"object\":\"/bin/a\",\"samples\":0,"
 		"\"offset\":0,\"size\":1,\"named\":true}]",
 		"\"functions\":[{" FUNCTION ",\"slices\":[1]},{" FUNCTION ",\"slices\":[1,2]}]",
+		"\"functions\":[{" PART("3") ",\"slices\":[3]},{" PART("4") "}]",
+		"\"functions\":[{" PART("3") "},{" PART("4") ",\"slices\":[4]}]",
+		"\"functions\":[{" FUNCTION ",\"slices\":[8,-1]}]",
+		"\"functions\":[{" FUNCTION ",\"slices\":[7,null]}]",
 		IN_SLICES ",\"bands\":[[1,4096,16,[3,4]]]",
 		IN_SLICES ",\"bands\":[[0,4096,0,[3,4]]]",
 		IN_SLICES ",\"bands\":[[0,4096,16,[3]]]",
@@ -123,6 +130,12 @@ Test(ctl_json, what_contradicts_itself_is_refused)
 	refuses(HEAD SAMPLES PLACES FUNCTIONS "}");
 	refuses(HEAD SAMPLES OBJECTS "\"places\":[[0,4096,0,7]]," FUNCTIONS "}");
 	refuses(HEAD SAMPLES OBJECTS "\"places\":[[0,4096,1,6]]," FUNCTIONS "}");
+	refuses(HEAD
+		"\"samples\":{\"total\":7,\"unmatched\":-1,\"lost\":1}," OBJECTS PLACES FUNCTIONS
+		"}");
+	refuses(HEAD "\"samples\":{\"total\":0,\"unmatched\":0,\"lost\":0}," OBJECTS
+		     "\"places\":[[0,0,1," HALF "],[0,4,1," HALF "],[0,8,1,2]]," /* 2^64 in all */
+		     "\"functions\":[{" PART(HALF) "},{" PART(HALF) "},{" PART("2") "}]}");
 	refuses("");
 }
 

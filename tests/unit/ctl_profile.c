@@ -1,5 +1,6 @@
 /* ctl_profile.c - the profile in memory, and in the file that is kept of it */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,26 @@ Test(ctl_profile, every_format_is_written)
 	cr_expect_null(format_find("xml"));
 	profile_free(full);
 	profile_free(empty);
+}
+
+/* They have 16 bits. */
+Test(ctl_profile, gmon_refuses_what_its_bins_cannot_hold)
+{
+	struct profile *p = profile_new();
+	__u32 a = object(p, "/bin/a", 1);
+	FILE *out = fopen("/dev/null", "w");
+
+	cr_assert_eq(profile_add_place(p, a, 0x1000, 1, 1 << 26), 0);
+	p->total = p->binned;
+	cr_expect_eq(format_find("gmon")->write(out, p), -EOVERFLOW);
+	profile_clear_places(p);
+	cr_assert_eq(profile_add_place(p, a, 0x1000, 1, 1024 * 65535 - 1), 0);
+	p->total = p->binned;
+	cr_expect_eq(format_find("gmon")->write(out, p), 0);
+	p->total += 1 << 26; /* elsewhere */
+	cr_expect_eq(format_find("gmon")->write(out, p), -EOVERFLOW);
+	fclose(out);
+	profile_free(p);
 }
 
 /* A place that holds a page boundary: nothing is known of it, but two functions lie in it. */

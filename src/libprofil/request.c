@@ -137,7 +137,10 @@ static int ask(struct profil_header *h, struct profil_msg_reply *reply, int wait
 	return err ? err : -(int)reply->error;
 }
 
-/* A START or EXTEND. Its cookie is the running profile's from now on, unless it fails. */
+/*
+ * A START or EXTEND. Its cookie is the running profile's from now on; if it fails, nobody's: a
+ * daemon that has begun it, and could not say so, must not go on with it.
+ */
 static int put_profile(unsigned int type, struct profil_msg_start *m,
 		       struct profil_msg_reply *reply)
 {
@@ -148,7 +151,9 @@ static int put_profile(unsigned int type, struct profil_msg_start *m,
 	wire_header(&m->h, type, sizeof(*m), sizeof(m->region[0]), first);
 	m->cookie_addr = (unsigned long)spare_cookie();
 	err = ask(&m->h, reply, WAIT_S);
-	if (!err)
+	if (err)
+		memset(spare_cookie(), 0, PROFIL_COOKIE_BYTES);
+	else
 		profile.running = !profile.running;
 	return err;
 }

@@ -138,6 +138,14 @@ void processes_remove(struct processes *p, uint32_t tgid, uint32_t index)
 	clear_bucket(p, bucket_of(p, tgid), tgid, index);
 }
 
+void processes_orphan(struct processes *p, uint32_t index)
+{
+	uint32_t tgid;
+
+	while ((tgid = processes_other(p, 0, index)))
+		processes_remove(p, tgid, index);
+}
+
 /* A fork that saw INHERIT has counted its child already, so the second look finds it. */
 #define CLEAR_TRIES 1000
 

@@ -42,6 +42,9 @@ uint32_t processes_other(const struct processes *p, uint32_t tgid, uint32_t inde
 /* Takes @tgid out of target @index. */
 void processes_remove(struct processes *p, uint32_t tgid, uint32_t index);
 
+/* Takes out of target @index who counts in it, but not the newborn, whose memory is another. */
+void processes_orphan(struct processes *p, uint32_t index);
+
 /* Takes every process out of target @index; @tgid is one that may well be there. */
 void processes_clear(struct processes *p, uint32_t tgid, uint32_t index);
 

@@ -458,6 +458,8 @@ static int recover_target(struct sampler_bpf *b, uint32_t index, const struct pr
 	}
 	t->held = true;
 	add_target(b, t);
+	if (!t->session->tgid)
+		processes_orphan(&b->maps.processes, index);
 	if (is_on_its_way(j, t))
 		b->s.sink->redo(t, j);
 	return 0;

@@ -81,6 +81,15 @@ uint64_t processes_next(const struct processes *p, uint32_t tgid, int *at)
 	return 0;
 }
 
+#define ENTRIES (PROFIL_BUCKETS * PROFIL_BUCKET_ENTRIES)
+
+static __u64 entry_at(const struct processes *p, int i)
+{
+	const struct profil_bucket *b = &p->bucket[i / PROFIL_BUCKET_ENTRIES];
+
+	return __atomic_load_n(&b->entry[i % PROFIL_BUCKET_ENTRIES], __ATOMIC_SEQ_CST);
+}
+
 static bool counts(__u64 entry, uint32_t index)
 {
 	return entry & PROFIL_ENTRY_LIVE && !(entry & PROFIL_ENTRY_NEWBORN) &&
@@ -104,10 +113,8 @@ uint32_t processes_other(const struct processes *p, uint32_t tgid, uint32_t inde
 
 	if (members <= processes_counts(p, tgid, index))
 		return 0;
-	for (int i = 0; i < PROFIL_BUCKETS * PROFIL_BUCKET_ENTRIES; i++) {
-		const struct profil_bucket *b = &p->bucket[i / PROFIL_BUCKET_ENTRIES];
-		__u64 entry =
-			__atomic_load_n(&b->entry[i % PROFIL_BUCKET_ENTRIES], __ATOMIC_SEQ_CST);
+	for (int i = 0; i < ENTRIES; i++) {
+		__u64 entry = entry_at(p, i);
 
 		if (counts(entry, index) && profil_entry_tgid(entry) != tgid)
 			return profil_entry_tgid(entry);
@@ -140,10 +147,13 @@ void processes_remove(struct processes *p, uint32_t tgid, uint32_t index)
 
 void processes_orphan(struct processes *p, uint32_t index)
 {
-	uint32_t tgid;
+	for (int i = 0; i < ENTRIES; i++) {
+		__u64 entry = entry_at(p, i);
 
-	while ((tgid = processes_other(p, 0, index)))
-		processes_remove(p, tgid, index);
+		if (counts(entry, index))
+			clear_bucket(p, &p->bucket[i / PROFIL_BUCKET_ENTRIES],
+				     profil_entry_tgid(entry), index);
+	}
 }
 
 /* A fork that saw INHERIT has counted its child already, so the second look finds it. */

@@ -124,7 +124,7 @@ static void expect_room(int (*fn)(void))
 }
 
 /* The neighbour has one of each. */
-Test(kernel_full, of_profiles, .timeout = 300)
+Test(kernel_full, of_profiles, .timeout = 1200) /* some minutes on one emulated CPU */
 {
 	fill(with_one_region, PROFIL_MAX_TARGETS - 1, EAGAIN);
 	expect_room(with_one_region);

@@ -65,15 +65,21 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *sig
 	return 0;
 }
 
-/* A profile holds two descriptors, a reader's connection one: let there be enough. */
+/*
+ * A profile holds two descriptors, a reader's connection one: let there be enough. What may not be
+ * had beyond the hard limit, which is 4096 where nobody has raised it, limits the profiles.
+ */
+#define FILES (4 * PROFIL_MAX_TARGETS)
+
 static void raise_limits(void)
 {
-	struct rlimit files;
+	struct rlimit files, enough = { FILES, FILES };
 
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	if (files.rlim_max >= FILES || setrlimit(RLIMIT_NOFILE, &enough) < 0)
 		setrlimit(RLIMIT_NOFILE, &files);
-	}
 }
 
 /*

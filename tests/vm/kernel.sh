@@ -20,7 +20,7 @@ boot_kernel() { # DIR CONSOLE SUITES
 	vmlinuz=$1/boot/vmlinuz-$(cat "$1/version")
 	test "$(vm_accel "$vmlinuz")" = kvm || cpus=$vm_emulation
 	virtme=$(vm_virtme)
-	vng="vng --verbose $cpus --force-9p --memory 1G"
+	vng="vng --verbose $cpus --force-9p --memory 2G"
 	vng+=" --run $vmlinuz --exec 'env BUILD=$BUILD tests/vm/guest.sh $3' 2>$2"
 	PATH=$virtme/usr/bin:$PATH PYTHONPATH=$virtme/usr/lib/python3/dist-packages \
 		timeout -k 10 "${limit:?}" nice -n 10 script -qec "$vng" /dev/null </dev/null

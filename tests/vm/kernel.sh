@@ -10,7 +10,8 @@
 
 # An emulated CPU whose time is the number of its instructions: its ticks come when they are due, however
 # busy the host is. QEMU does not bring up a second one so, and an interrupt just after cmpxchg16b finds
-# flags there that no CPU sets (7.2; seen as a double fault): the kernel has another way.
+# flags there that no CPU sets (7.2; seen as a double fault): the kernel has another way. But Linux 7.2
+# then has no memory for who asks in an interrupt: threads that share a CPU do not get their shares.
 vm_emulation="--disable-kvm --cpus 1 --qemu-opts='-icount shift=2 -cpu qemu64,-cx16'"
 
 # Boots @DIR's kernel, runs @SUITES there and prints what they say. virtme-ng wants a terminal.

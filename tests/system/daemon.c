@@ -312,6 +312,19 @@ int client_ask(int sock, const struct profil_header *h, struct profil_msg_reply 
 	return (int)reply->error;
 }
 
+int client_attach(int sock, __u64 period_ns, struct profil_msg_reply *reply)
+{
+	__cleanup(closep) int pidfd = pidfd_open(getpid(), 0);
+	__cleanup(closep) int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	struct profil_msg_attach m = { .period_ns = period_ns };
+	int fds[] = { pidfd, maps };
+
+	wire_header(&m.h, PROFIL_MSG_ATTACH, sizeof(m), 0, 0);
+	cr_assert_eq(wire_send(sock, &m.h, fds, 2), 0);
+	cr_assert_eq(wire_recv(sock, reply, sizeof(*reply), NULL, NULL), 0);
+	return (int)reply->error;
+}
+
 int client_dial(const struct daemon *d, struct profil_msg_hello *hello)
 {
 	const struct timeval most = { .tv_sec = TRY_WAIT_S };

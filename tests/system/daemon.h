@@ -76,6 +76,9 @@ size_t client_recv(int sock, void *buf, size_t bytes);
 /* Sends the message at @h and returns the errno in the daemon's REPLY, which goes to @reply. */
 int client_ask(int sock, const struct profil_header *h, struct profil_msg_reply *reply);
 
+/* Attaches to this process, at @period_ns; the errno. */
+int client_attach(int sock, __u64 period_ns, struct profil_msg_reply *reply);
+
 /*
  * The same two for a process that is no test: nothing in them fails one. The socket, or -1; the
  * errno in the daemon's REPLY, or CLIENT_CUT_OFF where it has hung up or says nothing for 20 s.

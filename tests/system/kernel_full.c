@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/profil.h>
 #include <sys/socket.h>
@@ -145,20 +144,6 @@ Test(kernel_full, of_regions)
 /* --- readers -----------------------------------------------------------------------------------
  */
 
-/* Attaches to this process, at @period_ns; the errno. */
-static int attach(int sock, __u64 period_ns, struct profil_msg_reply *reply)
-{
-	__cleanup(closep) int pidfd = pidfd_open(getpid(), 0);
-	__cleanup(closep) int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	struct profil_msg_attach m = { .period_ns = period_ns };
-	int fds[] = { pidfd, maps };
-
-	wire_header(&m.h, PROFIL_MSG_ATTACH, sizeof(m), 0, 0);
-	cr_assert_eq(wire_send(sock, &m.h, fds, 2), 0);
-	cr_assert_eq(wire_recv(sock, reply, sizeof(*reply), NULL, NULL), 0);
-	return (int)reply->error;
-}
-
 /* One process has one line of the table, for as many profiles as there are entries in it. */
 Test(kernel_full, of_readers_of_one_process)
 {
@@ -168,7 +153,7 @@ Test(kernel_full, of_readers_of_one_process)
 
 	for (unsigned int i = 0; i <= PROFIL_BUCKET_ENTRIES; i++) {
 		sock[i] = client_open(&d, NULL);
-		err = attach(sock[i], 0, &reply);
+		err = client_attach(sock[i], 0, &reply);
 		granted += err == 0;
 	}
 	cr_expect_eq(err, EAGAIN, "one more than there may be: %s", strerror(err));
@@ -218,7 +203,7 @@ Test(kernel_full, of_events)
 	struct loop_time t = { 0 };
 	__u64 n = PROFIL_RING_BYTES / sizeof(struct profil_event);
 
-	cr_assert_eq(attach(sock, 100000, &before), 0);
+	cr_assert_eq(client_attach(sock, 100000, &before), 0);
 	kill(d.pid, SIGSTOP);
 	cr_assert_eq(waitpid(d.pid, NULL, WUNTRACED), d.pid);
 	loop_timed(&t, 0, 2 * n * 100000);

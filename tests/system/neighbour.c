@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/profil.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,7 +34,6 @@ static void live(struct neighbour *n)
 	char end;
 
 	close(n->gate[1]);
-	setpriority(PRIO_PROCESS, 0, 19); /* on one CPU nobody waits for him, thousands of times */
 	if (users_become(NEIGHBOUR) < 0 ||
 	    profil(n->buf, sizeof(n->buf), loop_at(0), TICKS_SCALE_16) < 0 ||
 	    write(n->said[1], "", 1) != 1)

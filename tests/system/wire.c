@@ -211,6 +211,18 @@ Test(wire, cuts_off_regions_that_nothing_announced)
 	cuts_off_bare(PROFIL_MSG_REGIONS);
 }
 
+/* His own profile is another than the reader's, which began before it. */
+Test(wire, serves_who_is_attached_to)
+{
+	__cleanup(closep) int sock = client_open(&d, NULL);
+	struct profil_msg_reply reply;
+
+	cr_assert_eq(client_attach(sock, 10000000, &reply), 0);
+	good_client_is_served();
+	close(steal_fd(sock));
+	nothing_is_left();
+}
+
 Test(wire, cuts_off_an_attach_without_descriptors)
 {
 	struct profil_msg_attach m = { 0 };

@@ -11,7 +11,8 @@
 # ten:    perf's ten hottest functions, as perf names and sums them up, are the profile's, and their
 #         shares are perf's within the intervals of both.
 # first:  the function, not of the kernel, that "perf report" names first is the profile's first, or
-#         one whose count cannot be told from that of the first.
+#         one whose count cannot be told from that of the first. Where perf report has pcs only, they
+#         are summed up to the profile's functions.
 #
 # Of perf's samples only those of processes named COMM count, and of "cost", which ran it.
 import collections
@@ -140,16 +141,16 @@ def first(profile, data, comm):
     rows = [row for row in rows if row[2].startswith("[.]")]
     if not rows:
         sys.exit(f"perf report has no sample of {comm}")
-    _, dso, symbol = max(rows, key=lambda row: int(row[0]))
-    name, top = symbol.removeprefix("[.] ").split("@")[0], profile["functions"][0]
-    print(f"perf report names {name} of {dso} first, the profile {top['name']} of {top['object']}")
-
-    def is_theirs(f):
-        if name.startswith("0x"):  # a stripped object: perf names a pc
-            return f["offset"] <= int(name, 16) < f["offset"] + f["size"]
-        return f["name"] == name
-
-    theirs = next((f["samples"] for f in profile["functions"] if is_theirs(f)), 0)
+    functions, counts = profile["functions"], collections.Counter()
+    for samples, dso, symbol in rows:
+        name = symbol.removeprefix("[.] ").split("@")[0]
+        if name.startswith("0x"):  # of a stripped object perf names pcs
+            here = [f for f in functions if f["object"].rpartition("/")[2] == dso]
+            name = function_of([f | {"object": dso} for f in here], (dso, int(name, 16))) or name
+        counts[name] += int(samples)
+    name, top = counts.most_common(1)[0][0], functions[0]
+    print(f"perf report names {name} first, the profile {top['name']} of {top['object']}")
+    theirs = next((f["samples"] for f in functions if f["name"] == name), 0)
     print(f"of the profile's {profile['samples']['total']} samples {top['samples']} and {theirs}")
     return top["samples"] - theirs > TIED * (top["samples"] + theirs) ** 0.5
 

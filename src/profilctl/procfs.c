@@ -172,7 +172,7 @@ bool procfs_is_selective(const struct procfs_select *select)
 	return select->comm || select->exe || select->cgroup || select->unit;
 }
 
-bool procfs_matches(pid_t pid, const struct procfs_select *select)
+bool procfs_matches(pid_t pid, pid_t parent, const struct procfs_select *select)
 {
 	if (pid == getpid() || procfs_is_kernel_thread(pid))
 		return false;
@@ -180,7 +180,8 @@ bool procfs_matches(pid_t pid, const struct procfs_select *select)
 		return false;
 	if (select->exe && !has_exe(pid, select->exe))
 		return false;
-	return !(select->cgroup || select->unit) || has_cgroup(pid, select);
+	return !(select->cgroup || select->unit) || has_cgroup(pid, select) ||
+	       (parent && has_cgroup(parent, select));
 }
 
 static int append(pid_t **pids, size_t *n, pid_t pid)
@@ -207,7 +208,7 @@ int procfs_find(pid_t **out, size_t *n, const struct procfs_select *select)
 	while (!err && (e = readdir(proc))) {
 		pid_t pid = isdigit((unsigned char)*e->d_name) ? atoi(e->d_name) : 0;
 
-		if (pid && procfs_matches(pid, select))
+		if (pid && procfs_matches(pid, 0, select))
 			err = append(out, n, pid);
 	}
 	closedir(proc);

@@ -31,8 +31,11 @@ struct procfs_select {
 /* Says whether it leaves anybody out. */
 bool procfs_is_selective(const struct procfs_select *select);
 
-/* Says whether @pid is meant: no kernel thread ever is, nor are we. */
-bool procfs_matches(pid_t pid, const struct procfs_select *select);
+/*
+ * Says whether @pid is meant: no kernel thread ever is, nor are we. If @parent is not 0, it has
+ * just forked @pid: the kernel tells of a child before that is in a cgroup, its parent's.
+ */
+bool procfs_matches(pid_t pid, pid_t parent, const struct procfs_select *select);
 
 /*
  * Finds those processes, kernel threads and ourselves left out, in an array that the caller frees.

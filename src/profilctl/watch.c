@@ -232,7 +232,7 @@ static int welcome(struct watch *w, const struct newcomer *n)
 
 	if (n->parent && !wants_children(w, n->parent))
 		return 0;
-	if (is_watched(w, n->pid) || !procfs_matches(n->pid, &w->options->select))
+	if (is_watched(w, n->pid) || !procfs_matches(n->pid, n->parent, &w->options->select))
 		return 0;
 	err = take_in(w, n->pid, 0);
 	return is_fatal(err) ? err : 0;

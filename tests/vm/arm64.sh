@@ -93,7 +93,7 @@ boot_arm64() { # ROOT CONSOLE
 	arm64_stage "$1" "$stage"
 	(cd "$stage" && find . | cpio -o -H newc --quiet | zstd -q) >"$BUILD/vm/arm64.cpio"
 	rm -rf "$stage"
-	timeout -k 10 "${limit:?}" nice -n 10 qemu-system-aarch64 -M virt -cpu cortex-a72 -icount shift=2 -m 1G \
+	timeout --foreground -k 10 "${limit:?}" nice -n 10 qemu-system-aarch64 -M virt -cpu cortex-a72 -icount shift=2 -m 1G \
 		-nodefaults -no-reboot -display none -kernel "$1"/boot/vmlinuz-* -initrd "$BUILD/vm/arm64.cpio" \
 		-append 'console=ttyAMA0 quiet' -serial file:/dev/stdout </dev/null 2>"$2"
 }

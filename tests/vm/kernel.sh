@@ -14,15 +14,19 @@
 # then has no memory for who asks in an interrupt: threads that share a CPU do not get their shares.
 vm_emulation="--disable-kvm --cpus 1 --qemu-opts='-icount shift=2 -cpu qemu64,-cx16'"
 
+vm_vmlinuz() { # DIR
+	echo "$1/boot/vmlinuz-$(cat "$1/version")"
+}
+
 # Boots @DIR's kernel, runs @SUITES there and prints what they say. virtme-ng wants a terminal.
 boot_kernel() { # DIR CONSOLE SUITES
 	local vng virtme vmlinuz cpus='--cpus 2'
 
-	vmlinuz=$1/boot/vmlinuz-$(cat "$1/version")
+	vmlinuz=$(vm_vmlinuz "$1")
 	test "$(vm_accel "$vmlinuz")" = kvm || cpus=$vm_emulation
 	virtme=$(vm_virtme)
 	vng="vng --verbose $cpus --force-9p --memory 2G"
 	vng+=" --run $vmlinuz --exec 'env BUILD=$BUILD tests/vm/guest.sh $3' 2>$2"
 	PATH=$virtme/usr/bin:$PATH PYTHONPATH=$virtme/usr/lib/python3/dist-packages \
-		timeout -k 10 "${limit:?}" nice -n 10 script -qec "$vng" /dev/null </dev/null
+		timeout --foreground -k 10 "${limit:?}" nice -n 10 script -qec "$vng" /dev/null </dev/null
 }

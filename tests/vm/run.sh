@@ -22,9 +22,9 @@ out=$BUILD/vm
 # shellcheck source=tests/vm/arm64.sh
 . tests/vm/arm64.sh
 
-limit=${PROFIL_VM_S:-1800}
-trap 'exit 130' INT TERM
-read -r -a guests <<<"${PROFIL_VM_GUESTS:-bookworm trixie sid systemd arm64}"
+limit=${PROFIL_VM_S:-7200}
+trap 'trap "" TERM; kill 0; wait; exit 130' INT TERM
+read -r -a guests <<<"${PROFIL_VM_GUESTS:-bookworm trixie sid arm64 systemd}"
 test $# -gt 0 || set -- "${guests[@]}"
 
 # Prints the directory of what the guest boots from.
@@ -55,7 +55,7 @@ show() { # GUEST
 		'ok '* | 'FAIL '* | 'skip '*)
 			printf '%-8s %-22s %-4s %s: %s\n' "$1" "$kernel" "${line%% *}" "$suite" "${line#* }"
 			;;
-		'  '*) echo "$line" ;;
+		'  '*) printf '%-8s %s\n' "$1" "$line" ;;
 		esac
 	done
 }
@@ -68,24 +68,46 @@ lack() { # GUEST
 	esac
 }
 
-# One guest, from the beginning to the end: one that does not come there has failed.
-run_guest() { # GUEST
+declare -A dir_of
+
+# Finds what a guest boots from: dir_of has none that there is no way to run here.
+prepare() { # GUEST
 	local dir why log=$out/$1.log
 
 	why=$(lack "$1")
 	if test "$why"; then
 		printf 'suite guest\nskip %s: %s\n' "$1" "$why" | tee "$log" | show "$1"
-		return
+	elif ! dir=$(fetch "$1" 2>"$out/$1.fetch"); then
+		printf 'suite guest\nskip boot: it cannot be had: %s\n' "$(tail -n 1 "$out/$1.fetch")" |
+			tee "$log" | show "$1"
+	else
+		dir_of[$1]=$dir
 	fi
-	if ! dir=$(fetch "$1" 2>"$out/$1.fetch"); then
-		printf 'suite guest\nskip boot: it cannot be had: %s\n' "$(tail -n 1 "$out/$1.fetch")" | tee "$log" | show "$1"
-		return
-	fi
-	boot "$1" "$dir" "$out/$1.console" | tee "$log" | show "$1"
+}
+
+# One guest, from the beginning to the end: one that does not come there has failed.
+run_guest() { # GUEST DIR
+	local log=$out/$1.log
+
+	boot "$1" "$2" "$out/$1.console" | tee "$log" | show "$1"
 	if ! grep -qx 'guest done' "$log"; then
 		printf 'suite guest\nFAIL boot: it did not come to its end\n' | tee -a "$log" | show "$1"
-		tail -n 50 "$log" "$out/$1.console" | sed 's/^/  /'
+		tail -n 50 "$log" "$out/$1.console" | sed "s/^/$1  /"
 	fi
+}
+
+# How many guests there may be at a time where @GUEST is one.
+at_once() { # GUEST DIR
+	case $1 in
+	systemd) echo 1 ;;
+	arm64) nproc ;;
+	*) if test "$(vm_accel "$(vm_vmlinuz "$2")")" = kvm; then echo 1; else nproc; fi ;;
+	esac
+}
+
+# Waits until fewer than @N guests run.
+room_for() { # N
+	while test "$(jobs -pr | wc -l)" -ge "$1"; do wait -n; done
 }
 
 # Counts @VERDICT in guests' logs.
@@ -107,6 +129,13 @@ table() { # GUEST...
 mkdir -p "$out"
 rm -f "$out/accel"
 for guest; do
-	run_guest "$guest"
+	prepare "$guest"
 done
+for guest; do
+	test "${dir_of[$guest]:-}" || continue # it has its line
+	room_for "$(at_once "$guest" "${dir_of[$guest]}")"
+	run_guest "$guest" "${dir_of[$guest]}" &
+	test "$guest" != systemd || wait
+done
+wait
 table "$@"

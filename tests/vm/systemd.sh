@@ -30,7 +30,7 @@ boot_systemd() { # DIR CONSOLE
 	rm -f "$BUILD/vm/stage.img"
 	mke2fs -q -t ext4 -d "$stage" "$BUILD/vm/stage.img" 64M >&2 || vm_die "cannot make $BUILD/vm/stage.img"
 	rm -rf "$stage"
-	timeout -k 10 "${limit:?}" nice -n 10 "$vm_qemu" -accel "$(vm_accel "$1/vmlinuz")" -cpu max -smp 2 -m 1G \
+	timeout --foreground -k 10 "${limit:?}" nice -n 10 "$vm_qemu" -accel "$(vm_accel "$1/vmlinuz")" -cpu max -smp 2 -m 1G \
 		-nodefaults -no-reboot -display none -kernel "$1/vmlinuz" -initrd "$1/initrd.img" \
 		-append 'root=/dev/vda rw console=ttyS0 quiet' \
 		-drive "file=$1/disk.img,if=virtio,format=raw,snapshot=on" \

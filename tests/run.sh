@@ -198,9 +198,9 @@ run_hard() { # all|nightly
 
 # A guest that cannot be had leaves a part of the tests undone.
 run_guests() { # all|nightly
-	export PROFIL_VM_GUESTS='trixie systemd' PROFIL_VM_SUITES='smoke kernel_vectors'
+	export PROFIL_VM_GUESTS='trixie systemd' PROFIL_VM_SUITES='smoke kernel_vectors' PROFIL_VM_S=900
 
-	test "$1" = all || unset PROFIL_VM_GUESTS PROFIL_VM_SUITES
+	test "$1" = all || unset PROFIL_VM_GUESTS PROFIL_VM_SUITES PROFIL_VM_S
 	limit=10800 PROFIL_TEST_ALLOW_SKIP=1 run_suite tests/vm/run.sh
 	! grep -q ' skip guest: boot' "$PROFIL_TEST_DIR/out" || part_skipped=1
 }

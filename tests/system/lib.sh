@@ -8,6 +8,7 @@ set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 
 BUILD=${BUILD:-build}
+READY_S=120 # far more than a daemon under valgrind on a busy machine takes
 passed=0 failed=0 skipped=0 daemon=
 under=() # what profild is run by: valgrind ...
 dir=$(mktemp -d "${PROFIL_TEST_DIR:-${TMPDIR:-/tmp}}/sh.XXXXXX") || exit 1
@@ -67,7 +68,7 @@ print("ready", flush=True)' "$1"
 # Starts profild on $PROFIL_SOCKET, which it sets, and returns when it is ready: its pid is
 # $daemon, its words go to $dir/log. Over replay it replays $dir/ticks, if there, else nothing.
 daemon_start() { # ARGS...
-	local line='' notify=$dir/notify listen
+	local line='' notify=$dir/notify listen seconds=0
 
 	export PROFIL_SOCKET=$dir/sock
 	if ! over_kernel; then
@@ -81,9 +82,11 @@ daemon_start() { # ARGS...
 	daemon=$!
 	until read -r -t 1 line <&"$listen" && test "$line" = ready; do
 		kill -0 "$daemon" 2>/dev/null || break
+		test $((++seconds)) -lt "$READY_S" || break
 	done
 	if test "$line" != ready; then
-		fail "profild $*" "it ended before it was ready: $(cat "$dir/log")"
+		kill "$daemon" 2>/dev/null
+		fail "profild $*" "after $seconds s it is not ready: $(cat "$dir/log")"
 		daemon=
 		finish
 	fi

@@ -53,7 +53,7 @@ vm_image() { # SUITE
 		cp "$root"/boot/vmlinuz-* "$dir.new/vmlinuz"
 		cp "$root"/boot/initrd.img-* "$dir.new/initrd.img"
 		rm -rf "${root:?}"/boot/* "$root"/var/cache/apt/archives/*.deb
-		mke2fs -q -t ext4 -d "$root" "$dir.new/disk.img" 1200M || vm_die "cannot make $dir.new/disk.img"
+		mke2fs -q -t ext4 -d "$root" "$dir.new/disk.img" 1200M >&2 || vm_die "cannot make $dir.new/disk.img"
 		mv "$dir.new" "$dir"
 		rm -rf "$root"
 	fi

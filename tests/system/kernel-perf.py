@@ -8,8 +8,8 @@
 #         in between.
 # shares: each function's share is perf's. A pc that perf's sample has, or for a sample in the
 #         kernel the one it came from, belongs to the function of the profile in which it lies.
-# ten:    perf's ten hottest functions, as perf names and sums them up, have their share in the profile,
-#         and the profile's ten theirs in perf's samples, within the intervals of both.
+# ten:    perf's ten hottest functions, as perf names and sums them up, are the profile's: their shares
+#         are perf's within the intervals of both.
 # first:  the function, not of the kernel, that "perf report" names first is the profile's first, or
 #         one whose count cannot be told from that of the first. Where perf report has pcs only, they
 #         are summed up to the profile's functions.
@@ -90,8 +90,8 @@ def sigmas(a, n_a, b, n_b):
 
 
 # Ten differences of two sampled shares: each is beyond 1.96 deviations once in 20, more than four of
-# them are once in 16,000, and one beyond 5 once in 170,000. Of a stripped object perf may have a
-# function of ours in two: so perf's ten, as it has them, and ours, as we do, are each compared.
+# them are once in 16,000, and one beyond 5 once in 170,000. Who is tenth they need not agree on: of a
+# stripped object perf may have a function of ours in two.
 FAR = 5
 
 
@@ -100,21 +100,16 @@ def ten(profile, data, comm):
     counts, ours = perf_functions(functions, data, comm)
     total = sum(counts.values())
     theirs = [key for key, n in counts.most_common(11) if key and n >= total * SHOWN / 100][:10]
-    by_name = {f["name"]: f["samples"] for f in functions}
-    by_pc = collections.Counter()
-    for where, n in user_pcs(data, comm).items():
-        by_pc[function_of(functions, where)] += n
-    pairs = [(f"perf's {key[0]}", by_name.get(ours[key], 0), counts[key]) for key in theirs]
-    pairs += [(f"our {f['name']}", f["samples"], by_pc[f["name"]]) for f in functions[:10]
-              if f["percent"] >= SHOWN]
-    outside, wrong = collections.Counter(), 0
-    for name, a, b in pairs:
+    by_name = {f["name"]: f["samples"] for f in reversed(functions)}  # of two of one name, the hotter
+    outside = wrong = 0
+    for key in theirs:
+        a, b = by_name.get(ours[key], 0), counts[key]
         far = sigmas(a, mine, b, total)
-        print(f"{100 * a / mine:6.2f} % of ours, {100 * b / total:6.2f} % of perf's, {far:4.1f} deviations: {name}")
-        outside[name.split()[0]] += far > 1.96
+        print(f"{100 * a / mine:6.2f} % of ours, {100 * b / total:6.2f} % of perf's, {far:4.1f} deviations: {key[0]}")
+        outside += far > 1.96
         wrong += far > FAR
-    print(f"{dict(outside)} beyond 1.96 deviations, {wrong} beyond {FAR}")
-    return wrong or max(outside.values()) > 4 or not theirs
+    print(f"{outside} of {len(theirs)} beyond 1.96 deviations, {wrong} beyond {FAR}")
+    return wrong or outside > 4 or not theirs
 
 
 def shares(profile, data, comm):

@@ -8,8 +8,8 @@
 #         in between.
 # shares: each function's share is perf's. A pc that perf's sample has, or for a sample in the
 #         kernel the one it came from, belongs to the function of the profile in which it lies.
-# ten:    perf's ten hottest functions, as perf names and sums them up, are the profile's: their shares
-#         are perf's within the intervals of both.
+# ten:    perf's ten hottest functions, by the names that the profile has for perf's, are the profile's,
+#         and their shares are perf's within the intervals of both.
 # first:  the function, not of the kernel, that "perf report" names first is the profile's first, or
 #         one whose count cannot be told from that of the first. Where perf report has pcs only, they
 #         are summed up to the profile's functions.
@@ -70,9 +70,9 @@ def perf_functions(functions, data, comm):
             continue
         for frame in frames:
             address, _, rest = frame.strip().partition(" ")
-            symbol, _, dso = rest.rpartition(" (")
+            symbol, _, dso = rest.rstrip(")").rpartition(" (")
             if int(address, 16) < 1 << 63:
-                where = function_of(functions, (dso.strip("()"), int(address, 16)))
+                where = function_of(functions, (dso, int(address, 16)))
                 key = (symbol if symbol != "[unknown]" else where, dso)
                 counts[key] += 1
                 ours[key][where] += 1
@@ -82,34 +82,32 @@ def perf_functions(functions, data, comm):
     return counts, {key: names.most_common(1)[0][0] for key, names in ours.items()}
 
 
-# How far two sampled shares are from one, in standard deviations.
-def sigmas(a, n_a, b, n_b):
-    p = (a + b) / (n_a + n_b)
-    deviation = (p * (1 - p) * (1 / n_a + 1 / n_b)) ** 0.5
-    return abs(a / n_a - b / n_b) / deviation if deviation else 0
-
-
-# Ten differences of two sampled shares: each is beyond 1.96 deviations once in 20, more than four of
-# them are once in 16,000, and one beyond 5 once in 170,000. Who is tenth they need not agree on: of a
-# stripped object perf may have a function of ours in two.
-FAR = 5
-
-
+# Ten differences of two sampled shares: each is beyond 1.96 deviations once in 20, more than three of
+# them are once in a thousand, and one beyond 4.2 once in 3,700. At rank ten the next ones may be
+# as hot: one that is missing there may not be distinguishable from the tenth, at 3 deviations.
 def ten(profile, data, comm):
-    functions, mine = profile["functions"], profile["samples"]["total"]
-    counts, ours = perf_functions(functions, data, comm)
-    total = sum(counts.values())
-    theirs = [key for key, n in counts.most_common(11) if key and n >= total * SHOWN / 100][:10]
-    by_name = {f["name"]: f["samples"] for f in reversed(functions)}  # of two of one name, the hotter
+    counts, ours = perf_functions(profile["functions"], data, comm)
+    total, mine = sum(counts.values()), profile["samples"]["total"]
+    # By name and object. Of a stripped object perf may have a function of ours in two.
+    theirs, share = collections.Counter(), collections.Counter()
+    for key, n in counts.items():
+        if key:
+            theirs[(ours[key] or key[0], key[1])] += n
+    for f in profile["functions"]:
+        share[(f["name"], f["object"])] += f["samples"] / mine
+    tenth = share.most_common(10)[-1][1]
+    hottest = [(key, n / total) for key, n in theirs.most_common(10) if n >= total * SHOWN / 100]
     outside = wrong = 0
-    for key in theirs:
-        a, b = by_name.get(ours[key], 0), counts[key]
-        far = sigmas(a, mine, b, total)
-        print(f"{100 * a / mine:6.2f} % of ours, {100 * b / total:6.2f} % of perf's, {far:4.1f} deviations: {key[0]}")
-        outside += far > 1.96
-        wrong += far > FAR
-    print(f"{outside} of {len(theirs)} beyond 1.96 deviations, {wrong} beyond {FAR}")
-    return wrong or outside > 4 or not theirs
+    for key, a in hottest:
+        b = share[key]
+        p = (a * total + b * mine) / (total + mine)
+        sigmas = abs(a - b) / (p * (1 - p) * (1 / total + 1 / mine)) ** 0.5
+        missing = tenth - b > 3 * (tenth * (1 - tenth) / mine) ** 0.5
+        print(f"{100 * b:6.2f} % of ours, {100 * a:6.2f} % of perf's, {sigmas:4.1f} deviations: {key[0]}")
+        outside += sigmas > 1.96
+        wrong += missing or sigmas > SIGMAS
+    print(f"{outside} of {len(hottest)} beyond 1.96 deviations, {wrong} missing or beyond {SIGMAS}")
+    return wrong or outside > 3 or not hottest
 
 
 def shares(profile, data, comm):
@@ -148,16 +146,16 @@ def first(profile, data, comm):
     rows = [row for row in rows if row[2].startswith("[.]")]
     if not rows:
         sys.exit(f"perf report has no sample of {comm}")
-    functions, counts = profile["functions"], collections.Counter()
+    functions = [f | {"object": f["object"].rpartition("/")[2]} for f in profile["functions"]]
+    counts = collections.Counter()
     for samples, dso, symbol in rows:
         name = symbol.removeprefix("[.] ").split("@")[0]
         if name.startswith("0x"):  # of a stripped object perf names pcs
-            here = [f for f in functions if f["object"].rpartition("/")[2] == dso]
-            name = function_of([f | {"object": dso} for f in here], (dso, int(name, 16))) or name
-        counts[name] += int(samples)
-    name, top = counts.most_common(1)[0][0], functions[0]
-    print(f"perf report names {name} first, the profile {top['name']} of {top['object']}")
-    theirs = next((f["samples"] for f in functions if f["name"] == name), 0)
+            name = function_of(functions, (dso, int(name, 16))) or name
+        counts[(name, dso)] += int(samples)
+    (name, dso), top = counts.most_common(1)[0][0], functions[0]
+    print(f"perf report names {name} of {dso} first, the profile {top['name']} of {top['object']}")
+    theirs = next((f["samples"] for f in functions if (f["name"], f["object"]) == (name, dso)), 0)
     print(f"of the profile's {profile['samples']['total']} samples {top['samples']} and {theirs}")
     return top["samples"] - theirs > TIED * (top["samples"] + theirs) ** 0.5
 

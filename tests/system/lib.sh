@@ -68,7 +68,7 @@ print("ready", flush=True)' "$1"
 # Starts profild on $PROFIL_SOCKET, which it sets, and returns when it is ready: its pid is
 # $daemon, its words go to $dir/log. Over replay it replays $dir/ticks, if there, else nothing.
 daemon_start() { # ARGS...
-	local line='' notify=$dir/notify listen seconds=0
+	local line='' notify=$dir/notify listen began=$SECONDS
 
 	export PROFIL_SOCKET=$dir/sock
 	if ! over_kernel; then
@@ -82,11 +82,11 @@ daemon_start() { # ARGS...
 	daemon=$!
 	until read -r -t 1 line <&"$listen" && test "$line" = ready; do
 		kill -0 "$daemon" 2>/dev/null || break
-		test $((++seconds)) -lt "$READY_S" || break
+		test $((SECONDS - began)) -lt "$READY_S" || break
 	done
 	if test "$line" != ready; then
 		kill "$daemon" 2>/dev/null
-		fail "profild $*" "after $seconds s it is not ready: $(cat "$dir/log")"
+		fail "profild $*" "ended, or not ready after $((SECONDS - began)) s: $(cat "$dir/log")"
 		daemon=
 		finish
 	fi

@@ -133,9 +133,10 @@ for guest; do
 done
 for guest; do
 	test "${dir_of[$guest]:-}" || continue # it has its line
-	room_for "$(at_once "$guest" "${dir_of[$guest]}")"
+	n=$(at_once "$guest" "${dir_of[$guest]}")
+	room_for "$n"
 	run_guest "$guest" "${dir_of[$guest]}" &
-	test "$guest" != systemd || wait
+	test "$n" -gt 1 || wait
 done
 wait
 table "$@"

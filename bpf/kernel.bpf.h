@@ -28,6 +28,7 @@ struct sched_entity {
 } __attribute__((preserve_access_index));
 
 struct task_struct {
+	int pid;
 	int tgid;
 	struct sched_entity se;
 	struct signal_struct *signal;

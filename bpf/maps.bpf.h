@@ -29,6 +29,19 @@ struct {
 	__type(value, struct profil_region);
 } regions SEC(".maps");
 
+/* Where each of them begins: what is searched, lies close together. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct profil_starts);
+} region_starts SEC(".maps");
+
+/*
+ * The counters: the first chunk, and the others, which the daemon adds when it needs them. A map
+ * that is found in a map is two look-ups away, each a cache miss.
+ */
 struct profil_chunk_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -37,7 +50,8 @@ struct profil_chunk_map {
 	__uint(value_size, sizeof(struct profil_chunk));
 };
 
-/* The counters. The daemon adds a chunk when it needs one; idle, there is none. */
+struct profil_chunk_map chunk_0 SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, PROFIL_MAX_CHUNKS);
@@ -58,10 +72,9 @@ struct profil_thread {
 
 	/* The events of one of its targets: */
 	__u32 began;
-	__u64 first_ns;	  /* what it had run when they began */
-	__u64 charged_ns; /* that they have counted since */
 	__u32 target;
 	__u32 zero;
+	__u64 charged_ns; /* how much of what it has run they stand for */
 };
 
 struct {

@@ -82,6 +82,7 @@ int task_newtask(__u64 *args)
 		target = target_of(entry);
 		if (!target || !(target->flags & PROFIL_TARGET_INHERIT))
 			continue;
+		bits |= PROFIL_ENTRY_FORKED;
 		bits |= __sync_fetch_and_add(&lives, PROFIL_ENTRY_LIFE) & PROFIL_ENTRY_LIVES;
 		if (!(clone_flags & CLONE_VM))
 			bits |= PROFIL_ENTRY_NEWBORN;

@@ -13,12 +13,6 @@
 /* The period of the timer that a busy CPU takes anyway. */
 const volatile __u64 tick_ns;
 
-/*
- * Whether perf events are held against the scheduler's time. Not where that may stand still for
- * long (nohz_full), nor in an NMI (hardware cycles), where a thread's storage cannot be had.
- */
-const volatile bool settle;
-
 /* The function of that timer; 0 until it has been seen. */
 __u64 tick_function;
 
@@ -54,28 +48,31 @@ static __always_inline void miss(struct profil_target *target, __u64 entry, __u6
 	}
 }
 
-/* Returns the region that counts @pc if any does: the last that begins at or below it. */
+/*
+ * Returns the region that counts @pc if any does: the last that begins at or below it. If the
+ * verifier knew that target->zero is just that, it would follow each of the ways down by itself.
+ */
 static __always_inline const struct profil_region *find(const struct profil_target *target,
 							__u64 pc)
 {
-	const struct profil_region *found = NULL;
-	__u32 low = 0, high = target->nregions;
+	__u32 first = target->region_first, low = first, high = first + target->nregions;
+	__u32 zero = target->zero, element = 0;
+	const struct profil_starts *starts = bpf_map_lookup_elem(&region_starts, &element);
 
+	if (!starts)
+		return NULL;
 	for (int i = 0; i < PROFIL_REGION_STEPS && low < high; i++) {
-		__u32 middle = (low + high) / 2;
-		__u32 key = target->region_first + middle;
-		struct profil_region *region = bpf_map_lookup_elem(&regions, &key);
+		__u32 middle = (low + high) / 2 ^ zero;
 
-		if (!region)
-			return NULL;
-		if (region->lo <= pc) {
-			found = region;
+		if (starts->lo[middle % PROFIL_MAX_REGIONS] <= pc)
 			low = middle + 1;
-		} else {
+		else
 			high = middle;
-		}
 	}
-	return found;
+	if (low == first)
+		return NULL;
+	low--;
+	return bpf_map_lookup_elem(&regions, &low);
 }
 
 /*
@@ -105,17 +102,23 @@ static __always_inline __u32 add(__u32 *counter, __u32 n)
 	return 0;
 }
 
+/* Not inline: where one look-up serves two maps, no kernel makes it part of the program. */
+static __attribute__((noinline)) struct profil_chunk *chunk_added(__u32 key)
+{
+	void *map = bpf_map_lookup_elem(&chunks, &key);
+	__u32 element = 0;
+
+	return map ? bpf_map_lookup_elem(map, &element) : NULL;
+}
+
 /* Adds @n to @counter, marks its group dirty; returns how many found room. */
 static __always_inline __u32 count(__u32 counter, __u32 n)
 {
 	__u32 key = counter / PROFIL_CHUNK_COUNTERS, element = 0;
 	__u32 place = counter % PROFIL_CHUNK_COUNTERS;
-	void *map = bpf_map_lookup_elem(&chunks, &key);
 	struct profil_chunk *chunk;
 
-	if (!map)
-		return 0;
-	chunk = bpf_map_lookup_elem(map, &element);
+	chunk = key ? chunk_added(key) : bpf_map_lookup_elem(&chunk_0, &element);
 	if (!chunk)
 		return 0;
 	n = add(&chunk->count[place], n);
@@ -149,7 +152,7 @@ __attribute__((noinline)) int hit(struct profil_target *target, __u64 entry, __u
 		return 0;
 	}
 	if (!(entry & PROFIL_ENTRY_NEWBORN))
-		region = find(target, pc);
+		region = target->nregions == 1 ? &target->only : find(target, pc);
 	if (region)
 		bin = profil_bin(&region->x, pc);
 
@@ -178,6 +181,34 @@ static __always_inline __u64 user_pc(struct task_struct *task)
 /* --- perf events ------------------------------------------------------------------------------ */
 
 /*
+ * How much of @ran_ns, what @task has run, the events of @target stand for. Most threads that are
+ * counted are a target's first, whose account is at hand: a thread's storage is a few cache misses
+ * away.
+ */
+static __always_inline __u64 *account_of(struct task_struct *task, __u64 entry,
+					 struct profil_target *target, __u64 ran_ns)
+{
+	__u32 index = profil_entry_target(entry);
+	struct profil_thread *thread;
+
+	if ((__u32)task->pid == profil_entry_tgid(entry) &&
+	    !(entry & (PROFIL_ENTRY_NEWBORN | PROFIL_ENTRY_FORKED))) {
+		if (!target->time_ns)
+			target->time_ns = ran_ns;
+		return &target->time_ns;
+	}
+	thread = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread)
+		return NULL;
+	if (thread->began != target->began || thread->target != index) {
+		thread->began = target->began;
+		thread->target = index;
+		thread->charged_ns = ran_ns;
+	}
+	return &thread->charged_ns;
+}
+
+/*
  * How many ticks one event stands for: 1, as long as the events and the scheduler, who looks at
  * the time with every tick of the timer, agree on what @task has run. Where threads take turns,
  * who is on the CPU when an event comes is no fair choice; so who has more ticks than time is
@@ -185,29 +216,22 @@ static __always_inline __u64 user_pc(struct task_struct *task)
  */
 #define OWED_PART 16
 
-static __always_inline __u32 owed(struct task_struct *task, __u32 index,
-				  const struct profil_target *target)
+static __always_inline __u32 owed(struct task_struct *task, __u64 entry,
+				  struct profil_target *target)
 {
-	struct profil_thread *thread =
-		bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	__u64 ran_ns = task->se.sum_exec_runtime, n = 1;
-	__s64 slack = tick_ns + target->period_ns, ahead;
+	__u64 *charged_ns = account_of(task, entry, target, ran_ns);
+	__s64 slack = target->slack_ns, ahead;
 
-	if (!thread || !target->period_ns)
+	if (!charged_ns || !target->period_ns)
 		return 1;
-	if (thread->began != target->began || thread->target != index) {
-		thread->began = target->began;
-		thread->target = index;
-		thread->first_ns = ran_ns;
-		thread->charged_ns = 0;
-	}
-	ahead = thread->charged_ns - (ran_ns - thread->first_ns);
+	ahead = *charged_ns - ran_ns;
 	if (ahead > slack)
 		return 0;
 	if (ahead < -slack)
 		n += (__u64)(-slack - ahead) / target->period_ns / OWED_PART + 1;
 	n = n < OWED_MAX ? n : OWED_MAX;
-	thread->charged_ns += n * target->period_ns;
+	*charged_ns += n * target->period_ns;
 	return n;
 }
 
@@ -226,8 +250,8 @@ event_of(struct bpf_perf_event_data *ctx, struct task_struct *task, __u64 entry,
 		pc = user_pc(task);
 	if (!pc)
 		return 0;
-	if (settle)
-		n = owed(task, profil_entry_target(entry), target);
+	if (target->slack_ns)
+		n = owed(task, entry, target);
 	if (!user_mode && (target->flags & PROFIL_TARGET_USER_ONLY))
 		return 0;
 	return n ? hit(target, entry, pc, n) : 0;

@@ -8,7 +8,7 @@
 #include "bin.h"
 
 /* Changes whenever a struct below does: a daemon takes over only maps of its own layout. */
-#define PROFIL_LAYOUT_VERSION 6
+#define PROFIL_LAYOUT_VERSION 7
 
 /*
  * Counters lie in chunks, each the one element of a BPF array, with a dirty byte for every group
@@ -51,6 +51,11 @@ _Static_assert(sizeof(struct profil_region) == 56, "lies in a map");
 #define PROFIL_REGION_STEPS 14	   /* halvings that search that many */
 #define PROFIL_MAX_TARGETS 4096
 
+/* The @lo of every region once more: what a tick searches, close together. */
+struct profil_starts {
+	__u64 lo[PROFIL_MAX_REGIONS];
+};
+
 /* Bits of a target's flags. */
 enum profil_target_flags {
 	PROFIL_TARGET_INHERIT = 1 << 0,	  /* fork children become targets */
@@ -68,6 +73,11 @@ enum profil_target_flags {
  * finds it through the process table; @total is added to before, the outcome after, so that a
  * reader who sees total = binned + unmatched + lost + raw knows that no tick is under way; if it
  * has been closed before, then no tick will ever touch its counters again.
+ *
+ * @time_ns is, where the timer is the clock, what all threads have run as far as it saw. With perf
+ * events it is the first process's first thread's alone: how much of what that has run, in all its
+ * life, the events stand for; 0 before the first. They and the scheduler may disagree by @slack_ns;
+ * where that is 0, the events are right.
  */
 struct profil_target {
 	__u32 period_ns;
@@ -77,13 +87,16 @@ struct profil_target {
 	__u32 began;   /* profil_moment() */
 	__u32 members; /* entries of the process table that name this target */
 	__u32 ended;   /* set once by the kernel: the last of them has gone */
-	__u64 time_ns; /* that it has run, as far as the timer saw (PROFIL_TARGET_TICK) */
+	__u64 time_ns; /* what it has run that has been seen; see below */
 	__u64 total;
 	__u64 unmatched;
 	__u64 lost;
 	__u64 raw;
+	struct profil_region only; /* where it has one: at hand */
+	__u32 slack_ns;
+	__u32 zero; /* which the verifier does not know */
 };
-_Static_assert(sizeof(struct profil_target) == 64, "one cache line in a map");
+_Static_assert(sizeof(struct profil_target) == 128, "two cache lines in a map");
 
 /* A time of CLOCK_MONOTONIC, in milliseconds or so, to be compared by the sign of a difference. */
 static inline __u32 profil_moment(__u64 ns)
@@ -106,6 +119,7 @@ _Static_assert(sizeof(struct profil_bucket) == 64, "one cache line in a map");
 #define PROFIL_ENTRY_LIVE (1u << 31)	/* tells target 0 from an empty entry */
 #define PROFIL_ENTRY_NEWBORN (1u << 30) /* forked or exec'd: has no counters of its own yet */
 #define PROFIL_ENTRY_TOLD (1u << 29)	/* the daemon has been told of this newborn */
+#define PROFIL_ENTRY_FORKED (1u << 15)	/* shares the target of the process that forked it */
 /*
  * Tells one life of a process from the next: it starts at any value with a fork, and is one more
  * after every exec that is followed. Nobody takes one image, or one owner of a pid, for another.

@@ -1,6 +1,7 @@
 /* chunks.c - the counters: BPF arrays, made when they are needed, handed out in groups */
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ struct chunk {
 
 struct chunks {
 	int outer;
+	int first; /* the map of chunk 0 */
 	struct store *store;
 	struct range *groups;
 	struct chunk chunk[PROFIL_MAX_CHUNKS];
@@ -31,7 +33,7 @@ static uint32_t groups_of(uint64_t counters)
 	return (uint32_t)((counters + PROFIL_GROUP_COUNTERS - 1) / PROFIL_GROUP_COUNTERS);
 }
 
-int chunks_open(struct chunks **out, int outer, struct store *store)
+int chunks_open(struct chunks **out, int outer, int first, struct store *store)
 {
 	struct chunks *c = calloc(1, sizeof(*c));
 	int err;
@@ -39,6 +41,7 @@ int chunks_open(struct chunks **out, int outer, struct store *store)
 	if (!c)
 		return -ENOMEM;
 	c->outer = outer;
+	c->first = first;
 	c->store = store;
 	err = range_new(&c->groups, PROFIL_MAX_CHUNKS * PROFIL_CHUNK_GROUPS);
 	if (err) {
@@ -90,36 +93,59 @@ struct chunks *chunks_close(struct chunks *c)
 	return NULL;
 }
 
+/* Maps chunk @k, whose map is @fd; a reader's counters are none of our business. */
+static int chunk_map(struct chunks *c, uint32_t k, int fd, bool reader)
+{
+	struct chunk *chunk = &c->chunk[k];
+	void *at = NULL;
+
+	if (!reader)
+		at = mmap(NULL, sizeof(*chunk->at), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	chunk->at = at;
+	chunk->fd = fd;
+	return 0;
+}
+
+/* Chunk 0, which is always there. */
+static int chunk_open_first(struct chunks *c)
+{
+	__cleanup(closep) int fd = fcntl(c->first, F_DUPFD_CLOEXEC, 0);
+	int err = fd < 0 ? -errno : chunk_map(c, 0, fd, false);
+
+	if (!err)
+		steal_fd(fd);
+	return err;
+}
+
 /* Putting a chunk where the kernel finds it waits for a grace period: some milliseconds. */
 static int chunk_open(struct chunks *c, uint32_t k, bool reader)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	struct chunk *chunk = &c->chunk[k];
 	__cleanup(closep) int fd = -1;
-	void *at = NULL;
 	char name[32];
+	int err;
 
 	if (chunk->fd)
 		return 0;
+	if (!k)
+		return chunk_open_first(c);
 	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "profil_chunk", sizeof(__u32), sizeof(*chunk->at),
 			    1, &opts);
 	if (fd < 0)
 		return -errno;
 	if (reader && bpf_map_freeze(fd) < 0)
 		return -errno;
-	if (!reader)
-		at = mmap(NULL, sizeof(*chunk->at), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (at == MAP_FAILED)
+	if (bpf_map_update_elem(c->outer, &k, &fd, BPF_ANY) < 0)
 		return -errno;
-	if (bpf_map_update_elem(c->outer, &k, &fd, BPF_ANY) < 0) {
-		int err = -errno;
-
-		if (at)
-			munmap(at, sizeof(*chunk->at));
+	err = chunk_map(c, k, fd, reader);
+	if (err) {
+		bpf_map_delete_elem(c->outer, &k);
 		return err;
 	}
-	chunk->at = at;
-	chunk->fd = steal_fd(fd);
+	steal_fd(fd);
 	if (!reader && store_put(c->store, chunk_name(k, name), chunk->fd))
 		log_warning("cannot store %s: a restart will not find its counts", name);
 	return 0;
@@ -128,22 +154,21 @@ static int chunk_open(struct chunks *c, uint32_t k, bool reader)
 /* The chunk of an earlier daemon. */
 static int chunk_adopt(struct chunks *c, uint32_t k)
 {
-	struct chunk *chunk = &c->chunk[k];
 	__cleanup(closep) int fd = -1;
-	void *at;
 	char name[32];
+	int err;
 
-	if (chunk->fd)
+	if (c->chunk[k].fd)
 		return 0;
+	if (!k)
+		return chunk_open_first(c);
 	fd = store_take(c->store, chunk_name(k, name));
 	if (fd < 0)
 		return fd;
-	at = mmap(NULL, sizeof(*chunk->at), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (at == MAP_FAILED)
-		return -errno;
-	chunk->at = at;
-	chunk->fd = steal_fd(fd);
-	return 0;
+	err = chunk_map(c, k, fd, false);
+	if (!err)
+		steal_fd(fd);
+	return err;
 }
 
 static bool chunk_idle(const struct chunk *chunk)
@@ -154,13 +179,19 @@ static bool chunk_idle(const struct chunk *chunk)
 /* An empty chunk goes, but one stays: who stops and starts again need not wait for it. */
 static void chunk_unuse(struct chunks *c, uint32_t k, uint32_t groups, bool reader)
 {
-	unsigned int idle = 0;
+	uint32_t idle = 0, last = 0;
 
 	c->chunk[k].used -= groups;
-	for (uint32_t i = 0; i < PROFIL_MAX_CHUNKS; i++)
-		idle += chunk_idle(&c->chunk[i]);
-	if (!c->chunk[k].used && (reader || idle > 1))
+	if (reader && !c->chunk[k].used)
 		chunk_close(c, k);
+	for (uint32_t i = 0; i < PROFIL_MAX_CHUNKS; i++) {
+		if (chunk_idle(&c->chunk[i])) {
+			idle++;
+			last = i;
+		}
+	}
+	if (idle > 1)
+		chunk_close(c, last);
 }
 
 /* The chunk of group @g, and how many of the groups up to @end lie in it. */
@@ -189,7 +220,8 @@ int chunks_take(struct chunks *c, uint64_t n, bool reader, uint32_t *first)
 	int err;
 
 	groups = (groups + align - 1) / align * align;
-	err = range_take(c->groups, groups, align, &g);
+	/* Chunk 0 is never a reader's: it is not frozen. */
+	err = range_take_from(c->groups, reader ? PROFIL_CHUNK_GROUPS : 0, groups, align, &g);
 	for (uint32_t at = g; !err && at < g + groups; at += step) {
 		uint32_t k = chunk_of(at, g + groups, &step);
 
@@ -228,6 +260,15 @@ int chunks_take_at(struct chunks *c, uint32_t first, uint64_t n)
 	return err;
 }
 
+static bool any_of_eight(const uint32_t *counter)
+{
+	uint32_t any = 0;
+
+	for (int i = 0; i < 8; i++)
+		any |= __atomic_load_n(&counter[i], __ATOMIC_RELAXED);
+	return any;
+}
+
 static uint8_t *dirty_of(const struct chunks *c, uint32_t g)
 {
 	return &c->chunk[g / PROFIL_CHUNK_GROUPS].at->dirty[g % PROFIL_CHUNK_GROUPS];
@@ -253,6 +294,33 @@ void chunks_give(struct chunks *c, uint32_t first, uint64_t n, bool reader)
 	}
 	unuse(c, g, g + groups, reader);
 	range_give(c->groups, g, groups);
+}
+
+/* Clears what is in group @g, if that is nobody's. */
+static void clear_unused(struct chunks *c, uint32_t g)
+{
+	bool clean = !*dirty_of(c, g);
+
+	for (int i = 0; clean && i < PROFIL_GROUP_COUNTERS; i += 8)
+		clean = !any_of_eight(group_of(c, g) + i);
+	if (clean || range_take_at(c->groups, g, 1))
+		return;
+	memset(group_of(c, g), 0, PROFIL_GROUP_COUNTERS * sizeof(uint32_t));
+	*dirty_of(c, g) = 0;
+	range_give(c->groups, g, 1);
+}
+
+int chunks_sweep(struct chunks *c)
+{
+	int err = chunk_open(c, 0, false);
+
+	for (uint32_t k = 0; !err && k < PROFIL_MAX_CHUNKS; k++) {
+		uint32_t first = k * PROFIL_CHUNK_GROUPS;
+
+		for (uint32_t i = 0; c->chunk[k].at && i < PROFIL_CHUNK_GROUPS; i++)
+			clear_unused(c, first + i);
+	}
+	return err;
 }
 
 int chunks_fd(const struct chunks *c, uint32_t chunk)
@@ -287,15 +355,6 @@ static uint32_t next_dirty(const struct chunks *c, uint32_t g, uint32_t end)
 		g++;
 	}
 	return end;
-}
-
-static bool any_of_eight(const uint32_t *counter)
-{
-	uint32_t any = 0;
-
-	for (int i = 0; i < 8; i++)
-		any |= __atomic_load_n(&counter[i], __ATOMIC_RELAXED);
-	return any;
 }
 
 /*

@@ -10,8 +10,11 @@
 struct chunks;
 struct store;
 
-/* @outer is the array of maps in which the kernel looks for them; @store keeps them. */
-int chunks_open(struct chunks **out, int outer, struct store *store);
+/*
+ * The kernel looks for the first chunk in the map @first, for the others in the array of maps
+ * @outer; @store keeps these.
+ */
+int chunks_open(struct chunks **out, int outer, int first, struct store *store);
 struct chunks *chunks_close(struct chunks *c);
 
 /*
@@ -22,6 +25,12 @@ int chunks_take(struct chunks *c, uint64_t n, bool reader, uint32_t *first);
 
 /* Takes the @n counters from @first on as an earlier daemon had them, with what they hold. */
 int chunks_take_at(struct chunks *c, uint32_t first, uint64_t n);
+
+/*
+ * When all are taken that an earlier daemon had: what that has left in counters which are nobody's
+ * now is not for who takes them next.
+ */
+int chunks_sweep(struct chunks *c);
 
 /* Gives them back, when no program can be counting in them any more. */
 void chunks_give(struct chunks *c, uint32_t first, uint64_t n, bool reader);

@@ -221,11 +221,18 @@ void clocks_unuse(struct clocks *c, uint64_t period_ns, uint32_t flags)
 	unuse(c, flags & PROFIL_TARGET_TICK ? 0 : period_ns);
 }
 
-/* Targets that begin at once do not have their ticks at once. */
+/*
+ * Targets that begin at once do not have their ticks at once. Perf events are held against the
+ * scheduler's time: not where that may stand still for long (nohz_full), nor in an NMI (hardware
+ * cycles), where a thread's storage cannot be had.
+ */
 void clocks_begin(const struct clocks *c, struct profil_target *k)
 {
+	bool held = c->choice != CLOCK_CYCLES && !clock_tick_missing();
+
+	k->slack_ns = held ? (__u32)c->tick_ns + k->period_ns : 0;
 	k->began = profil_moment(clock_now_ns());
-	k->time_ns = (uint64_t)random() * c->tick_ns;
+	k->time_ns = k->flags & PROFIL_TARGET_TICK ? (uint64_t)random() * c->tick_ns : 0;
 }
 
 /* Finds out whether the tick comes; its clock is there for a moment, as if somebody used it. */

@@ -90,7 +90,8 @@ int holdings_open(struct holdings **out, struct maps *maps, struct store *store,
 	if (!err)
 		err = range_new(&h->regions, PROFIL_MAX_REGIONS);
 	if (!err)
-		err = chunks_open(&h->chunks, bpf_map__fd(maps->skel->maps.chunks), store);
+		err = chunks_open(&h->chunks, bpf_map__fd(maps->skel->maps.chunks),
+				  bpf_map__fd(maps->skel->maps.chunk_0), store);
 	if (!err)
 		err = grace_open(&h->grace, event, on_grace, h);
 	if (err) {
@@ -115,6 +116,12 @@ struct holdings *holdings_close(struct holdings *h)
 	return NULL;
 }
 
+/* How far a tick looks for @t's regions; one by itself is not searched for. */
+static uint32_t regions_end(const struct target *t)
+{
+	return t->nregions > 1 ? t->region_first + t->nregions : 0;
+}
+
 int holdings_take(struct holdings *h, struct target *t)
 {
 	int err = range_take(h->indices, 1, 1, &t->index);
@@ -126,7 +133,10 @@ int holdings_take(struct holdings *h, struct target *t)
 		range_give(h->indices, t->index, 1);
 		return -EAGAIN;
 	}
-	err = chunks_take(h->chunks, t->ncounters, t->session->reader != NULL, &t->counter_first);
+	err = maps_reach(h->maps, t->index + 1, regions_end(t));
+	if (!err)
+		err = chunks_take(h->chunks, t->ncounters, t->session->reader != NULL,
+				  &t->counter_first);
 	if (err) {
 		range_give(h->regions, t->region_first, t->nregions);
 		range_give(h->indices, t->index, 1);
@@ -146,7 +156,9 @@ int holdings_take_at(struct holdings *h, const struct target *t)
 		range_give(h->indices, t->index, 1);
 		return err;
 	}
-	err = chunks_take_at(h->chunks, t->counter_first, t->ncounters);
+	err = maps_reach(h->maps, t->index + 1, regions_end(t));
+	if (!err)
+		err = chunks_take_at(h->chunks, t->counter_first, t->ncounters);
 	if (err) {
 		range_give(h->regions, t->region_first, t->nregions);
 		range_give(h->indices, t->index, 1);

@@ -90,7 +90,7 @@ static int keep(struct maps *m, struct store *store)
 	return 0;
 }
 
-static int load(struct maps *m, struct store *store, enum clock_choice clock)
+static int load(struct maps *m, struct store *store)
 {
 	struct profil_state state = { 0, 0 };
 	int err;
@@ -118,7 +118,6 @@ static int load(struct maps *m, struct store *store, enum clock_choice clock)
 		return -errno;
 	m->skel->rodata->bucket_seed = m->processes.seed;
 	m->skel->rodata->tick_ns = clock_tick_ns();
-	m->skel->rodata->settle = clock != CLOCK_CYCLES && !clock_tick_missing();
 	err = profil_bpf__load(m->skel);
 	/* Where libbpf finds that no array can be mapped, it does not map its own. */
 	if (!err && (!m->skel->bss || !m->skel->rodata))
@@ -151,14 +150,30 @@ static int map_all(struct maps *m)
 		      PROFIL_BUCKETS * sizeof(struct profil_bucket));
 
 	if (!err)
-		err = map((void **)&m->processes.target, m->skel->maps.targets,
-			  PROFIL_MAX_TARGETS * sizeof(struct profil_target));
-	if (!err)
-		err = map((void **)&m->ledger, m->skel->maps.ledgers,
-			  PROFIL_MAX_TARGETS * sizeof(struct profil_ledger));
-	if (!err)
 		err = map((void **)&m->journal, m->skel->maps.journal,
 			  sizeof(struct profil_journal));
+	if (!err)
+		err = window_open(&m->targets, bpf_map__fd(m->skel->maps.targets),
+				  PROFIL_MAX_TARGETS * sizeof(struct profil_target));
+	if (!err)
+		err = window_open(&m->ledgers, bpf_map__fd(m->skel->maps.ledgers),
+				  PROFIL_MAX_TARGETS * sizeof(struct profil_ledger));
+	if (!err)
+		err = window_open(&m->starts, bpf_map__fd(m->skel->maps.region_starts),
+				  PROFIL_MAX_REGIONS * sizeof(__u64));
+	m->processes.target = m->targets.at;
+	m->ledger = m->ledgers.at;
+	return err;
+}
+
+int maps_reach(struct maps *m, uint32_t targets, uint32_t regions)
+{
+	int err = window_reach(&m->targets, targets * sizeof(struct profil_target));
+
+	if (!err)
+		err = window_reach(&m->ledgers, targets * sizeof(struct profil_ledger));
+	if (!err)
+		err = window_reach(&m->starts, regions * sizeof(__u64));
 	return err;
 }
 
@@ -171,12 +186,12 @@ static const char *cure(int err)
 	return "";
 }
 
-int maps_open(struct maps *m, struct store *store, enum clock_choice clock)
+int maps_open(struct maps *m, struct store *store)
 {
 	int err;
 
 	libbpf_set_print(on_libbpf);
-	err = load(m, store, clock);
+	err = load(m, store);
 	if (!err)
 		err = map_all(m);
 	if (err) {
@@ -196,9 +211,10 @@ static void unmap(void *base, size_t bytes)
 void maps_close(struct maps *m)
 {
 	unmap(m->processes.bucket, PROFIL_BUCKETS * sizeof(struct profil_bucket));
-	unmap(m->processes.target, PROFIL_MAX_TARGETS * sizeof(struct profil_target));
-	unmap(m->ledger, PROFIL_MAX_TARGETS * sizeof(struct profil_ledger));
 	unmap(m->journal, sizeof(struct profil_journal));
+	window_close(&m->targets);
+	window_close(&m->ledgers);
+	window_close(&m->starts);
 	profil_bpf__destroy(m->skel);
 }
 
@@ -217,16 +233,28 @@ int maps_get_owner(struct maps *m, uint32_t index, struct profil_owner *out)
 	return bpf_map_lookup_elem(fd, &index, out) < 0 ? -errno : 0;
 }
 
+bool maps_in_use(struct maps *m, uint32_t index)
+{
+	int fd = bpf_map__fd(m->skel->maps.targets);
+	struct profil_target k;
+
+	return bpf_map_lookup_elem(fd, &index, &k) == 0 && k.period_ns;
+}
+
 int maps_write_regions(struct maps *m, const struct target *t, uint32_t from, uint32_t n)
 {
 	__cleanup(freep) __u32 *key = calloc(n ? n : 1, sizeof(*key));
 	int fd = bpf_map__fd(m->skel->maps.regions);
+	__u64 *start = m->starts.at;
 	__u32 count = n;
 
 	if (!key)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		key[i] = t->region_first + from + i;
+		if (t->nregions > 1)
+			start[key[i]] = t->region[from + i].lo;
+	}
 	if (n && bpf_map_update_batch(fd, key, &t->region[from], &count, NULL) < 0)
 		return -errno;
 	return 0;

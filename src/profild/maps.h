@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-#include "config.h"
 #include "core/layout.h"
 #include "processes.h"
+#include "window.h"
 
 struct profil_bpf;
 struct store;
@@ -15,14 +15,27 @@ struct target;
 struct maps {
 	struct profil_bpf *skel;
 	struct processes processes;
-	struct profil_ledger *ledger;	/* mapped: PROFIL_MAX_TARGETS of them */
-	struct profil_journal *journal; /* mapped */
-	bool found;			/* there was an earlier daemon */
+	struct profil_ledger *ledger;
+	struct profil_journal *journal;
+	bool found; /* there was an earlier daemon */
+
+	struct window targets; /* processes.target */
+	struct window ledgers; /* ledger */
+	struct window starts;  /* struct profil_starts */
 };
 
-/* The programs are made for @clock. Says itself what went wrong. */
-int maps_open(struct maps *m, struct store *store, enum clock_choice clock);
+/* Says itself what went wrong. */
+int maps_open(struct maps *m, struct store *store);
 void maps_close(struct maps *m);
+
+/*
+ * Maps the first @targets targets and ledgers, and where the first @regions regions begin: until
+ * then they cannot be looked at.
+ */
+int maps_reach(struct maps *m, uint32_t targets, uint32_t regions);
+
+/* Says whether there is a target @index, or was with an earlier daemon. */
+bool maps_in_use(struct maps *m, uint32_t index);
 
 /* Whose target @index is, for the next daemon. NULL: nobody's any more. */
 int maps_set_owner(struct maps *m, uint32_t index, const struct profil_owner *owner);

@@ -122,6 +122,11 @@ uint32_t processes_other(const struct processes *p, uint32_t tgid, uint32_t inde
 	return 0;
 }
 
+uint32_t processes_leader(const struct processes *p, uint32_t tgid, uint32_t index)
+{
+	return processes_counts(p, tgid, index) ? tgid : processes_other(p, tgid, index);
+}
+
 /* Takes @tgid, 0: whoever is there, out of target @index. */
 static void clear_bucket(struct processes *p, struct profil_bucket *b, uint32_t tgid,
 			 uint32_t index)

@@ -39,6 +39,9 @@ bool processes_counts(const struct processes *p, uint32_t tgid, uint32_t index);
 /* Another than @tgid that does, sharing the memory; 0 where there is none. */
 uint32_t processes_other(const struct processes *p, uint32_t tgid, uint32_t index);
 
+/* Who leads to the memory of target @index: its owner @tgid, or who shares it; 0: nobody. */
+uint32_t processes_leader(const struct processes *p, uint32_t tgid, uint32_t index);
+
 /* Takes @tgid out of target @index. */
 void processes_remove(struct processes *p, uint32_t tgid, uint32_t index);
 

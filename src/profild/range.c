@@ -67,24 +67,32 @@ static int insert(struct run *before, struct run **place, uint32_t first, uint32
 	return 0;
 }
 
-int range_take(struct range *r, uint32_t n, uint32_t align, uint32_t *first)
+int range_take_from(struct range *r, uint32_t from, uint32_t n, uint32_t align, uint32_t *first)
 {
-	uint64_t at = 0;
+	uint64_t at = from;
 	struct run **place = &r->taken, *before = NULL;
 
 	*first = 0;
 	if (!n)
 		return 0;
 	for (; *place && at + n > (*place)->first; place = &before->next) {
+		uint64_t end;
+
 		before = *place;
-		at = (uint64_t)before->first + before->n;
-		at = (at + align - 1) / align * align;
+		end = (uint64_t)before->first + before->n;
+		if (end > at)
+			at = (end + align - 1) / align * align;
 	}
 	if (at + n > r->size)
 		return -ENOSPC;
 
 	*first = (uint32_t)at;
 	return insert(before, place, (uint32_t)at, n);
+}
+
+int range_take(struct range *r, uint32_t n, uint32_t align, uint32_t *first)
+{
+	return range_take_from(r, 0, n, align, first);
 }
 
 int range_take_at(struct range *r, uint32_t first, uint32_t n)

@@ -16,6 +16,9 @@ struct range *range_free(struct range *r);
  */
 int range_take(struct range *r, uint32_t n, uint32_t align, uint32_t *first);
 
+/* The same, but none below @from, a multiple of @align. */
+int range_take_from(struct range *r, uint32_t from, uint32_t n, uint32_t align, uint32_t *first);
+
 /* Takes just these, as an earlier daemon had them. -EEXIST where one is taken already. */
 int range_take_at(struct range *r, uint32_t first, uint32_t n);
 

@@ -104,6 +104,8 @@ static int enter(struct sampler_bpf *b, struct target *t, const struct target *o
 		.nregions = (__u16)t->nregions,
 		.flags = (__u16)t->flags,
 	};
+	if (t->nregions)
+		k->only = t->region[0];
 	clocks_begin(b->clocks, k);
 	add_target(b, t);
 	if (old)
@@ -329,6 +331,8 @@ static void bpf_region_off(struct sampler *s, struct target *t, uint32_t owner)
 			continue;
 		t->region[i].x.span = 0;
 		maps_write_regions(&self(s)->maps, t, i, 1);
+		if (!i)
+			self(s)->maps.processes.target[t->index].only.x.span = 0;
 	}
 }
 
@@ -409,11 +413,13 @@ static int hold_again(struct sampler_bpf *b, struct target *t, const struct prof
 	if (err)
 		return err;
 	err = use_programs(b, t);
-	if (err)
+	if (err) {
 		holdings_give(b->holdings, t, false);
-	else
-		k->flags = (__u16)t->flags; /* this daemon may have been given another clock */
-	return err;
+		return err;
+	}
+	k->flags = (__u16)t->flags; /* this daemon may have been given another clock */
+	clocks_begin(b->clocks, k);
+	return 0;
 }
 
 /* Says whether @j is of @t, and within one of its buffers. */
@@ -425,14 +431,6 @@ static bool is_on_its_way(const struct profil_journal *j, const struct target *t
 		return false;
 	return r->owner == j->owner && j->n <= PROFIL_SPAN && j->bin <= r->x.nbins &&
 	       j->n <= r->x.nbins - j->bin;
-}
-
-/* Who leads to the memory of target @index: its owner @tgid, or who shares it. */
-static __u32 leader(struct sampler_bpf *b, uint32_t index, __u32 tgid)
-{
-	if (processes_counts(&b->maps.processes, tgid, index))
-		return tgid;
-	return processes_other(&b->maps.processes, tgid, index);
 }
 
 static int recover_target(struct sampler_bpf *b, uint32_t index, const struct profil_owner *owner)
@@ -476,8 +474,12 @@ static void bpf_recover(struct sampler *s)
 		struct profil_owner owner;
 		int err = maps_get_owner(&b->maps, i, &owner);
 
+		if (!err && !owner.live && !maps_in_use(&b->maps, i))
+			continue;
+		if (!err && owner.live)
+			err = maps_reach(&b->maps, i + 1, 0);
 		if (!err && owner.live) {
-			owner.tgid = leader(b, i, owner.tgid);
+			owner.tgid = processes_leader(&b->maps.processes, owner.tgid, i);
 			err = recover_target(b, i, &owner);
 		}
 		if (!err && owner.live) {
@@ -487,13 +489,15 @@ static void bpf_recover(struct sampler *s)
 		if (err)
 			log_err("cannot take over the profile of process %u: %s", owner.tgid,
 				strerror(-err));
-		if (k->period_ns) {
+		if (!maps_reach(&b->maps, i + 1, 0) && k->period_ns) {
 			maps_set_owner(&b->maps, i, NULL);
 			processes_clear(&b->maps.processes, owner.tgid, i);
 			memset(k, 0, sizeof(*k));
 		}
 	}
 	b->maps.journal->phase = PROFIL_JOURNAL_IDLE;
+	if (b->maps.found && chunks_sweep(holdings_chunks(b->holdings)))
+		log_warning("cannot clear the counters that an earlier daemon left");
 	store_sweep(b->store);
 	if (n)
 		log_notice("%u profiles of an earlier daemon go on", n);
@@ -575,7 +579,7 @@ int sampler_bpf_open(struct sampler **out, const struct config *config, sd_event
 	int err = b ? store_open(&b->store, config) : -ENOMEM;
 
 	if (!err) {
-		err = maps_open(&b->maps, b->store, config->clock);
+		err = maps_open(&b->maps, b->store);
 		if (err) {
 			bpf_close(&b->s);
 			return err; /* it has said why */

@@ -39,17 +39,18 @@ static struct profil_region region[PROFIL_MAX_REGIONS];
 static struct profil_journal journal;
 static struct profil_event event[LEFT_EVENTS];
 static unsigned int nevents;
+static int first_chunk = -1;
 static uint8_t cookie[PROFIL_COOKIE_BYTES];
 
 /* --- maps.h ------------------------------------------------------------------------------------
  */
 
-int maps_open(struct maps *m, struct store *store, enum clock_choice clock)
+int maps_open(struct maps *m, struct store *store)
 {
 	static struct profil_bpf skel;
 
 	(void)store;
-	(void)clock;
+	skel.maps.chunk_0 = (struct bpf_map *)&skel;
 	m->skel = &skel;
 	m->processes = (struct processes){ .bucket = bucket, .target = target };
 	m->ledger = ledger;
@@ -61,6 +62,9 @@ int maps_open(struct maps *m, struct store *store, enum clock_choice clock)
 void maps_close(struct maps *m)
 {
 	(void)m;
+	if (first_chunk >= 0)
+		close(first_chunk);
+	first_chunk = -1;
 }
 
 int maps_set_owner(struct maps *m, uint32_t index, const struct profil_owner *o)
@@ -77,6 +81,19 @@ int maps_get_owner(struct maps *m, uint32_t index, struct profil_owner *out)
 	must(index < PROFIL_MAX_TARGETS);
 	*out = owner[index];
 	return 0;
+}
+
+int maps_reach(struct maps *m, uint32_t targets, uint32_t regions)
+{
+	(void)m;
+	must(targets <= PROFIL_MAX_TARGETS && regions <= PROFIL_MAX_REGIONS);
+	return 0;
+}
+
+bool maps_in_use(struct maps *m, uint32_t index)
+{
+	(void)m;
+	return target[index].period_ns;
 }
 
 int maps_write_regions(struct maps *m, const struct target *t, uint32_t from, uint32_t n)
@@ -256,10 +273,12 @@ void store_clear(struct store *s)
 static ring_buffer_sample_fn take_event;
 static void *take_event_ctx;
 
+/* Only the first chunk's is used. */
 int bpf_map__fd(const struct bpf_map *map)
 {
-	(void)map;
-	return -1;
+	if (map && first_chunk < 0)
+		first_chunk = store_take(NULL, "chunk_0");
+	return map ? first_chunk : -1;
 }
 
 struct ring_buffer *ring_buffer__new(int fd, ring_buffer_sample_fn fn, void *ctx,

@@ -9,9 +9,9 @@
 #define SIZE 256
 
 /* The same by the obvious means: a byte for each number. */
-static int lowest(const uint8_t *taken, uint32_t n, uint32_t align)
+static int lowest(const uint8_t *taken, uint32_t from, uint32_t n, uint32_t align)
 {
-	for (uint32_t first = 0; first + n <= SIZE; first += align) {
+	for (uint32_t first = from; first + n <= SIZE; first += align) {
 		if (!memchr(taken + first, 1, n))
 			return (int)first;
 	}
@@ -38,8 +38,9 @@ Test(range, is_a_byte_for_each_number)
 			continue;
 		}
 		if (random() % 4) {
-			int want = lowest(taken, n, align);
-			int err = range_take(r, n, align, &first);
+			uint32_t from = (uint32_t)random() % SIZE / align * align;
+			int want = lowest(taken, from, n, align);
+			int err = range_take_from(r, from, n, align, &first);
 
 			cr_assert_eq(err ? err : (int)first, want);
 			refused += err != 0;

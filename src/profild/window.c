@@ -1,0 +1,46 @@
+/* window.c - a BPF map's memory, of which as much is mapped as is in use */
+#include <errno.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+#include "window.h"
+
+#define STEP (1ul << 16) /* no page is larger */
+
+static size_t steps_for(const struct window *w, size_t bytes)
+{
+	bytes = (bytes + STEP - 1) / STEP * STEP;
+	return bytes < w->size ? bytes : w->size;
+}
+
+int window_open(struct window *w, int fd, size_t size)
+{
+	void *at = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		return -errno;
+	*w = (struct window){ .at = at, .size = size, .fd = fd };
+	return 0;
+}
+
+void window_close(struct window *w)
+{
+	if (w->at)
+		munmap(w->at, w->size);
+	*w = (struct window){ 0 };
+}
+
+int window_reach(struct window *w, size_t bytes)
+{
+	size_t end = steps_for(w, bytes);
+	void *at;
+
+	if (end <= w->mapped)
+		return 0;
+	at = mmap((uint8_t *)w->at + w->mapped, end - w->mapped, PROT_READ | PROT_WRITE,
+		  MAP_SHARED | MAP_FIXED, w->fd, (off_t)w->mapped);
+	if (at == MAP_FAILED)
+		return -errno;
+	w->mapped = end;
+	return 0;
+}

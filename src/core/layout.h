@@ -87,7 +87,7 @@ struct profil_target {
 	__u32 began;   /* profil_moment() */
 	__u32 members; /* entries of the process table that name this target */
 	__u32 ended;   /* set once by the kernel: the last of them has gone */
-	__u64 time_ns; /* what it has run that has been seen; see below */
+	__u64 time_ns; /* what it has run that has been seen; see above */
 	__u64 total;
 	__u64 unmatched;
 	__u64 lost;

@@ -84,7 +84,7 @@ def perf_functions(functions, data, comm):
 
 # Ten differences of two sampled shares: each is beyond 1.96 deviations once in 20, more than three of
 # them are once in a thousand, and one beyond 4.2 once in 3,700. At rank ten the next ones may be
-# as hot: one that is missing there may not be distinguishable from the tenth, at 3 deviations.
+# as hot: one that is missing there may not be distinguishable from our tenth (see TIED).
 def ten(profile, data, comm):
     counts, ours = perf_functions(profile["functions"], data, comm)
     total, mine = sum(counts.values()), profile["samples"]["total"]
@@ -102,7 +102,7 @@ def ten(profile, data, comm):
         b = share[key]
         p = (a * total + b * mine) / (total + mine)
         sigmas = abs(a - b) / (p * (1 - p) * (1 / total + 1 / mine)) ** 0.5
-        missing = tenth - b > 3 * (tenth * (1 - tenth) / mine) ** 0.5
+        missing = tenth - b > TIED * ((tenth + b) / mine) ** 0.5
         print(f"{100 * b:6.2f} % of ours, {100 * a:6.2f} % of perf's, {sigmas:4.1f} deviations: {key[0]}")
         outside += sigmas > 1.96
         wrong += missing or sigmas > SIGMAS

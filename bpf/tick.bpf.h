@@ -52,8 +52,8 @@ static __always_inline void miss(struct profil_target *target, __u64 entry, __u6
  * Returns the region that counts @pc if any does: the last that begins at or below it. If the
  * verifier knew that target->zero is just that, it would follow each of the ways down by itself.
  */
-static __always_inline const struct profil_region *find(const struct profil_target *target,
-							__u64 pc)
+static __attribute__((noinline)) const struct profil_region *
+find(const struct profil_target *target, __u64 pc)
 {
 	__u32 first = target->region_first, low = first, high = first + target->nregions;
 	__u32 zero = target->zero, element = 0;
@@ -61,13 +61,15 @@ static __always_inline const struct profil_region *find(const struct profil_targ
 
 	if (!starts)
 		return NULL;
-	for (int i = 0; i < PROFIL_REGION_STEPS && low < high; i++) {
+	for (int i = PROFIL_REGION_STEPS; i && low < high; i--) {
 		__u32 middle = (low + high) / 2 ^ zero;
 
-		if (starts->lo[middle % PROFIL_MAX_REGIONS] <= pc)
+		if (starts->lo[middle % PROFIL_MAX_REGIONS] <= pc) {
 			low = middle + 1;
-		else
+			asm volatile("");
+		} else {
 			high = middle;
+		}
 	}
 	if (low == first)
 		return NULL;

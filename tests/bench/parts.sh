@@ -148,6 +148,7 @@ part_program() {
 
 	for regions in 1 16 256 4096; do
 		busy_with "$regions" runs_during "hit-$regions"
+		clocks_gone program # and the counters are free again
 	done
 	LD_PRELOAD=$library BENCH_CALL=fast BENCH_STOP=1 "$work" hits 1 &
 	pid=$!

@@ -21,6 +21,15 @@ struct {
 	__type(value, struct profil_target);
 } targets SEC(".maps");
 
+/* Where a thousand targets lie in sixteen cache lines. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct profil_news);
+} news SEC(".maps");
+
 /* The regions of all targets, those of one target side by side and sorted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -37,6 +37,16 @@ static __always_inline struct profil_target *target_of(__u64 entry)
 	return bpf_map_lookup_elem(&targets, &key);
 }
 
+/* Has the mirror look at the target of @entry. */
+static __always_inline void mark_news(__u64 entry)
+{
+	__u32 element = 0;
+	struct profil_news *marks = bpf_map_lookup_elem(&news, &element);
+
+	if (marks)
+		marks->target[profil_entry_target(entry)] = 1;
+}
+
 /* Entries change under our feet: each is read exactly once. */
 static __always_inline __u64 read_entry(const struct profil_bucket *bucket, int i)
 {

@@ -166,6 +166,7 @@ __attribute__((noinline)) int hit(struct profil_target *target, __u64 entry, __u
 		if (counted < n)
 			__sync_fetch_and_add(&target->lost, n - counted);
 	}
+	mark_news(entry);
 	return 0;
 }
 

@@ -8,7 +8,7 @@
 #include "bin.h"
 
 /* Changes whenever a struct below does: a daemon takes over only maps of its own layout. */
-#define PROFIL_LAYOUT_VERSION 7
+#define PROFIL_LAYOUT_VERSION 8
 
 /*
  * Counters lie in chunks, each the one element of a BPF array, with a dirty byte for every group
@@ -103,6 +103,14 @@ static inline __u32 profil_moment(__u64 ns)
 {
 	return (__u32)(ns >> 20);
 }
+
+/*
+ * A mark for each target that has had a tick, or has ended, since the daemon took the mark away. A
+ * tick sets it last: then what it brought is found with this mark, or with the next one.
+ */
+struct profil_news {
+	__u8 target[PROFIL_MAX_TARGETS];
+};
 
 /*
  * The process table: a bucket is one cache line of eight entries, an entry is a process and one of
@@ -222,17 +230,17 @@ struct profil_ledger {
 	__u64 unmatched; /* ... in no region */
 	__u64 spilt;	 /* of all these, what found no room in the buffer */
 	__u64 pcs;	 /* stored as they are (PROFIL_START_PCS) */
-	__u64 seen;	 /* the kernel's total when the counters were last drained */
 };
-_Static_assert(sizeof(struct profil_ledger) == 48, "lies in a map");
+_Static_assert(sizeof(struct profil_ledger) == 40, "lies in a map");
 
 /*
  * The one span of counters that is on its way into a buffer. Whoever finds it not idle takes it
  * the rest of the way: what @count holds has been taken from the counters, and in phase WRITING a
  * counter of the buffer that is not as in @before has been written already. @before says nothing
- * where @count is 0.
+ * where @count is 0. A wider span saves system calls where all has changed, and where little has it
+ * takes more memory along that is in no cache.
  */
-#define PROFIL_SPAN 4096
+#define PROFIL_SPAN 1024
 
 enum profil_journal_phase {
 	PROFIL_JOURNAL_IDLE,

@@ -150,6 +150,9 @@ static int map_all(struct maps *m)
 		      PROFIL_BUCKETS * sizeof(struct profil_bucket));
 
 	if (!err)
+		err = map((void **)&m->processes.news, m->skel->maps.news,
+			  sizeof(struct profil_news));
+	if (!err)
 		err = map((void **)&m->journal, m->skel->maps.journal,
 			  sizeof(struct profil_journal));
 	if (!err)
@@ -211,6 +214,7 @@ static void unmap(void *base, size_t bytes)
 void maps_close(struct maps *m)
 {
 	unmap(m->processes.bucket, PROFIL_BUCKETS * sizeof(struct profil_bucket));
+	unmap(m->processes.news, sizeof(struct profil_news));
 	unmap(m->journal, sizeof(struct profil_journal));
 	window_close(&m->targets);
 	window_close(&m->ledgers);

@@ -1,9 +1,8 @@
 /* mirror.c - counts from the maps into a process's buffer */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
-#include "core/log.h"
+#include "clock_link.h"
 #include "mirror.h"
 
 /* Counters in a process's memory need not be aligned. */
@@ -234,35 +233,21 @@ static bool mirror_pass(struct profild *d)
 	return s;
 }
 
-#define TIMER_SLACK_US 1000
-
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+uint64_t mirror_run(struct profild *d)
 {
-	struct profild *d = userdata;
+	uint64_t now;
 
-	(void)usec;
-	if (!mirror_pass(d))
-		return sd_event_source_set_enabled(source, SD_EVENT_OFF);
-	sd_event_source_set_time_relative(source, d->config.mirror_interval_ns / 1000);
-	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	if (!d->mirror_at_ns)
+		return UINT64_MAX;
+	now = clock_now_ns();
+	if (now < d->mirror_at_ns)
+		return d->mirror_at_ns - now;
+	d->mirror_at_ns = mirror_pass(d) ? now + d->config.mirror_interval_ns : 0;
+	return d->mirror_at_ns ? d->config.mirror_interval_ns : UINT64_MAX;
 }
 
 void mirror_arm(struct profild *d)
 {
-	int err = 0, enabled = SD_EVENT_OFF;
-
-	if (!d->mirror_timer)
-		err = sd_event_add_time_relative(d->event, &d->mirror_timer, CLOCK_MONOTONIC,
-						 d->config.mirror_interval_ns / 1000,
-						 TIMER_SLACK_US, on_timer, d);
-	else if (sd_event_source_get_enabled(d->mirror_timer, &enabled) == 0 ||
-		 enabled == SD_EVENT_OFF) {
-		sd_event_source_set_time_relative(d->mirror_timer,
-						  d->config.mirror_interval_ns / 1000);
-		err = sd_event_source_set_enabled(d->mirror_timer, SD_EVENT_ONESHOT);
-	}
-	if (err < 0)
-		log_err("cannot arm the mirror's timer: %s; counts will reach buffers only when "
-			"asked for",
-			strerror(-err));
+	if (!d->mirror_at_ns)
+		d->mirror_at_ns = clock_now_ns() + d->config.mirror_interval_ns;
 }

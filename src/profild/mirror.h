@@ -22,4 +22,7 @@ void mirror_session(struct session *s);
 /* Sees to it that passes are made as long as there are processes with buffers. */
 void mirror_arm(struct profild *d);
 
+/* Makes a pass if it is time for one. Returns in how many ns the next is due; UINT64_MAX: never. */
+uint64_t mirror_run(struct profild *d);
+
 #endif

@@ -1,5 +1,6 @@
 /* processes.c - the kernel's table of who is a target, from the daemon's side */
 #include <errno.h>
+#include <string.h>
 
 #include "processes.h"
 
@@ -14,12 +15,31 @@ static bool replace(__u64 *place, __u64 old, __u64 new)
 					   __ATOMIC_SEQ_CST);
 }
 
+void processes_mark_news(struct processes *p, uint32_t index)
+{
+	__atomic_store_n(&p->news->target[index], 1, __ATOMIC_SEQ_CST);
+}
+
+bool processes_next_news(struct processes *p, uint32_t *index, uint32_t end)
+{
+	__u8 *from = &p->news->target[*index];
+	__u8 *mark = *index < end ? memchr(from, 1, end - *index) : NULL;
+
+	if (!mark)
+		return false;
+	*index = (uint32_t)(mark - p->news->target);
+	__atomic_store_n(mark, 0, __ATOMIC_SEQ_CST);
+	return true;
+}
+
 static void leave(struct processes *p, uint32_t index)
 {
 	struct profil_target *t = &p->target[index];
 
-	if (__atomic_sub_fetch(&t->members, 1, __ATOMIC_SEQ_CST) == 0)
+	if (__atomic_sub_fetch(&t->members, 1, __ATOMIC_SEQ_CST) == 0) {
 		__atomic_store_n(&t->ended, 1, __ATOMIC_SEQ_CST);
+		processes_mark_news(p, index);
+	}
 }
 
 int processes_insert(struct processes *p, uint32_t tgid, uint32_t index)

@@ -14,8 +14,18 @@
 struct processes {
 	struct profil_bucket *bucket; /* mapped: PROFIL_BUCKETS of them */
 	struct profil_target *target; /* mapped: PROFIL_MAX_TARGETS of them */
+	struct profil_news *news;     /* mapped */
 	uint32_t seed;
 };
+
+/* Has the mirror look at target @index. */
+void processes_mark_news(struct processes *p, uint32_t index);
+
+/*
+ * Finds the first target from *@index up to before @end that has news, and takes its mark away.
+ * Returns false where there is none.
+ */
+bool processes_next_news(struct processes *p, uint32_t *index, uint32_t end);
 
 /* Makes @tgid a process of target @index. -EAGAIN where its bucket is full. */
 int processes_insert(struct processes *p, uint32_t tgid, uint32_t index);

@@ -19,8 +19,8 @@ struct profild {
 	sd_event *event;
 	struct sampler *sampler;
 	struct session *sessions;
-	bool anyone_over; /* of these: see there */
-	sd_event_source *mirror_timer;
+	bool anyone_over;      /* of these: see there */
+	uint64_t mirror_at_ns; /* when the next pass is due; 0: never */
 	struct client *clients;
 	int listener;
 	sd_event_source *listening;

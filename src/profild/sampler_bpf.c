@@ -81,6 +81,7 @@ static void add_target(struct sampler_bpf *b, struct target *t)
 	b->target[t->index] = t;
 	if (b->end <= t->index)
 		b->end = t->index + 1;
+	processes_mark_news(&b->maps.processes, t->index);
 }
 
 static void remove_target(struct sampler_bpf *b, const struct target *t)
@@ -197,22 +198,26 @@ static void drain_region(struct sampler_bpf *b, struct target *t, uint32_t owner
 	}
 }
 
-/* Ticks that the kernel has counted as such, and whose outcome is not there yet. */
+/*
+ * Ticks that the kernel has counted as such, and that have not been drained or come to something
+ * else: the total is read last, so that it never seems to be none while there is one.
+ */
 static uint64_t missing(const volatile struct profil_target *k, const struct target *t)
 {
-	return k->total - k->raw - k->unmatched - k->lost - t->ledger->drained;
+	uint64_t known = k->raw + k->unmatched + k->lost + t->ledger->drained;
+
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return k->total - known;
 }
 
-/* Looks only at what lies in a row, unless there is something: a thousand take no time. */
 static struct target *bpf_next(struct sampler *s, uint32_t *at)
 {
 	struct sampler_bpf *b = self(s);
 
-	for (; *at < b->end; ++*at) {
-		const volatile struct profil_target *k = &b->maps.processes.target[*at];
+	for (; processes_next_news(&b->maps.processes, at, b->end); ++*at) {
 		struct target *t = b->target[*at];
 
-		if ((k->total == b->maps.ledger[*at].seen && !k->ended) || !t || t->session->reader)
+		if (!t || t->session->reader)
 			continue;
 		++*at;
 		return t;
@@ -224,21 +229,17 @@ static void bpf_drain(struct sampler *s, struct target *t)
 {
 	struct sampler_bpf *b = self(s);
 	const volatile struct profil_target *k = &b->maps.processes.target[t->index];
-	uint64_t total = k->total;
 
 	if (t->session->flags & PROFIL_START_PCS)
 		consume(b);
-	if (!t->held || total == t->ledger->seen)
-		return;
-	t->ledger->seen = total;
-	if (!t->ncounters)
+	if (!t->held || !t->ncounters || !missing(k, t))
 		return;
 	for (uint32_t i = 0; i < t->nregions; i++) {
 		if (t->region[i].owner == i && t->region[i].x.nbins)
 			drain_region(b, t, i);
 	}
-	if (missing(k, t))
-		t->ledger->seen--; /* a tick was under way: look again next time */
+	if (missing(k, t)) /* a tick is under way: look again next time */
+		processes_mark_news(&b->maps.processes, t->index);
 }
 
 /* A tick that found its target before it left takes a microsecond, a stolen CPU some more. */
@@ -399,7 +400,6 @@ static int hold_again(struct sampler_bpf *b, struct target *t, const struct prof
 	t->ncounters = owner->ncounters;
 	t->nbins = owner->nbins;
 	t->ledger = &b->maps.ledger[t->index];
-	t->ledger->seen = 0; /* what the earlier daemon saw it may not have drained */
 	t->region = calloc(t->nregions ? t->nregions : 1, sizeof(*t->region));
 	if (!t->region)
 		return -ENOMEM;

@@ -202,18 +202,20 @@ mirror_during() { # SUBJECT SECONDS
 	number mirror "$1" ns_per_s "$((($(cpu_ns "$daemon") - before) / $2))"
 }
 
-# A process whose ticks fall evenly on all its bins: stopped first, then for two seconds.
+# A process whose ticks fall evenly on all its bins: stopped first, then for three seconds. In the
+# first of them the pages of its buffer are new, and profild takes their page faults, once.
 sled_with() { # SUBJECT CALL
 	local pid
 
-	LD_PRELOAD=$library BENCH_CALL=$2 BENCH_CPU=$CPU BENCH_STOP=1 "$work" sled 2 >"$dir/sled.out" &
+	LD_PRELOAD=$library BENCH_CALL=$2 BENCH_CPU=$CPU BENCH_STOP=1 "$work" sled 3 >"$dir/sled.out" &
 	pid=$!
 	until_true state_is "$pid" T
 	mirror_during "$1-unchanged" 1
 	kill -CONT "$pid"
+	mirror_during "$1-new" 1
 	mirror_during "$1-changing" 1
 	wait "$pid"
-	number mirror "$1" ticks_per_s "$(awk '/^ticks/ { print $2 / 2 }' "$dir/sled.out")"
+	number mirror "$1" ticks_per_s "$(awk '/^ticks/ { print $2 / 3 }' "$dir/sled.out")"
 }
 
 # All that a profile costs profild when its counts reach the buffer once, at its end.

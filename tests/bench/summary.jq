@@ -44,6 +44,7 @@ def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 
     limit("mirror: ns a pass in which nothing changed, for a profile more"; 1000;
           (mirror("many-unchanged") - mirror("one-unchanged")) / 10 / of("mirror"; "fleet"; "profiles")),
     limit("mirror: many profiles, percent of a CPU"; 0.1; mirror("many-changing") / 1e7),
+    limit("mirror: many profiles, percent, in the first second of a buffer"; 0.1; mirror("many-new") / 1e7),
     limit("mirror: many profiles, the same without ten bare wake-ups a second"; 0.1;
           (mirror("many-changing") - mirror("wakeups")) / 1e7),
     limit("mirror: many profiles / one, at equal samples"; 15; over(mirror("many-changing"); mirror("one-changing"))),

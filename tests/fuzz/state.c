@@ -33,6 +33,7 @@ static struct profild d;
 /* What the maps hold. */
 static struct profil_bucket bucket[PROFIL_BUCKETS];
 static struct profil_target target[PROFIL_MAX_TARGETS];
+static struct profil_news news;
 static struct profil_ledger ledger[PROFIL_MAX_TARGETS];
 static struct profil_owner owner[PROFIL_MAX_TARGETS];
 static struct profil_region region[PROFIL_MAX_REGIONS];
@@ -52,7 +53,7 @@ int maps_open(struct maps *m, struct store *store)
 	(void)store;
 	skel.maps.chunk_0 = (struct bpf_map *)&skel;
 	m->skel = &skel;
-	m->processes = (struct processes){ .bucket = bucket, .target = target };
+	m->processes = (struct processes){ .bucket = bucket, .target = target, .news = &news };
 	m->ledger = ledger;
 	m->journal = &journal;
 	m->found = true;
@@ -412,6 +413,7 @@ static void clear_state(void)
 {
 	memset(bucket, 0, sizeof(bucket));
 	memset(target, 0, sizeof(target));
+	memset(&news, 0, sizeof(news));
 	memset(ledger, 0, sizeof(ledger));
 	memset(owner, 0, sizeof(owner));
 	memset(region, 0, sizeof(region));
@@ -467,7 +469,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 
 	if (!d.event) {
 		open_daemon();
-		mirror_arm(&d); /* the loop's own descriptor for timers comes with the first */
+		/* The loop's own descriptor for timers comes with the first. */
+		must(sd_event_add_time(d.event, NULL, CLOCK_MONOTONIC, UINT64_MAX, 0, NULL, NULL) >=
+		     0);
 	}
 	before = descriptors();
 	clear_state();

@@ -17,39 +17,22 @@
 struct chunk {
 	int fd;			 /* 0: there is none */
 	uint32_t used;		 /* groups */
+	bool leaves;		 /* nobody's, but its groups are taken until it has gone */
 	struct profil_chunk *at; /* NULL: a reader's */
 };
 
 struct chunks {
 	int outer;
-	int first; /* the map of chunk 0 */
 	struct store *store;
 	struct range *groups;
+	uint32_t n;   /* of the following, are there */
+	bool emptied; /* some of them may be */
 	struct chunk chunk[PROFIL_MAX_CHUNKS];
 };
 
 static uint32_t groups_of(uint64_t counters)
 {
 	return (uint32_t)((counters + PROFIL_GROUP_COUNTERS - 1) / PROFIL_GROUP_COUNTERS);
-}
-
-int chunks_open(struct chunks **out, int outer, int first, struct store *store)
-{
-	struct chunks *c = calloc(1, sizeof(*c));
-	int err;
-
-	if (!c)
-		return -ENOMEM;
-	c->outer = outer;
-	c->first = first;
-	c->store = store;
-	err = range_new(&c->groups, PROFIL_MAX_CHUNKS * PROFIL_CHUNK_GROUPS);
-	if (err) {
-		free(c);
-		return err;
-	}
-	*out = c;
-	return 0;
 }
 
 static const char *chunk_name(uint32_t k, char name[32])
@@ -65,21 +48,11 @@ static void chunk_unmap(struct chunks *c, uint32_t k)
 
 	if (!chunk->fd)
 		return;
+	c->n--;
 	if (chunk->at)
 		munmap(chunk->at, sizeof(*chunk->at));
 	close(chunk->fd);
 	memset(chunk, 0, sizeof(*chunk));
-}
-
-static void chunk_close(struct chunks *c, uint32_t k)
-{
-	char name[32];
-
-	if (!c->chunk[k].fd)
-		return;
-	bpf_map_delete_elem(c->outer, &k);
-	store_drop(c->store, chunk_name(k, name));
-	chunk_unmap(c, k);
 }
 
 struct chunks *chunks_close(struct chunks *c)
@@ -105,50 +78,114 @@ static int chunk_map(struct chunks *c, uint32_t k, int fd, bool reader)
 		return -errno;
 	chunk->at = at;
 	chunk->fd = fd;
+	c->n++;
 	return 0;
 }
 
-/* Chunk 0, which is always there. */
-static int chunk_open_first(struct chunks *c)
+int chunks_open(struct chunks **out, int outer, int first, struct store *store)
 {
-	__cleanup(closep) int fd = fcntl(c->first, F_DUPFD_CLOEXEC, 0);
-	int err = fd < 0 ? -errno : chunk_map(c, 0, fd, false);
+	struct chunks *c = calloc(1, sizeof(*c));
+	int err, fd;
 
+	if (!c)
+		return -ENOMEM;
+	c->outer = outer;
+	c->store = store;
+	err = range_new(&c->groups, PROFIL_MAX_CHUNKS * PROFIL_CHUNK_GROUPS);
+	fd = err ? -1 : fcntl(first, F_DUPFD_CLOEXEC, 0);
 	if (!err)
-		steal_fd(fd);
+		err = fd < 0 ? -errno : chunk_map(c, 0, fd, false);
+	if (err) {
+		closep(&fd);
+		chunks_close(c);
+		return err;
+	}
+	*out = c;
+	return 0;
+}
+
+static int chunk_create(bool reader)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	__cleanup(closep) int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "profil_chunk", sizeof(__u32),
+						  sizeof(struct profil_chunk), 1, &opts);
+
+	if (fd < 0 || (reader && bpf_map_freeze(fd) < 0))
+		return -errno;
+	return steal_fd(fd);
+}
+
+/* Chunks that are made, and put where the kernel finds them, together. */
+struct batch {
+	uint32_t n;
+	__u32 key[PROFIL_MAX_CHUNKS];
+	int fd[PROFIL_MAX_CHUNKS];
+};
+
+static int batch_add(struct batch *b, uint32_t k, bool reader)
+{
+	int fd = chunk_create(reader);
+
+	if (fd < 0)
+		return fd;
+	b->key[b->n] = k;
+	b->fd[b->n++] = fd;
+	return 0;
+}
+
+/* To put something there takes a grace period, some milliseconds: one for all of them. */
+static int batch_put(struct chunks *c, struct batch *b, bool reader)
+{
+	__u32 n = b->n;
+	int err = bpf_map_update_batch(c->outer, b->key, b->fd, &n, NULL) < 0 ? -errno : 0;
+	char name[32];
+
+	for (uint32_t i = 0; i < b->n; i++) {
+		if (!err)
+			err = chunk_map(c, b->key[i], b->fd[i], reader);
+		if (err) {
+			bpf_map_delete_elem(c->outer, &b->key[i]);
+			close(b->fd[i]);
+		} else if (!reader && store_put(c->store, chunk_name(b->key[i], name), b->fd[i])) {
+			log_warning("cannot store %s: a restart will not find its counts", name);
+		}
+	}
 	return err;
 }
 
-/* Putting a chunk where the kernel finds it waits for a grace period: some milliseconds. */
-static int chunk_open(struct chunks *c, uint32_t k, bool reader)
+/*
+ * As many chunks as may lie idle: who stops and starts again need not wait for one, and where many
+ * start, few of them do.
+ */
+static uint32_t idle_max(const struct chunks *c)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
-	struct chunk *chunk = &c->chunk[k];
-	__cleanup(closep) int fd = -1;
-	char name[32];
-	int err;
+	return 1 + c->n / 8;
+}
 
-	if (chunk->fd)
-		return 0;
-	if (!k)
-		return chunk_open_first(c);
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "profil_chunk", sizeof(__u32), sizeof(*chunk->at),
-			    1, &opts);
-	if (fd < 0)
-		return -errno;
-	if (reader && bpf_map_freeze(fd) < 0)
-		return -errno;
-	if (bpf_map_update_elem(c->outer, &k, &fd, BPF_ANY) < 0)
-		return -errno;
-	err = chunk_map(c, k, fd, reader);
-	if (err) {
-		bpf_map_delete_elem(c->outer, &k);
-		return err;
+/* Makes those of the chunks from @k up to before @end that are not there, and some more. */
+static int chunks_make(struct chunks *c, uint32_t k, uint32_t end, bool reader)
+{
+	struct batch b;
+	int err = 0;
+
+	b.n = 0;
+	for (; !err && k < end; k++) {
+		if (!c->chunk[k].fd)
+			err = batch_add(&b, k, reader);
 	}
-	steal_fd(fd);
-	if (!reader && store_put(c->store, chunk_name(k, name), chunk->fd))
-		log_warning("cannot store %s: a restart will not find its counts", name);
-	return 0;
+	for (uint32_t more = idle_max(c) - 1;
+	     !err && !reader && b.n && more && k < PROFIL_MAX_CHUNKS; k++) {
+		if (c->chunk[k].fd)
+			continue;
+		if (batch_add(&b, k, false))
+			break;
+		more--;
+	}
+	if (!err)
+		return b.n ? batch_put(c, &b, reader) : 0;
+	while (b.n)
+		close(b.fd[--b.n]);
+	return err;
 }
 
 /* The chunk of an earlier daemon. */
@@ -160,8 +197,6 @@ static int chunk_adopt(struct chunks *c, uint32_t k)
 
 	if (c->chunk[k].fd)
 		return 0;
-	if (!k)
-		return chunk_open_first(c);
 	fd = store_take(c->store, chunk_name(k, name));
 	if (fd < 0)
 		return fd;
@@ -169,29 +204,6 @@ static int chunk_adopt(struct chunks *c, uint32_t k)
 	if (!err)
 		steal_fd(fd);
 	return err;
-}
-
-static bool chunk_idle(const struct chunk *chunk)
-{
-	return chunk->fd && chunk->at && !chunk->used;
-}
-
-/* An empty chunk goes, but one stays: who stops and starts again need not wait for it. */
-static void chunk_unuse(struct chunks *c, uint32_t k, uint32_t groups, bool reader)
-{
-	uint32_t idle = 0, last = 0;
-
-	c->chunk[k].used -= groups;
-	if (reader && !c->chunk[k].used)
-		chunk_close(c, k);
-	for (uint32_t i = 0; i < PROFIL_MAX_CHUNKS; i++) {
-		if (chunk_idle(&c->chunk[i])) {
-			idle++;
-			last = i;
-		}
-	}
-	if (idle > 1)
-		chunk_close(c, last);
 }
 
 /* The chunk of group @g, and how many of the groups up to @end lie in it. */
@@ -203,38 +215,28 @@ static uint32_t chunk_of(uint32_t g, uint32_t end, uint32_t *groups)
 	return k;
 }
 
-static void unuse(struct chunks *c, uint32_t g, uint32_t end, bool reader)
-{
-	uint32_t n;
-
-	for (; g < end; g += n) {
-		uint32_t k = chunk_of(g, end, &n);
-
-		chunk_unuse(c, k, n, reader);
-	}
-}
-
 int chunks_take(struct chunks *c, uint64_t n, bool reader, uint32_t *first)
 {
 	uint32_t align = reader ? PROFIL_CHUNK_GROUPS : 1, groups = groups_of(n), g, step;
+	uint32_t end;
 	int err;
 
 	groups = (groups + align - 1) / align * align;
 	/* Chunk 0 is never a reader's: it is not frozen. */
 	err = range_take_from(c->groups, reader ? PROFIL_CHUNK_GROUPS : 0, groups, align, &g);
-	for (uint32_t at = g; !err && at < g + groups; at += step) {
-		uint32_t k = chunk_of(at, g + groups, &step);
-
-		err = chunk_open(c, k, reader);
-		if (!err)
-			c->chunk[k].used += step;
-		else
-			unuse(c, g, at, reader);
-		if (err)
-			range_give(c->groups, g, groups);
+	if (err)
+		return err;
+	end = g + groups;
+	err = chunks_make(c, g / PROFIL_CHUNK_GROUPS,
+			  (end + PROFIL_CHUNK_GROUPS - 1) / PROFIL_CHUNK_GROUPS, reader);
+	if (err) {
+		range_give(c->groups, g, groups);
+		return err;
 	}
 	*first = g * PROFIL_GROUP_COUNTERS;
-	return err;
+	for (; g < end; g += step)
+		c->chunk[chunk_of(g, end, &step)].used += step;
+	return 0;
 }
 
 int chunks_take_at(struct chunks *c, uint32_t first, uint64_t n)
@@ -284,16 +286,58 @@ static uint32_t *group_of(const struct chunks *c, uint32_t g)
 void chunks_give(struct chunks *c, uint32_t first, uint64_t n, bool reader)
 {
 	uint32_t align = reader ? PROFIL_CHUNK_GROUPS : 1, groups = groups_of(n);
-	uint32_t g = first / PROFIL_GROUP_COUNTERS;
+	uint32_t g = first / PROFIL_GROUP_COUNTERS, end, step;
 
 	groups = (groups + align - 1) / align * align;
-	for (uint32_t i = g; !reader && i < g + groups; i++) {
+	end = g + groups;
+	for (uint32_t i = g; !reader && i < end; i++) {
 		if (*dirty_of(c, i))
 			memset(group_of(c, i), 0, PROFIL_GROUP_COUNTERS * sizeof(uint32_t));
 		*dirty_of(c, i) = 0;
 	}
-	unuse(c, g, g + groups, reader);
-	range_give(c->groups, g, groups);
+	if (!reader)
+		range_give(c->groups, g, groups);
+	for (; g < end; g += step) {
+		struct chunk *chunk = &c->chunk[chunk_of(g, end, &step)];
+
+		chunk->used -= step;
+		chunk->leaves = reader;
+		c->emptied |= !chunk->used;
+	}
+}
+
+/* An empty chunk can be had again until it goes: then its groups are taken. */
+static bool chunk_goes(struct chunks *c, uint32_t k, uint32_t *idle)
+{
+	struct chunk *chunk = &c->chunk[k];
+
+	if (!chunk->leaves && chunk->at && !chunk->used && ++*idle > idle_max(c))
+		chunk->leaves =
+			!range_take_at(c->groups, k * PROFIL_CHUNK_GROUPS, PROFIL_CHUNK_GROUPS);
+	return chunk->leaves;
+}
+
+uint32_t chunks_leaving(struct chunks *c, __u32 *key, uint32_t max)
+{
+	uint32_t n = 0, idle = 0;
+
+	for (uint32_t k = 0; c->emptied && n < max && k < PROFIL_MAX_CHUNKS; k++) {
+		if (chunk_goes(c, k, &idle))
+			key[n++] = k;
+	}
+	c->emptied = n != 0; /* the fewer there are, the fewer may lie idle */
+	return n;
+}
+
+void chunks_left(struct chunks *c, const __u32 *key, uint32_t n)
+{
+	char name[32];
+
+	for (uint32_t i = 0; i < n; i++) {
+		store_drop(c->store, chunk_name(key[i], name));
+		chunk_unmap(c, key[i]);
+		range_give(c->groups, key[i] * PROFIL_CHUNK_GROUPS, PROFIL_CHUNK_GROUPS);
+	}
 }
 
 /* Clears what is in group @g, if that is nobody's. */
@@ -310,17 +354,14 @@ static void clear_unused(struct chunks *c, uint32_t g)
 	range_give(c->groups, g, 1);
 }
 
-int chunks_sweep(struct chunks *c)
+void chunks_sweep(struct chunks *c)
 {
-	int err = chunk_open(c, 0, false);
-
-	for (uint32_t k = 0; !err && k < PROFIL_MAX_CHUNKS; k++) {
+	for (uint32_t k = 0; k < PROFIL_MAX_CHUNKS; k++) {
 		uint32_t first = k * PROFIL_CHUNK_GROUPS;
 
 		for (uint32_t i = 0; c->chunk[k].at && i < PROFIL_CHUNK_GROUPS; i++)
 			clear_unused(c, first + i);
 	}
-	return err;
 }
 
 int chunks_fd(const struct chunks *c, uint32_t chunk)
@@ -330,11 +371,7 @@ int chunks_fd(const struct chunks *c, uint32_t chunk)
 
 unsigned int chunks_count(const struct chunks *c)
 {
-	unsigned int n = 0;
-
-	for (uint32_t k = 0; k < PROFIL_MAX_CHUNKS; k++)
-		n += c->chunk[k].fd != 0;
-	return n;
+	return c->n;
 }
 
 /* The first dirty group of [@g, @end), or @end. Eight clean ones are passed at a time. */

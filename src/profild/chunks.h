@@ -30,10 +30,17 @@ int chunks_take_at(struct chunks *c, uint32_t first, uint64_t n);
  * When all are taken that an earlier daemon had: what that has left in counters which are nobody's
  * now is not for who takes them next.
  */
-int chunks_sweep(struct chunks *c);
+void chunks_sweep(struct chunks *c);
 
 /* Gives them back, when no program can be counting in them any more. */
 void chunks_give(struct chunks *c, uint32_t first, uint64_t n, bool reader);
+
+/*
+ * Chunks that are nobody's any more, @max at most: whoever asks takes them from the array of maps,
+ * each of which takes a grace period, and says when they have left it. Returns how many.
+ */
+uint32_t chunks_leaving(struct chunks *c, __u32 *key, uint32_t max);
+void chunks_left(struct chunks *c, const __u32 *key, uint32_t n);
 
 /* The chunk's descriptor. */
 int chunks_fd(const struct chunks *c, uint32_t chunk);

@@ -23,6 +23,7 @@ struct grace {
 	int passed;
 	int inner;
 	int outer;
+	struct grace_drops drops; /* the thread's, between asked and passed */
 	bool running;
 	pthread_t thread;
 	sd_event_source *source;
@@ -37,6 +38,8 @@ static void *wait_for_grace(void *arg)
 	__u32 key = 0;
 
 	while (TEMP_FAILURE_RETRY(read(g->asked, &n, sizeof(n))) == sizeof(n) && n == 1) {
+		for (uint32_t i = 0; i < g->drops.n; i++)
+			bpf_map_delete_elem(g->drops.map, &g->drops.key[i]);
 		if (bpf_map_update_elem(g->outer, &key, &g->inner, BPF_ANY) < 0)
 			usleep(UNKNOWN_US);
 		if (TEMP_FAILURE_RETRY(write(g->passed, &n, sizeof(n))) != sizeof(n))
@@ -113,9 +116,10 @@ struct grace *grace_close(struct grace *g)
 	return NULL;
 }
 
-int grace_ask(struct grace *g)
+int grace_ask(struct grace *g, const struct grace_drops *drops)
 {
 	uint64_t one = 1;
 
+	g->drops = *drops;
 	return TEMP_FAILURE_RETRY(write(g->asked, &one, sizeof(one))) < 0 ? -errno : 0;
 }

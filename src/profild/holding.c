@@ -30,8 +30,9 @@ struct holdings {
 	struct grace *grace;
 	void (*settled)(void *arg);
 	void *arg;
-	struct holding *leaving; /* whose grace period has yet to begin */
-	struct holding *waiting; /* whose grace period is under way */
+	struct holding *leaving;  /* whose grace period has yet to begin */
+	struct holding *waiting;  /* whose grace period is under way */
+	struct grace_drops drops; /* chunks that go meanwhile */
 };
 
 static void free_again(struct holdings *h, const struct holding *was)
@@ -60,10 +61,17 @@ static void free_all(struct holdings *h, struct holding **list)
 
 static void begin_grace(struct holdings *h)
 {
-	if (!h->leaving || h->waiting)
+	struct grace_drops *drops = &h->drops;
+
+	if (h->waiting || drops->n)
 		return;
-	if (!grace_ask(h->grace))
-		h->waiting = steal(h->leaving); /* else with the next who leaves */
+	drops->n = chunks_leaving(h->chunks, drops->key, GRACE_DROPS);
+	if (!h->leaving && !drops->n)
+		return;
+	if (!grace_ask(h->grace, drops))
+		h->waiting = steal(h->leaving);
+	else
+		drops->n = 0; /* with the next who leaves */
 }
 
 static void on_grace(void *arg)
@@ -71,6 +79,8 @@ static void on_grace(void *arg)
 	struct holdings *h = arg;
 
 	h->settled(h->arg);
+	chunks_left(h->chunks, h->drops.key, h->drops.n);
+	h->drops.n = 0;
 	free_all(h, &h->waiting);
 	begin_grace(h);
 }
@@ -84,6 +94,7 @@ int holdings_open(struct holdings **out, struct maps *maps, struct store *store,
 	if (!h)
 		return -ENOMEM;
 	h->maps = maps;
+	h->drops.map = bpf_map__fd(maps->skel->maps.chunks);
 	h->settled = settled;
 	h->arg = arg;
 	err = range_new(&h->indices, PROFIL_MAX_TARGETS);

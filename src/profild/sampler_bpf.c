@@ -496,8 +496,8 @@ static void bpf_recover(struct sampler *s)
 		}
 	}
 	b->maps.journal->phase = PROFIL_JOURNAL_IDLE;
-	if (b->maps.found && chunks_sweep(holdings_chunks(b->holdings)))
-		log_warning("cannot clear the counters that an earlier daemon left");
+	if (b->maps.found)
+		chunks_sweep(holdings_chunks(b->holdings));
 	store_sweep(b->store);
 	if (n)
 		log_notice("%u profiles of an earlier daemon go on", n);

@@ -203,9 +203,10 @@ struct grace *grace_close(struct grace *g)
 	return g;
 }
 
-int grace_ask(struct grace *g)
+int grace_ask(struct grace *g, const struct grace_drops *drops)
 {
 	(void)g;
+	(void)drops;
 	asked = true;
 	return 0;
 }
@@ -336,6 +337,17 @@ int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 flags)
 	(void)key;
 	(void)value;
 	(void)flags;
+	return 0;
+}
+
+int bpf_map_update_batch(int fd, const void *keys, const void *values, __u32 *n,
+			 const struct bpf_map_batch_opts *opts)
+{
+	(void)fd;
+	(void)keys;
+	(void)values;
+	(void)n;
+	(void)opts;
 	return 0;
 }
 

@@ -383,7 +383,8 @@ static void take_target(struct input *in)
 	input_take(in, &at, sizeof(at));
 	at %= PROFIL_MAX_TARGETS;
 	input_take(in, &owner[at], sizeof(owner[at]));
-	input_take(in, &target[at], sizeof(target[at]));
+	/* The rest of it is what a tick wants at hand; the daemon never reads it. */
+	input_take(in, &target[at], offsetof(struct profil_target, only));
 	input_take(in, &ledger[at], sizeof(ledger[at]));
 	first = (uint16_t)target[at].region_first;
 	n = input_byte(in) % 8;

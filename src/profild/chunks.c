@@ -15,10 +15,11 @@
 #include "store.h"
 
 struct chunk {
-	int fd;			 /* 0: there is none */
-	uint32_t used;		 /* groups */
-	bool leaves;		 /* nobody's, but its groups are taken until it has gone */
-	struct profil_chunk *at; /* NULL: a reader's */
+	int fd;	       /* 0: there is none */
+	uint32_t used; /* groups */
+	bool leaves;   /* nobody's, but its groups are taken until it has gone */
+	bool reader;
+	struct profil_chunk *at; /* mapped when first used; never where it is a reader's */
 };
 
 struct chunks {
@@ -66,19 +67,24 @@ struct chunks *chunks_close(struct chunks *c)
 	return NULL;
 }
 
-/* Maps chunk @k, whose map is @fd; a reader's counters are none of our business. */
-static int chunk_map(struct chunks *c, uint32_t k, int fd, bool reader)
+static void chunk_add(struct chunks *c, uint32_t k, int fd, bool reader)
+{
+	c->chunk[k] = (struct chunk){ .fd = fd, .reader = reader };
+	c->n++;
+}
+
+/* A BPF array that is mapped is resident, whole: no sooner than it must. */
+static int chunk_map(struct chunks *c, uint32_t k)
 {
 	struct chunk *chunk = &c->chunk[k];
-	void *at = NULL;
+	void *at;
 
-	if (!reader)
-		at = mmap(NULL, sizeof(*chunk->at), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (chunk->at || chunk->reader)
+		return 0;
+	at = mmap(NULL, sizeof(*chunk->at), PROT_READ | PROT_WRITE, MAP_SHARED, chunk->fd, 0);
 	if (at == MAP_FAILED)
 		return -errno;
 	chunk->at = at;
-	chunk->fd = fd;
-	c->n++;
 	return 0;
 }
 
@@ -93,13 +99,13 @@ int chunks_open(struct chunks **out, int outer, int first, struct store *store)
 	c->store = store;
 	err = range_new(&c->groups, PROFIL_MAX_CHUNKS * PROFIL_CHUNK_GROUPS);
 	fd = err ? -1 : fcntl(first, F_DUPFD_CLOEXEC, 0);
-	if (!err)
-		err = fd < 0 ? -errno : chunk_map(c, 0, fd, false);
+	if (!err && fd < 0)
+		err = -errno;
 	if (err) {
-		closep(&fd);
 		chunks_close(c);
 		return err;
 	}
+	chunk_add(c, 0, fd, false);
 	*out = c;
 	return 0;
 }
@@ -141,12 +147,13 @@ static int batch_put(struct chunks *c, struct batch *b, bool reader)
 	char name[32];
 
 	for (uint32_t i = 0; i < b->n; i++) {
-		if (!err)
-			err = chunk_map(c, b->key[i], b->fd[i], reader);
 		if (err) {
 			bpf_map_delete_elem(c->outer, &b->key[i]);
 			close(b->fd[i]);
-		} else if (!reader && store_put(c->store, chunk_name(b->key[i], name), b->fd[i])) {
+			continue;
+		}
+		chunk_add(c, b->key[i], b->fd[i], reader);
+		if (!reader && store_put(c->store, chunk_name(b->key[i], name), b->fd[i])) {
 			log_warning("cannot store %s: a restart will not find its counts", name);
 		}
 	}
@@ -191,19 +198,16 @@ static int chunks_make(struct chunks *c, uint32_t k, uint32_t end, bool reader)
 /* The chunk of an earlier daemon. */
 static int chunk_adopt(struct chunks *c, uint32_t k)
 {
-	__cleanup(closep) int fd = -1;
 	char name[32];
-	int err;
+	int fd;
 
-	if (c->chunk[k].fd)
-		return 0;
-	fd = store_take(c->store, chunk_name(k, name));
-	if (fd < 0)
-		return fd;
-	err = chunk_map(c, k, fd, false);
-	if (!err)
-		steal_fd(fd);
-	return err;
+	if (!c->chunk[k].fd) {
+		fd = store_take(c->store, chunk_name(k, name));
+		if (fd < 0)
+			return fd;
+		chunk_add(c, k, fd, false);
+	}
+	return chunk_map(c, k);
 }
 
 /* The chunk of group @g, and how many of the groups up to @end lie in it. */
@@ -218,7 +222,7 @@ static uint32_t chunk_of(uint32_t g, uint32_t end, uint32_t *groups)
 int chunks_take(struct chunks *c, uint64_t n, bool reader, uint32_t *first)
 {
 	uint32_t align = reader ? PROFIL_CHUNK_GROUPS : 1, groups = groups_of(n), g, step;
-	uint32_t end;
+	uint32_t end, k, last;
 	int err;
 
 	groups = (groups + align - 1) / align * align;
@@ -227,8 +231,11 @@ int chunks_take(struct chunks *c, uint64_t n, bool reader, uint32_t *first)
 	if (err)
 		return err;
 	end = g + groups;
-	err = chunks_make(c, g / PROFIL_CHUNK_GROUPS,
-			  (end + PROFIL_CHUNK_GROUPS - 1) / PROFIL_CHUNK_GROUPS, reader);
+	k = g / PROFIL_CHUNK_GROUPS;
+	last = (end + PROFIL_CHUNK_GROUPS - 1) / PROFIL_CHUNK_GROUPS;
+	err = chunks_make(c, k, last, reader);
+	for (; !err && k < last; k++)
+		err = chunk_map(c, k);
 	if (err) {
 		range_give(c->groups, g, groups);
 		return err;
@@ -311,7 +318,7 @@ static bool chunk_goes(struct chunks *c, uint32_t k, uint32_t *idle)
 {
 	struct chunk *chunk = &c->chunk[k];
 
-	if (!chunk->leaves && chunk->at && !chunk->used && ++*idle > idle_max(c))
+	if (!chunk->leaves && chunk->fd && !chunk->reader && !chunk->used && ++*idle > idle_max(c))
 		chunk->leaves =
 			!range_take_at(c->groups, k * PROFIL_CHUNK_GROUPS, PROFIL_CHUNK_GROUPS);
 	return chunk->leaves;

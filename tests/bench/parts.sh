@@ -43,6 +43,64 @@ part_overhead() {
 	done
 }
 
+# --- handler: what runs when the event's timer has expired ----------------------------------------
+
+# The interrupt around it takes fifty times as long, and differs by more than all that a profiler adds.
+
+part_handler_begin() {
+	local hz
+
+	handler=$(awk '$3 == "perf_swevent_hrtimer" { print $1 }' /proc/kallsyms)
+	for hz in 1000 9999; do
+		daemon_start "handler-$hz" --rate "$hz" --fast-rate "$hz"
+	done
+}
+
+# Prints the mean of its nanoseconds on the CPU; without those runs in which the host took that away.
+handler_ns() {
+	unshare -m sh -c "mount -t tracefs none /sys/kernel/tracing && exec bpftrace -e '
+		tracepoint:timer:hrtimer_expire_entry /cpu == $CPU && args->function == 0x$handler/ {
+			@begun = nsecs;
+		}
+		tracepoint:timer:hrtimer_expire_exit /cpu == $CPU && @begun/ {
+			if (nsecs - @begun < 5000) { @ns = avg(nsecs - @begun); }
+			@begun = 0;
+		}
+		interval:ms:$HANDLER_MS { exit(); }'" 2>/dev/null | awk '/^@ns:/ { print $2 }'
+}
+
+handler_under() { # HZ PEER
+	local pid ns
+
+	BENCH_STOP=1 BENCH_CPU=$CPU "$work" hits 0 &
+	pid=$!
+	until_true state_is "$pid" T
+	peer_start "$2" "$1" "$pid"
+	kill -CONT "$pid"
+	ns=$(handler_ns)
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
+	peer_stop "$2"
+	test -z "$ns" || number "handler-$1" "$2" run_ns "$ns"
+}
+
+part_handler() {
+	local hz peer
+
+	have bpftrace && test -n "$handler" || return 0
+	for hz in 1000 9999; do
+		use_daemon "handler-$hz"
+		for peer in $(peers_present); do
+			case $peer in
+			floor | profil | perf-p)
+				handler_under "$hz" "$peer"
+				clocks_gone "handler-$hz"
+				;;
+			esac
+		done
+	done
+}
+
 # --- inherit: programs that fork, and that switch, all their time ---------------------------------
 
 # On one CPU: what it takes to wake another, that is asleep, depends on whether a profiler keeps it
@@ -250,7 +308,9 @@ resident_kib() { # PID
 }
 
 part_mirror() {
+	BENCH_CPU=$CPU "$work" gaps 2 >/dev/null & # a machine that is all idle wakes up at twice the cost
 	"$work" wakeups 1 | numbers_of mirror wakeups
+	wait $!
 	once_after once-nothing 0
 	once_after once-most "$MANY_S"
 	sled_with fast fast

@@ -6,5 +6,5 @@ def short: if . == null then "-" elif (fabs) >= 100 then (round | tostring) else
 (.results[] | [.part, .subject, .metric, (.min | short), (.median | short), (.max | short)]),
 [""],
 ["LIMIT", "", "", "VALUE", "AT MOST", ""],
-(.limits[] | [.what, "", "", (.value | short), (.limit | short), (if .met == null then "lost in noise" elif .met then "met" else "MISSED" end)])
+(.limits[] | [.what, "", "", (.value | short), (.limit | short), (if .met then "met" else "MISSED" end)])
 | @tsv

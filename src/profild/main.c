@@ -171,9 +171,9 @@ static void profild_close(struct profild *d)
 #define SLACK_NS 1000000 /* which a pass of the mirror may wait for another interrupt */
 
 /* Waits until there is an event, for @ns at most: says whether there is. */
-static bool await_event(sd_event *event, uint64_t ns)
+static bool await_event(int events, uint64_t ns)
 {
-	struct pollfd fd = { .fd = sd_event_get_fd(event), .events = POLLIN };
+	struct pollfd fd = { .fd = events, .events = POLLIN };
 	struct timespec limit = { (time_t)(ns / NSEC_PER_SEC), (long)(ns % NSEC_PER_SEC) };
 
 	return ppoll(&fd, 1, ns == UINT64_MAX ? NULL : &limit, NULL) != 0;
@@ -186,14 +186,14 @@ static bool await_event(sd_event *event, uint64_t ns)
  */
 static int loop(struct profild *d)
 {
-	int faults = 0, err = 1;
+	int events = sd_event_get_fd(d->event), faults = 0, err = 1;
+	uint64_t ns;
 
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
 	while (sd_event_get_state(d->event) != SD_EVENT_FINISHED) {
-		uint64_t ns = mirror_run(d);
-
-		if (!err && !await_event(d->event, ns))
-			continue;
+		do
+			ns = mirror_run(d);
+		while (!err && !await_event(events, ns));
 		err = sd_event_run(d->event,
 				   0); /* 0: it has nothing to do, and its timers are set */
 		faults = err < 0 ? faults + 1 : 0;

@@ -427,7 +427,8 @@ static bool is_on_its_way(const struct profil_journal *j, const struct target *t
 {
 	const struct profil_region *r = t->region + j->owner;
 
-	if (j->phase == PROFIL_JOURNAL_IDLE || j->target != t->index || j->owner >= t->nregions)
+	if (j->phase == PROFIL_JOURNAL_IDLE || j->target != t->index || !t->ncounters ||
+	    j->owner >= t->nregions)
 		return false;
 	return r->owner == j->owner && j->n <= PROFIL_SPAN && j->bin <= r->x.nbins &&
 	       j->n <= r->x.nbins - j->bin;

@@ -375,6 +375,8 @@ int session_recover(struct profild *d, struct target *t, const struct profil_own
 	r.cap = owner->cap;
 	r.nregions = t->nregions;
 	err = check_request(&r);
+	if (r.flags & PROFIL_START_PCS && t->ncounters)
+		err = -EINVAL;
 	if (!err)
 		err = session_new(&s, d, r.tgid, owner->uid);
 	if (err)

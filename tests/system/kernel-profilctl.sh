@@ -12,7 +12,8 @@ strip "$late" # its dynamic symbols remain
 
 # Who gets the CPU in slices of a few ticks, as on a busy machine, does not get his share of the ticks:
 # what is compared with CPU time runs before all others: where that leaves a CPU for the profiler.
-alone=(chrt --fifo 1)
+# In turns, for the profiler, too, may be woken on the command's CPU, and first come would keep it off.
+alone=(chrt --rr 1)
 if test "$(nproc)" -eq 1 || ! "${alone[@]}" true; then alone=(); fi
 
 # Profiles at 1000 Hz as JSON, into $dir/json.

@@ -365,7 +365,11 @@ void chunks_sweep(struct chunks *c)
 {
 	for (uint32_t k = 0; k < PROFIL_MAX_CHUNKS; k++) {
 		uint32_t first = k * PROFIL_CHUNK_GROUPS;
+		int err = c->chunk[k].fd ? chunk_map(c, k) : 0;
 
+		if (err)
+			log_warning("cannot clear what an earlier daemon left in chunk %u: %s", k,
+				    strerror(-err));
 		for (uint32_t i = 0; c->chunk[k].at && i < PROFIL_CHUNK_GROUPS; i++)
 			clear_unused(c, first + i);
 	}

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/profil.h>
 #include <unistd.h>
 
@@ -118,4 +119,34 @@ Test(kernel_store, a_stop_after_a_kill_leaves_nothing_behind)
 	cr_expect_neq(access(store_path(""), F_OK), 0, "%s is there still", store_path(""));
 	daemon_restart(&d);
 	ticks_await_profiles(&d, 0);
+}
+
+/* The first chunk of counters, mapped. */
+static struct profil_chunk *first_chunk(void)
+{
+	__cleanup(closep) int fd = bpf_obj_get(store_path("chunk_0"));
+	struct profil_chunk *chunk;
+
+	cr_assert(fd >= 0, "%s: %s", store_path("chunk_0"), strerror(errno));
+	chunk = mmap(NULL, sizeof(*chunk), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	cr_assert_neq(chunk, MAP_FAILED, "chunk_0: %s", strerror(errno));
+	return chunk;
+}
+
+/* A tick of a profile that is gone, which the daemon was killed before it could clear. */
+Test(kernel_store, counts_that_are_nobodys_are_nobodys_next)
+{
+	static unsigned short buf[LOOPS];
+	struct profil_chunk *chunk;
+
+	daemon_kill(&d);
+	chunk = first_chunk();
+	chunk->dirty[0] = 1;
+	chunk->count[0] = 777;
+	daemon_restart(&d);
+	cr_expect_eq(chunk->count[0], 0, "%u ticks lie there", chunk->count[0]);
+	cr_assert_eq(ticks_profile(buf), 0);
+	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
+	cr_expect_lt(buf[0], 777, "it got %u ticks", buf[0]);
+	munmap(chunk, sizeof(*chunk));
 }

@@ -58,7 +58,8 @@ part_handler_begin() {
 
 # Prints the mean of its nanoseconds on the CPU; without those runs in which the host took that away.
 handler_ns() {
-	unshare -m sh -c "mount -t tracefs none /sys/kernel/tracing && exec bpftrace -e '
+	unshare -m sh -c "mountpoint -q /sys/kernel/tracing ||
+		mount -t tracefs none /sys/kernel/tracing; exec bpftrace -e '
 		tracepoint:timer:hrtimer_expire_entry /cpu == $CPU && args->function == 0x$handler/ {
 			@begun = nsecs;
 		}
@@ -81,13 +82,20 @@ handler_under() { # HZ PEER
 	kill -KILL "$pid"
 	wait "$pid" 2>/dev/null
 	peer_stop "$2"
-	test -z "$ns" || number "handler-$1" "$2" run_ns "$ns"
+	if test -n "$ns"; then
+		number "handler-$1" "$2" run_ns "$ns"
+	else
+		echo "bench: handler: bpftrace saw no timer of $2 at $1 Hz" >&2
+	fi
 }
 
 part_handler() {
 	local hz peer
 
-	have bpftrace && test -n "$handler" || return 0
+	if ! have bpftrace || test -z "$handler"; then
+		echo "bench: handler: not measured: it takes bpftrace, and perf_swevent_hrtimer in /proc/kallsyms" >&2
+		return
+	fi
 	for hz in 1000 9999; do
 		use_daemon "handler-$hz"
 		for peer in $(peers_present); do

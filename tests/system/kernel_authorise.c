@@ -21,6 +21,7 @@
 #include "core/scope.h"
 #include "core/wire.h"
 #include "daemon.h"
+#include "state.h"
 
 /* Numbers that no file of users needs to know. */
 #define ALICE 60001
@@ -259,6 +260,9 @@ static pid_t target_start(enum whom whom, int hold[2])
 	cr_assert_eq(read(ready[0], &end, 1), 0, "target %d did not become what it should be",
 		     whom);
 	close(ready[0]);
+	/* Its end of the pipe closes on the way into another image, and on the way out. */
+	if (whom != GONE)
+		cr_assert(await_state(pid, pid, whom == ZOMBIE ? 'Z' : 'S'));
 	return pid;
 }
 

@@ -16,6 +16,7 @@
 #include "core/scope.h"
 #include "kernel_ticks.h"
 #include "profil.h"
+#include "state.h"
 
 #define MS 1000000ull
 #define STACK_BYTES 65536
@@ -231,16 +232,9 @@ Test(kernel_fork, a_shared_buffer_gets_the_ticks_of_both)
 /* Waits until @pid, who has said in @b->pid that he is about to, sleeps for the daemon's word. */
 static void await_connecting(pid_t pid, struct both *b)
 {
-	char path[64], text[512], state = 'R';
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	while (!__atomic_load_n(&b->pid, __ATOMIC_SEQ_CST) || state != 'S') {
-		__cleanup(fclosep) FILE *f = fopen(path, "re");
-
-		cr_assert(f && fgets(text, sizeof(text), f), "process %d has gone", (int)pid);
-		state = strrchr(text, ')')[2];
+	while (!__atomic_load_n(&b->pid, __ATOMIC_SEQ_CST))
 		sched_yield();
-	}
+	cr_assert(await_state(pid, pid, 'S'), "process %d has gone", (int)pid);
 }
 
 /* The daemon sleeps until the child has asked: all the child's ticks are news, like the request. */
@@ -445,17 +439,8 @@ Test(kernel_fork, posix_spawn_leaves_the_parents_profile_alone)
 /* The main thread has gone when it is a zombie, which it stays as long as there are others. */
 static void await_zombie(void)
 {
-	char path[64], text[512], state = 0;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)getpid());
-	while (state != 'Z') {
-		__cleanup(fclosep) FILE *f = fopen(path, "re");
-
-		if (!f || !fgets(text, sizeof(text), f))
-			_exit(9);
-		state = strrchr(text, ')')[2];
-		sched_yield();
-	}
+	if (!await_state(getpid(), getpid(), 'Z'))
+		_exit(9);
 }
 
 /* The main thread goes, and @fn goes on in another. */

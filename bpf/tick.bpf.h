@@ -31,12 +31,16 @@ static __always_inline void mark_told(__u64 entry)
 	}
 }
 
-/* Ticks without a counter go out as they are, or are counted as what they are. */
-static __always_inline void miss(struct profil_target *target, __u64 entry, __u64 pc, __u32 n)
+/*
+ * Ticks without a counter go out as they are, or are counted as what they are. Not inline: the code
+ * of those that have one lies closer together.
+ */
+static __attribute__((noinline)) int miss(struct profil_target *target, __u64 entry, __u64 pc,
+					  __u32 n)
 {
 	if (!(entry & PROFIL_ENTRY_NEWBORN) && !(target->flags & PROFIL_TARGET_RAW)) {
 		__sync_fetch_and_add(&target->unmatched, n);
-		return;
+		return 0;
 	}
 	if (!profil_entry_known(entry))
 		mark_told(entry);
@@ -46,6 +50,7 @@ static __always_inline void miss(struct profil_target *target, __u64 entry, __u6
 		else
 			__sync_fetch_and_add(&target->lost, 1);
 	}
+	return 0;
 }
 
 /*
@@ -75,6 +80,24 @@ find(const struct profil_target *target, __u64 pc)
 		return NULL;
 	low--;
 	return bpf_map_lookup_elem(&regions, &low);
+}
+
+/* The counter of @pc, or PROFIL_NO_BIN. */
+static __always_inline __u32 counter_of(const struct profil_target *target, __u64 pc)
+{
+	const struct profil_xform *x = &target->near.x;
+	__u32 first = target->near.first, bin;
+
+	if (pc - target->near.lo >= target->near.reach) {
+		const struct profil_region *region = target->nregions > 1 ? find(target, pc) : NULL;
+
+		if (!region)
+			return PROFIL_NO_BIN;
+		x = &region->x;
+		first = region->first;
+	}
+	bin = profil_bin(x, pc);
+	return bin == PROFIL_NO_BIN ? PROFIL_NO_BIN : first + bin;
 }
 
 /*
@@ -142,8 +165,7 @@ static __always_inline void add_ordered(__u64 *sum, __u64 n)
  */
 __attribute__((noinline)) int hit(struct profil_target *target, __u64 entry, __u64 pc, __u32 n)
 {
-	const struct profil_region *region = NULL;
-	__u32 bin = PROFIL_NO_BIN;
+	__u32 counter = PROFIL_NO_BIN;
 
 	if (!target)
 		return 0;
@@ -154,14 +176,12 @@ __attribute__((noinline)) int hit(struct profil_target *target, __u64 entry, __u
 		return 0;
 	}
 	if (!(entry & PROFIL_ENTRY_NEWBORN))
-		region = target->nregions == 1 ? &target->only : find(target, pc);
-	if (region)
-		bin = profil_bin(&region->x, pc);
+		counter = counter_of(target, pc);
 
-	if (bin == PROFIL_NO_BIN) {
+	if (__builtin_expect(counter == PROFIL_NO_BIN, 0)) {
 		miss(target, entry, pc, n);
 	} else {
-		__u32 counted = count(region->first + bin, n);
+		__u32 counted = count(counter, n);
 
 		if (counted < n)
 			__sync_fetch_and_add(&target->lost, n - counted);

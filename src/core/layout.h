@@ -8,7 +8,7 @@
 #include "bin.h"
 
 /* Changes whenever a struct below does: a daemon takes over only maps of its own layout. */
-#define PROFIL_LAYOUT_VERSION 8
+#define PROFIL_LAYOUT_VERSION 9
 
 /*
  * Counters lie in chunks, each the one element of a BPF array, with a dirty byte for every group
@@ -56,6 +56,19 @@ struct profil_starts {
 	__u64 lo[PROFIL_MAX_REGIONS];
 };
 
+/*
+ * A target's first region once more, beside the target: where a whole program is counted, that is
+ * the program's own text. What belongs to it is known without a search.
+ */
+struct profil_near {
+	__u64 lo;
+	__u64 reach; /* from there to the second region */
+	struct profil_xform x;
+	__u32 first;
+	__u32 zero;
+};
+_Static_assert(sizeof(struct profil_near) == 56, "lies in a map");
+
 /* Bits of a target's flags. */
 enum profil_target_flags {
 	PROFIL_TARGET_INHERIT = 1 << 0,	  /* fork children become targets */
@@ -92,7 +105,7 @@ struct profil_target {
 	__u64 unmatched;
 	__u64 lost;
 	__u64 raw;
-	struct profil_region only; /* where it has one: at hand */
+	struct profil_near near;
 	__u32 slack_ns;
 	__u32 zero; /* which the verifier does not know */
 };

@@ -104,9 +104,8 @@ static int enter(struct sampler_bpf *b, struct target *t, const struct target *o
 		.region_first = t->region_first,
 		.nregions = (__u16)t->nregions,
 		.flags = (__u16)t->flags,
+		.near = target_near(t),
 	};
-	if (t->nregions)
-		k->only = t->region[0];
 	clocks_begin(b->clocks, k);
 	add_target(b, t);
 	if (old)
@@ -333,7 +332,7 @@ static void bpf_region_off(struct sampler *s, struct target *t, uint32_t owner)
 		t->region[i].x.span = 0;
 		maps_write_regions(&self(s)->maps, t, i, 1);
 		if (!i)
-			self(s)->maps.processes.target[t->index].only.x.span = 0;
+			self(s)->maps.processes.target[t->index].near.x.span = 0;
 	}
 }
 

@@ -91,6 +91,16 @@ int target_copy(struct target **out, struct session *session, pid_t tgid, const 
 	return 0;
 }
 
+struct profil_near target_near(const struct target *t)
+{
+	const struct profil_region *r = t->region;
+	uint64_t end = t->nregions > 1 ? r[1].lo : UINT64_MAX;
+
+	if (!t->nregions)
+		return (struct profil_near){ 0 };
+	return (struct profil_near){ r->lo, end - r->lo, r->x, r->first, 0 };
+}
+
 /* The same for what a daemon has made of it, in the numbers of the maps. */
 static int check_held(const struct target *t, uint32_t i)
 {

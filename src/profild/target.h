@@ -54,6 +54,9 @@ int target_new(struct target **out, struct session *session, pid_t tgid,
 	       const struct profil_msg_region *region, uint32_t n);
 struct target *target_free(struct target *t);
 
+/* Its first region, as the kernel has it at hand. */
+struct profil_near target_near(const struct target *t);
+
 /* The same regions, for the same addresses in another process. */
 int target_copy(struct target **out, struct session *session, pid_t tgid, const struct target *t);
 

@@ -384,7 +384,7 @@ static void take_target(struct input *in)
 	at %= PROFIL_MAX_TARGETS;
 	input_take(in, &owner[at], sizeof(owner[at]));
 	/* The rest of it is what a tick wants at hand; the daemon never reads it. */
-	input_take(in, &target[at], offsetof(struct profil_target, only));
+	input_take(in, &target[at], offsetof(struct profil_target, near));
 	input_take(in, &ledger[at], sizeof(ledger[at]));
 	first = (uint16_t)target[at].region_first;
 	n = input_byte(in) % 8;

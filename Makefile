@@ -361,7 +361,7 @@ demo: deps
 demo-run: all
 	$(Q)BUILD=$(B) tests/demo.sh
 
-BENCH = $(B)/tests/bench/work $(B)/tests/bench/work.gprof $(B)/tests/bench/floor
+BENCH = $(addprefix $(B)/tests/bench/,work work.gprof floor passes)
 
 $(B)/tests/bench/floor: LIBS = $(call libs,libbpf)
 $(B)/tests/bench/%: tests/bench/%.c $(B)/flags | $(B)/tools.ok

@@ -11,6 +11,7 @@ BUILD=${BUILD:-build}
 here=$PWD
 work=$here/$BUILD/tests/bench/work
 floor=$here/$BUILD/tests/bench/floor
+passes=$here/$BUILD/tests/bench/passes
 ctl=$here/$BUILD/profilctl
 library=$here/$BUILD/libprofil.so.1
 dir=$(mktemp -d "${TMPDIR:-/tmp}/profil-bench.XXXXXX") || exit 1

@@ -261,27 +261,29 @@ part_mirror_begin() {
 
 # Puts down profild's CPU time in a second, of ten passes.
 mirror_during() { # SUBJECT SECONDS
-	local before
+	local before began
 
-	before=$(cpu_ns "$daemon")
+	before=$(cpu_ns "$daemon") began=$(date +%s%N)
 	sleep "$2"
-	number mirror "$1" ns_per_s "$((($(cpu_ns "$daemon") - before) / $2))"
+	number mirror "$1" ns_per_s "$((($(cpu_ns "$daemon") - before) * 1000 /
+		(($(date +%s%N) - began) / 1000000)))"
 }
 
-# A process whose ticks fall evenly on all its bins: stopped first, then for three seconds. In the
-# first of them the pages of its buffer are new, and profild takes their page faults, once.
+# A process whose ticks fall evenly on all its bins: stopped first, then for six seconds. In the
+# first ones the pages of its buffer are new, and profild takes their page faults, once.
 sled_with() { # SUBJECT CALL
 	local pid
 
-	LD_PRELOAD=$library BENCH_CALL=$2 BENCH_CPU=$CPU BENCH_STOP=1 "$work" sled 3 >"$dir/sled.out" &
+	LD_PRELOAD=$library BENCH_CALL=$2 BENCH_CPU=$CPU BENCH_STOP=1 "$work" sled 6 >"$dir/sled.out" &
 	pid=$!
 	until_true state_is "$pid" T
 	mirror_during "$1-unchanged" 1
 	kill -CONT "$pid"
 	mirror_during "$1-new" 1
-	mirror_during "$1-changing" 1
+	sleep 1
+	mirror_during "$1-changing" 3
 	wait "$pid"
-	number mirror "$1" ticks_per_s "$(awk '/^ticks/ { print $2 / 3 }' "$dir/sled.out")"
+	number mirror "$1" ticks_per_s "$(awk '/^ticks/ { print $2 / 6 }' "$dir/sled.out")"
 }
 
 # All that a profile costs profild when its counts reach the buffer once, at its end.
@@ -316,8 +318,9 @@ resident_kib() { # PID
 }
 
 part_mirror() {
-	BENCH_CPU=$CPU "$work" gaps 2 >/dev/null & # a machine that is all idle wakes up at twice the cost
-	"$work" wakeups 1 | numbers_of mirror wakeups
+	BENCH_CPU=$CPU "$work" gaps 7 >/dev/null & # a machine that is all idle wakes up at twice the cost
+	"$passes" 3 0 | numbers_of mirror wakeups
+	"$passes" 3 10 | numbers_of mirror calls-alone
 	wait $!
 	once_after once-nothing 0
 	once_after once-most "$MANY_S"

@@ -47,6 +47,7 @@ def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 
     limit("mirror: many profiles, percent, in the first second of a buffer"; 0.1; mirror("many-new") / 1e7),
     limit("mirror: many profiles, the same without ten bare wake-ups a second"; 0.1;
           (mirror("many-changing") - mirror("wakeups")) / 1e7),
+    limit("mirror: many profiles / its system calls alone"; 1.25; over(mirror("many-changing"); mirror("calls-alone"))),
     limit("mirror: many profiles / one, at equal samples"; 15; over(mirror("many-changing"); mirror("one-changing"))),
     ("on_p50", "off_p50" | limit("profil() \(.), many others, us"; 100; of("calls"; "among"; "\(.)_us"))),
     ("on_p99", "off_p99" | limit("profil() \(.), many others, us"; 1000; of("calls"; "among"; "\(.)_us"))),

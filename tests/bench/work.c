@@ -533,16 +533,6 @@ static void calls(double n)
 	free(off);
 }
 
-/* What it costs to wake up ten times a second and do nothing. */
-static void wakeups(double s)
-{
-	uint64_t before = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-
-	for (int i = 0; i < s * 10; i++)
-		usleep(100000);
-	metric("ns_per_s", (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before) / s);
-}
-
 /* Profiles @regions regions, of which the last has the loop, on the CPU for ever. */
 static void hits(double regions)
 {
@@ -565,7 +555,7 @@ static const struct {
 	{ "gaps", gaps },     { "split", split },	{ "pair", pair },
 	{ "sled", sled },     { "fleet", fleet },	{ "calls", calls },
 	{ "hits", hits },     { "woken4ms", woken4ms }, { "woken1300us", woken1300us },
-	{ "served", served }, { "wakeups", wakeups },
+	{ "served", served },
 };
 
 int main(int argc, char **argv)

@@ -364,10 +364,11 @@ demo-run: all
 BENCH = $(addprefix $(B)/tests/bench/,work work.gprof floor passes)
 
 $(B)/tests/bench/floor: LIBS = $(call libs,libbpf)
+$(B)/tests/bench/passes: $(B)/src/profild/memory.o
 $(B)/tests/bench/%: tests/bench/%.c $(B)/flags | $(B)/tools.ok
 	@mkdir -p $(@D)
 	$(say) CC $@
-	$(Q)$(CC) $(ALL_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(ALL_LDFLAGS) $(LIBS) -pthread
+	$(Q)$(CC) $(ALL_CFLAGS) -MF $@.d -MT $@ -o $@ $(filter %.c %.o,$^) $(ALL_LDFLAGS) $(LIBS) -pthread
 
 $(B)/tests/bench/%.gprof: tests/bench/%.c $(B)/flags | $(B)/tools.ok
 	@mkdir -p $(@D)

@@ -262,7 +262,8 @@ static pid_t target_start(enum whom whom, int hold[2])
 	close(ready[0]);
 	/* Its end of the pipe closes on the way into another image, and on the way out. */
 	if (whom != GONE)
-		cr_assert(await_state(pid, pid, whom == ZOMBIE ? 'Z' : 'S'));
+		cr_assert(await_state(pid, pid, whom == ZOMBIE ? 'Z' : 'S'),
+			  "target %d, process %d, has gone", whom, (int)pid);
 	return pid;
 }
 

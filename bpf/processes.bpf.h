@@ -37,16 +37,6 @@ static __always_inline struct profil_target *target_of(__u64 entry)
 	return bpf_map_lookup_elem(&targets, &key);
 }
 
-/* Has the mirror look at the target of @entry. */
-static __always_inline void mark_news(__u64 entry)
-{
-	__u32 element = 0;
-	struct profil_news *marks = bpf_map_lookup_elem(&news, &element);
-
-	if (marks)
-		marks->target[profil_entry_target(entry)] = 1;
-}
-
 /* Entries change under our feet: each is read exactly once. */
 static __always_inline __u64 read_entry(const struct profil_bucket *bucket, int i)
 {
@@ -74,6 +64,28 @@ static __always_inline bool tell(__u32 kind, __u64 entry, __u64 pc)
 	event->tid = (__u32)bpf_get_current_pid_tgid();
 	bpf_ringbuf_submit(event, 0);
 	return true;
+}
+
+/*
+ * Once between two passes of the mirror. The exchange is a full barrier: the daemon finds the mark,
+ * or is found waiting for it. Where the ring is full, it is awake.
+ */
+static __attribute__((noinline)) int mark_first(struct profil_news *marks, __u64 entry)
+{
+	marks->target[profil_entry_target(entry)] = 1;
+	if (__sync_lock_test_and_set(&marks->awaited, 0))
+		tell(PROFIL_EVENT_NEWS, entry, 0);
+	return 0;
+}
+
+/* Has the mirror look at the target of @entry. */
+static __always_inline void mark_news(__u64 entry)
+{
+	__u32 element = 0;
+	struct profil_news *marks = bpf_map_lookup_elem(&news, &element);
+
+	if (marks && !*(volatile __u8 *)&marks->target[profil_entry_target(entry)])
+		mark_first(marks, entry);
 }
 
 #endif

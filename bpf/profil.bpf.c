@@ -55,7 +55,7 @@ static __always_inline void take_out(struct profil_bucket *bucket, int i, __u64 
 	if ((target->flags & PROFIL_TARGET_RAW) && profil_entry_known(entry))
 		tell(PROFIL_EVENT_EXIT, entry, 0);
 	if (was_there && __sync_fetch_and_add(&target->members, -1) == 1) {
-		target->ended = 1;
+		__sync_lock_test_and_set(&target->ended, 1); /* before the mark is looked at */
 		mark_news(entry);
 	}
 }

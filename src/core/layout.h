@@ -8,7 +8,7 @@
 #include "bin.h"
 
 /* Changes whenever a struct below does: a daemon takes over only maps of its own layout. */
-#define PROFIL_LAYOUT_VERSION 9
+#define PROFIL_LAYOUT_VERSION 10
 
 /*
  * Counters lie in chunks, each the one element of a BPF array, with a dirty byte for every group
@@ -119,10 +119,13 @@ static inline __u32 profil_moment(__u64 ns)
 
 /*
  * A mark for each target that has had a tick, or has ended, since the daemon took the mark away. A
- * tick sets it last: then what it brought is found with this mark, or with the next one.
+ * tick looks at it last: what it brought is found with this mark, or by the total, or with the next
+ * one. Readers' targets are marked for good, so that none of theirs is news.
  */
 struct profil_news {
 	__u8 target[PROFIL_MAX_TARGETS];
+	__u32 awaited; /* the daemon sleeps: tell it of the next mark */
+	__u32 zero;
 };
 
 /*
@@ -197,6 +200,7 @@ enum profil_event_kind {
 	PROFIL_EVENT_RAW = 1, /* a tick whose pc is in no region of a target that wants to know */
 	PROFIL_EVENT_EXEC,
 	PROFIL_EVENT_EXIT, /* or an exec that is not followed */
+	PROFIL_EVENT_NEWS, /* a mark that is awaited; says nothing but that */
 };
 
 struct profil_event {

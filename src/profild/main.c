@@ -191,6 +191,7 @@ static int loop(struct profild *d)
 
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
 	while (sd_event_get_state(d->event) != SD_EVENT_FINISHED) {
+		mirror_arm(d);
 		do
 			ns = mirror_run(d);
 		while (!err && !await_event(events, ns));

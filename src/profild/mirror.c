@@ -135,13 +135,28 @@ void mirror_counts(struct target *t, uint32_t owner, uint32_t bin, const uint32_
 			    journal ? journal->before + first : NULL, journal);
 }
 
+/* Says whether @j is of @t, and within one of its buffers. */
+static bool is_on_its_way(const struct profil_journal *j, const struct target *t)
+{
+	const struct profil_region *r = t->region + j->owner;
+
+	if (j->phase == PROFIL_JOURNAL_IDLE || j->target != t->index || !t->ncounters ||
+	    j->owner >= t->nregions)
+		return false;
+	return r->owner == j->owner && j->n <= PROFIL_SPAN && j->bin <= r->x.nbins &&
+	       j->n <= r->x.nbins - j->bin;
+}
+
 void mirror_redo(struct target *t, const struct profil_journal *j)
 {
 	const struct session *s = t->session;
-	uint32_t count[PROFIL_SPAN], n = j->n < PROFIL_SPAN ? j->n : PROFIL_SPAN;
+	uint32_t count[PROFIL_SPAN], n = j->n;
 	uint8_t buf[PROFIL_SPAN * sizeof(uint32_t)];
-	uint64_t addr = t->region[j->owner].addr + (uint64_t)j->bin * s->width;
+	uint64_t addr;
 
+	if (!is_on_its_way(j, t))
+		return;
+	addr = t->region[j->owner].addr + (uint64_t)j->bin * s->width;
 	memcpy(count, j->count, sizeof(count));
 	t->ledger->drained = j->drained + sum_of(count, n);
 	t->ledger->spilt = j->spilt;
@@ -210,17 +225,29 @@ void mirror_session(struct session *s)
 		sampler->ops->drain(sampler, t);
 }
 
-/* Returns whether there is anything left for a next pass. */
+/* Says whether there is anybody whose buffer is to be kept up to date. */
+static bool anyone_waits(const struct profild *d)
+{
+	const struct session *s = d->sessions;
+
+	while (s && s->reader)
+		s = s->next;
+	return s;
+}
+
+/* Returns whether there was any news. */
 static bool mirror_pass(struct profild *d)
 {
 	struct session *s, *next;
 	struct target *t;
 	uint32_t at = 0;
+	bool news = false;
 
 	while ((t = d->sampler->ops->next(d->sampler, &at))) {
 		s = t->session;
 		mirror_session(s);
 		session_check(s);
+		news = true;
 	}
 	for (s = d->anyone_over ? d->sessions : NULL; s; s = next) {
 		next = s->next;
@@ -228,26 +255,28 @@ static bool mirror_pass(struct profild *d)
 			session_check(s);
 	}
 	d->anyone_over = false;
-	for (s = d->sessions; s && s->reader; s = s->next)
-		;
-	return s;
+	return news;
 }
 
+/* As long as there is news with every pass, the next one is due; then an event says when. */
 uint64_t mirror_run(struct profild *d)
 {
 	uint64_t now;
+	bool again;
 
 	if (!d->mirror_at_ns)
 		return UINT64_MAX;
 	now = clock_now_ns();
 	if (now < d->mirror_at_ns)
 		return d->mirror_at_ns - now;
-	d->mirror_at_ns = mirror_pass(d) ? now + d->config.mirror_interval_ns : 0;
-	return d->mirror_at_ns ? d->config.mirror_interval_ns : UINT64_MAX;
+	again = mirror_pass(d);
+	again = anyone_waits(d) && (again || !d->sampler->ops->rests(d->sampler));
+	d->mirror_at_ns = again ? now + d->config.mirror_interval_ns : 0;
+	return again ? d->config.mirror_interval_ns : UINT64_MAX;
 }
 
 void mirror_arm(struct profild *d)
 {
-	if (!d->mirror_at_ns)
+	if (!d->mirror_at_ns && anyone_waits(d))
 		d->mirror_at_ns = clock_now_ns() + d->config.mirror_interval_ns;
 }

@@ -20,16 +20,27 @@ void processes_mark_news(struct processes *p, uint32_t index)
 	__atomic_store_n(&p->news->target[index], 1, __ATOMIC_SEQ_CST);
 }
 
-bool processes_next_news(struct processes *p, uint32_t *index, uint32_t end)
+bool processes_next_news(const struct processes *p, uint32_t *index, uint32_t end)
 {
-	__u8 *from = &p->news->target[*index];
-	__u8 *mark = *index < end ? memchr(from, 1, end - *index) : NULL;
+	const __u8 *from = &p->news->target[*index];
+	const __u8 *mark = *index < end ? memchr(from, 1, end - *index) : NULL;
 
 	if (!mark)
 		return false;
 	*index = (uint32_t)(mark - p->news->target);
-	__atomic_store_n(mark, 0, __ATOMIC_SEQ_CST);
 	return true;
+}
+
+void processes_take_news(struct processes *p, uint32_t index)
+{
+	__atomic_store_n(&p->news->target[index], 0, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void processes_await_news(struct processes *p)
+{
+	__atomic_store_n(&p->news->awaited, 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 static void leave(struct processes *p, uint32_t index)

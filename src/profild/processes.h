@@ -22,10 +22,16 @@ struct processes {
 void processes_mark_news(struct processes *p, uint32_t index);
 
 /*
- * Finds the first target from *@index up to before @end that has news, and takes its mark away.
- * Returns false where there is none.
+ * Finds the first target from *@index up to before @end that has news. Returns false where there is
+ * none.
  */
-bool processes_next_news(struct processes *p, uint32_t *index, uint32_t end);
+bool processes_next_news(const struct processes *p, uint32_t *index, uint32_t end);
+
+/* Takes the mark of target @index away, before what it has is looked at. */
+void processes_take_news(struct processes *p, uint32_t index);
+
+/* Asks the kernel for an event with the next mark. Those that are there by now have none. */
+void processes_await_news(struct processes *p);
 
 /* Makes @tgid a process of target @index. -EAGAIN where its bucket is full. */
 int processes_insert(struct processes *p, uint32_t tgid, uint32_t index);

@@ -57,6 +57,11 @@ struct sampler_ops {
 	 * or with nobody left in it; NULL after the last. Cheap. Sets *@at to where to go on.
 	 */
 	struct target *(*next)(struct sampler *s, uint32_t *at);
+	/*
+	 * Says whether next() has nothing to find until there has been an event. False where there
+	 * is something by now, or no event would say so.
+	 */
+	bool (*rests)(struct sampler *s);
 	/* Hands over what was counted since the last time. */
 	void (*drain)(struct sampler *s, struct target *t);
 	/* Region @owner and its other pieces count no more. */

@@ -10,7 +10,6 @@
 #include "clock_link.h"
 #include "config.h"
 #include "core/log.h"
-#include "core/scope.h"
 #include "holding.h"
 #include "lifetimes.h"
 #include "maps.h"
@@ -209,19 +208,34 @@ static uint64_t missing(const volatile struct profil_target *k, const struct tar
 	return k->total - known;
 }
 
-static struct target *bpf_next(struct sampler *s, uint32_t *at)
+static struct target *with_news(const struct sampler_bpf *b, uint32_t *at)
 {
-	struct sampler_bpf *b = self(s);
-
 	for (; processes_next_news(&b->maps.processes, at, b->end); ++*at) {
 		struct target *t = b->target[*at];
 
-		if (!t || t->session->reader)
-			continue;
-		++*at;
-		return t;
+		if (t && !t->session->reader)
+			return t;
 	}
 	return NULL;
+}
+
+static struct target *bpf_next(struct sampler *s, uint32_t *at)
+{
+	struct sampler_bpf *b = self(s);
+	struct target *t = with_news(b, at);
+
+	if (t)
+		processes_take_news(&b->maps.processes, (*at)++);
+	return t;
+}
+
+static bool bpf_rests(struct sampler *s)
+{
+	struct sampler_bpf *b = self(s);
+	uint32_t at = 0;
+
+	processes_await_news(&b->maps.processes);
+	return !with_news(b, &at);
 }
 
 static void bpf_drain(struct sampler *s, struct target *t)
@@ -365,7 +379,7 @@ static int on_ring_event(void *ctx, void *bytes, size_t size)
 
 	if (size >= sizeof(*event) && event->target < PROFIL_MAX_TARGETS)
 		t = b->target[event->target];
-	if (t)
+	if (t && event->kind != PROFIL_EVENT_NEWS)
 		b->s.sink->event(t, event);
 	return 0;
 }
@@ -421,21 +435,8 @@ static int hold_again(struct sampler_bpf *b, struct target *t, const struct prof
 	return 0;
 }
 
-/* Says whether @j is of @t, and within one of its buffers. */
-static bool is_on_its_way(const struct profil_journal *j, const struct target *t)
-{
-	const struct profil_region *r = t->region + j->owner;
-
-	if (j->phase == PROFIL_JOURNAL_IDLE || j->target != t->index || !t->ncounters ||
-	    j->owner >= t->nregions)
-		return false;
-	return r->owner == j->owner && j->n <= PROFIL_SPAN && j->bin <= r->x.nbins &&
-	       j->n <= r->x.nbins - j->bin;
-}
-
 static int recover_target(struct sampler_bpf *b, uint32_t index, const struct profil_owner *owner)
 {
-	struct profil_journal *j = b->maps.journal;
 	struct target *t = calloc(1, sizeof(*t));
 	int err;
 
@@ -458,8 +459,7 @@ static int recover_target(struct sampler_bpf *b, uint32_t index, const struct pr
 	add_target(b, t);
 	if (!t->session->tgid)
 		processes_orphan(&b->maps.processes, index);
-	if (is_on_its_way(j, t))
-		b->s.sink->redo(t, j);
+	b->s.sink->redo(t, b->maps.journal);
 	return 0;
 }
 
@@ -541,6 +541,7 @@ static const struct sampler_ops bpf_ops = {
 	.stop = bpf_stop,
 	.release = bpf_release,
 	.next = bpf_next,
+	.rests = bpf_rests,
 	.drain = bpf_drain,
 	.region_off = bpf_region_off,
 	.ticks = bpf_ticks,

@@ -248,12 +248,20 @@ static struct target *replay_next(struct sampler *s, uint32_t *at)
 	return NULL;
 }
 
+/* That a process has gone, nobody says. */
+static bool replay_rests(struct sampler *s)
+{
+	(void)s;
+	return false;
+}
+
 static const struct sampler_ops replay_ops = {
 	.close = replay_close,
 	.start = replay_start,
 	.stop = replay_nothing,
 	.release = replay_release,
 	.next = replay_next,
+	.rests = replay_rests,
 	.drain = replay_nothing,
 	.region_off = replay_region_off,
 	.ticks = replay_ticks,

@@ -30,7 +30,6 @@ static void session_link(struct session *s)
 static void ticks_add(struct ticks *sum, const struct target *t, const struct ticks *kernel)
 {
 	uint64_t raw = t->session->reader ? kernel->raw : 0; /* the others' are somebody's events */
-
 	const struct profil_ledger *l = t->ledger;
 
 	sum->total += kernel->total - kernel->raw + raw + l->events;
@@ -285,7 +284,6 @@ int session_start(struct session **out, struct profild *d, const struct session_
 		session_end(s);
 		return err;
 	}
-	mirror_arm(d);
 	*out = s;
 	return 0;
 }
@@ -393,7 +391,6 @@ int session_recover(struct profild *d, struct target *t, const struct profil_own
 	t->session = s;
 	s->targets = t;
 	session_link(s);
-	mirror_arm(d);
 	return 0;
 }
 

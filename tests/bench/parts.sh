@@ -136,16 +136,16 @@ timer_interrupts() {
 		END { print n }' /proc/interrupts
 }
 
-# Puts down the interrupts in a second while PEER holds a process that sleeps.
-interrupts_under() { # SUBJECT PEER HZ PID
-	local before after
+# Puts down the interrupts in a second, and how often profild is woken in one, when all is set up.
+interrupts_during() { # SUBJECT
+	local before woken after
 
-	peer_start "$2" "$3" "$4"
-	before=$(timer_interrupts)
+	sleep 1
+	before=$(timer_interrupts) woken=$(wakeups "$daemon")
 	sleep "$ASLEEP"
 	after=$(timer_interrupts)
-	peer_stop "$2"
 	number asleep "$1" interrupts_per_s "$(((after - before) / ASLEEP))"
+	number asleep "$1" wakeups_per_s "$((($(wakeups "$daemon") - woken) / ASLEEP))"
 }
 
 part_asleep_begin() {
@@ -158,11 +158,15 @@ part_asleep() {
 	sleep 1000000 &
 	pid=$!
 	for peer in $(peers_present); do
-		interrupts_under "$peer" "$peer" 250 "$pid"
+		peer_start "$peer" 250 "$pid"
+		interrupts_during "$peer"
+		peer_stop "$peer"
 		clocks_gone asleep
 	done
 	kill "$pid"
 	wait "$pid" 2>/dev/null
+	fleet_with "$FLEET" interrupts_during fleet
+	clocks_gone asleep
 }
 
 # --- program: the BPF program by the kernel's own statistics --------------------------------------

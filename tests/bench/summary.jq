@@ -27,6 +27,9 @@ def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 
        limit("overhead at \($hz) Hz / that of glibc sprofil"; 0.5; over(lost($hz; "profil"); lost($hz; "glibc-sprofil")))),
     limit("all asleep at 250 Hz: timer interrupts a second more"; 10;
           of("asleep"; "profil"; "interrupts_per_s") - of("asleep"; "none"; "interrupts_per_s")),
+    limit("many profiles, all asleep: timer interrupts a second more"; 10;
+          of("asleep"; "fleet"; "interrupts_per_s") - of("asleep"; "none"; "interrupts_per_s")),
+    limit("many profiles, all asleep: wake-ups of profild a second"; 0; of("asleep"; "fleet"; "wakeups_per_s")),
     ("1000", "9999" | . as $hz
      | limit("interruption at \($hz) Hz / that of an empty program"; 1.02; over(gap($hz; "profil"); gap($hz; "floor"))),
        limit("added to an expiry at \($hz) Hz / what perf adds"; 0.25; over(added($hz; "profil"); added($hz; "perf-p")))),
@@ -41,7 +44,7 @@ def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 
                of("mirror"; "once-most"; "changed") - of("mirror"; "once-nothing"; "changed"))),
     limit("mirror: ns a changed bin, where one in 65 has"; 100;
           over(mirror("fast-changing") - mirror("fast-unchanged"); of("mirror"; "fast"; "ticks_per_s"))),
-    limit("mirror: ns a pass in which nothing changed, for a profile more"; 1000;
+    limit("mirror: ns a tenth of a second in which nothing changed, for a profile more"; 1000;
           (mirror("many-unchanged") - mirror("one-unchanged")) / 10 / of("mirror"; "fleet"; "profiles")),
     limit("mirror: many profiles, percent of a CPU"; 0.1; mirror("many-changing") / 1e7),
     limit("mirror: many profiles, percent, in the first second of a buffer"; 0.1; mirror("many-new") / 1e7),

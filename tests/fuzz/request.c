@@ -57,8 +57,10 @@ static void open_daemon(void)
 
 static void turn(void)
 {
-	for (int i = 0; i < TURNS && sd_event_run(d.event, 0) > 0; i++)
+	for (int i = 0; i < TURNS && sd_event_run(d.event, 0) > 0; i++) {
+		mirror_arm(&d);
 		mirror_run(&d);
+	}
 }
 
 static void hang_up(struct peer *p)

@@ -140,15 +140,16 @@ def time(profile, cpu_ns, task_ns):
 
 
 def first(profile, data, comm):
-    report = perf("report", "-i", data, "--comms", comm, "--no-children", "-g", "none", "--stdio", "-q",
-                  "-F", "sample,dso,sym", "-t", "|")
-    rows = [[part.strip() for part in row.split("|")] for row in report.split("\n") if row.count("|") == 2]
-    rows = [row for row in rows if row[2].startswith("[.]")]
+    # Not by --comms, which takes the samples of a function away where another's came first.
+    report = perf("report", "-i", data, "--no-children", "-g", "none", "--stdio", "-q",
+                  "-F", "sample,comm,dso,sym", "-t", "|")
+    rows = [[part.strip() for part in row.split("|", 3)] for row in report.split("\n") if row.count("|") >= 3]
+    rows = [row for row in rows if row[1] == comm and row[3].startswith("[.]")]
     if not rows:
         sys.exit(f"perf report has no sample of {comm}")
     functions = [f | {"object": f["object"].rpartition("/")[2]} for f in profile["functions"]]
     counts = collections.Counter()
-    for samples, dso, symbol in rows:
+    for samples, _, dso, symbol in rows:
         name = symbol.removeprefix("[.] ").split("@")[0]
         if name.startswith("0x"):  # of a stripped object perf names pcs
             name = function_of(functions, (dso, int(name, 16))) or name

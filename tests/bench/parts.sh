@@ -148,6 +148,14 @@ interrupts_during() { # SUBJECT
 	number asleep "$1" wakeups_per_s "$((($(wakeups "$daemon") - woken) / ASLEEP))"
 }
 
+at_rest() {
+	local before
+
+	before=$(wakeups "$daemon")
+	sleep 1
+	test "$(wakeups "$daemon")" = "$before"
+}
+
 part_asleep_begin() {
 	daemon_start asleep --rate 250
 }
@@ -167,6 +175,7 @@ part_asleep() {
 	wait "$pid" 2>/dev/null
 	fleet_with "$FLEET" interrupts_during fleet
 	clocks_gone asleep
+	until_true at_rest # it gives back what the fleet had, little by little
 }
 
 # --- program: the BPF program by the kernel's own statistics --------------------------------------

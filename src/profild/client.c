@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -85,14 +84,15 @@ static int receive(struct client *c)
 	return err;
 }
 
-static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+static int on_ready(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
 	struct client *c = userdata;
 	int err = 0;
 
 	(void)source;
 	(void)fd;
-	(void)revents;
+	if (revents & EPOLLOUT)
+		client_flush(c, false);
 	for (int i = 0; !err && i < TURN_REQUESTS; i++)
 		err = receive(c);
 	if (err && err != -EAGAIN)
@@ -199,7 +199,7 @@ static int client_open(struct profild *d, int sock)
 	if (!err)
 		err = client_greet(c);
 	if (!err)
-		err = sd_event_add_io(d->event, &c->source, sock, EPOLLIN, on_readable, c);
+		err = sd_event_add_io(d->event, &c->source, sock, EPOLLIN, on_ready, c);
 	if (err >= 0)
 		err = sd_event_add_time_relative(d->event, &c->deadline, CLOCK_MONOTONIC,
 						 SILENCE_US, SILENCE_US / 10, on_deadline, c);
@@ -231,19 +231,32 @@ static bool has_room(const struct client *c)
 	       getsockopt(c->sock, SOL_SOCKET, SO_SNDBUF, &most, &len) == 0 && queued < most / 2;
 }
 
-void client_flush(struct client *c)
+static void await_room(struct client *c, bool awaited)
+{
+	if (c->awaits_room != awaited)
+		sd_event_source_set_io_events(c->source, awaited ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	c->awaits_room = awaited;
+}
+
+/* A socket holds a hundred messages or so: what one takes waits until it is full, or has room. */
+void client_flush(struct client *c, bool last)
 {
 	struct profil_msg_events *e = c->events;
 	unsigned int n = e ? e->h.count : 0;
+	int err;
 
 	if (!n)
 		return;
 	wire_header(&e->h, PROFIL_MSG_EVENTS, sizeof(*e), sizeof(e->event[0]), n);
-	if (!has_room(c) || wire_send(c->sock, &e->h, NULL, 0)) {
-		for (unsigned int i = 0; i < n; i++)
-			c->unsent += e->event[i].kind == PROFIL_EVENT_RAW;
+	err = last || has_room(c) ? wire_send(c->sock, &e->h, NULL, 0) : -EAGAIN;
+	if (err == -EAGAIN && !last && n < PROFIL_MSG_EVENT_MAX) {
+		await_room(c, true);
+		return;
 	}
+	for (unsigned int i = 0; err && i < n; i++)
+		c->unsent += e->event[i].kind == PROFIL_EVENT_RAW;
 	e->h.count = 0;
+	await_room(c, false);
 }
 
 void client_event(struct client *c, const struct profil_event *event)
@@ -264,5 +277,5 @@ void client_event(struct client *c, const struct profil_event *event)
 	out->execs = event->life;
 	out->tid = event->tid;
 	if (c->events->h.count == PROFIL_MSG_EVENT_MAX)
-		client_flush(c);
+		client_flush(c, false);
 }

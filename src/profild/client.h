@@ -2,6 +2,7 @@
 #ifndef PROFIL_CLIENT_H
 #define PROFIL_CLIENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -31,6 +32,7 @@ struct client {
 	struct session *session;
 	struct profil_msg_events *events; /* gathered, not yet sent */
 	uint64_t unsent;		  /* raw ticks that found its socket full */
+	bool awaits_room;		  /* in its socket, for the events */
 };
 
 /* Accepts the connection that waits at @listener. Whom we can't serve is hung up on. */
@@ -42,8 +44,12 @@ void client_close(struct client *c);
 /* Sends a message with these descriptors; -ENOBUFS, which ends it, to a client that never reads. */
 int client_send(struct client *c, const struct profil_header *h, const int *fds, unsigned int nfds);
 
-/* What the kernel tells of a reader's processes: gathered, and sent when the ring is empty. */
+/*
+ * What the kernel tells of a reader's processes: gathered, and sent when the ring is empty. Where
+ * the reader has not taken what it has, events wait for it, up to a message full of them; those
+ * that are its last ones do not.
+ */
 void client_event(struct client *c, const struct profil_event *event);
-void client_flush(struct client *c);
+void client_flush(struct client *c, bool last);
 
 #endif

@@ -40,7 +40,7 @@ static void on_idle(void *arg)
 	const struct profild *d = arg;
 
 	for (struct client *c = d->clients; c; c = c->next)
-		client_flush(c);
+		client_flush(c, false);
 }
 
 static struct sampler_sink sink = {

@@ -236,7 +236,7 @@ static int on_detach(struct client *c, const struct profil_header *h, const int 
 	if (!c->session)
 		return answer(c, -EBADF);
 	session_stop(c->session);
-	client_flush(c);
+	client_flush(c, true);
 	return reply(c, 0, c->session, 0, NULL, 0);
 }
 

@@ -229,6 +229,31 @@ attaching() {
 	wait "$pid"
 }
 
+ticks_of() { # PID
+	"$ctl" list --json | jq --argjson pid "$1" '[.profiles[] | select(.pid == $pid).total] | add'
+}
+
+# A profiler that has no CPU for 700 ticks, each of which is told of by itself.
+standing_still() {
+	local pid ctl_pid before
+
+	"$spin" split 100 &
+	pid=$!
+	execed "$pid"
+	"$ctl" attach --threads -F 1000 -f json -o "$dir/json" "$pid" &
+	ctl_pid=$!
+	attached "$pid"
+	kill -STOP "$ctl_pid"
+	before=$(ticks_of "$pid")
+	while kill -0 "$pid" && test "$(ticks_of "$pid")" -lt $((before + 700)); do :; done
+	kill -CONT "$ctl_pid"
+	kill "$pid"
+	wait "$ctl_pid"
+	check "a profiler that stands still for 700 ticks" test $? -eq 0
+	check "... loses none of them" json '.samples.total >= 700 and .samples.lost == 0'
+	wait "$pid"
+}
+
 # A process in a cgroup as systemd makes them, in the new hierarchy or, as of old, in one of its own.
 by_cgroup() { # PID TYPE OPTIONS...
 	local pid=$1 type=$2 group=profil-test-$$ option
@@ -509,6 +534,7 @@ ctl=$(realpath "$ctl")
 whole
 options
 attaching
+standing_still
 several
 long_before
 hidden

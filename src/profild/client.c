@@ -238,7 +238,7 @@ static void await_room(struct client *c, bool awaited)
 	c->awaits_room = awaited;
 }
 
-/* A socket holds a hundred messages or so: what one takes waits until it is full, or has room. */
+/* A socket holds a hundred messages or so. Where it has no room, events wait, up to one message. */
 void client_flush(struct client *c, bool last)
 {
 	struct profil_msg_events *e = c->events;

@@ -262,17 +262,19 @@ static bool mirror_pass(struct profild *d)
 uint64_t mirror_run(struct profild *d)
 {
 	uint64_t now;
-	bool again;
+	bool news;
 
 	if (!d->mirror_at_ns)
 		return UINT64_MAX;
 	now = clock_now_ns();
 	if (now < d->mirror_at_ns)
 		return d->mirror_at_ns - now;
-	again = mirror_pass(d);
-	again = anyone_waits(d) && (again || !d->sampler->ops->rests(d->sampler));
-	d->mirror_at_ns = again ? now + d->config.mirror_interval_ns : 0;
-	return again ? d->config.mirror_interval_ns : UINT64_MAX;
+	news = mirror_pass(d);
+	d->mirror_at_ns = 0;
+	if (!anyone_waits(d) || (!news && d->sampler->ops->rests(d->sampler)))
+		return UINT64_MAX;
+	d->mirror_at_ns = now + d->config.mirror_interval_ns;
+	return d->config.mirror_interval_ns;
 }
 
 void mirror_arm(struct profild *d)

@@ -136,7 +136,7 @@ timer_interrupts() {
 		END { print n }' /proc/interrupts
 }
 
-# Puts down the interrupts in a second, and how often profild is woken in one, when all is set up.
+# Puts down the interrupts in a second, and how often profild is woken all the while, once all is set up.
 interrupts_during() { # SUBJECT
 	local before woken after
 
@@ -145,7 +145,7 @@ interrupts_during() { # SUBJECT
 	sleep "$ASLEEP"
 	after=$(timer_interrupts)
 	number asleep "$1" interrupts_per_s "$(((after - before) / ASLEEP))"
-	number asleep "$1" wakeups_per_s "$((($(wakeups "$daemon") - woken) / ASLEEP))"
+	number asleep "$1" wakeups "$(($(wakeups "$daemon") - woken))"
 }
 
 at_rest() {

@@ -29,7 +29,7 @@ def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 
           of("asleep"; "profil"; "interrupts_per_s") - of("asleep"; "none"; "interrupts_per_s")),
     limit("many profiles, all asleep: timer interrupts a second more"; 10;
           of("asleep"; "fleet"; "interrupts_per_s") - of("asleep"; "none"; "interrupts_per_s")),
-    limit("many profiles, all asleep: wake-ups of profild a second"; 0; of("asleep"; "fleet"; "wakeups_per_s")),
+    limit("many profiles, all asleep: wake-ups of profild"; 0; of("asleep"; "fleet"; "wakeups")),
     ("1000", "9999" | . as $hz
      | limit("interruption at \($hz) Hz / that of an empty program"; 1.02; over(gap($hz; "profil"); gap($hz; "floor"))),
        limit("added to an expiry at \($hz) Hz / what perf adds"; 0.25; over(added($hz; "profil"); added($hz; "perf-p")))),
@@ -43,7 +43,7 @@ def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 
           over(of("mirror"; "once-most"; "cpu_ns") - of("mirror"; "once-nothing"; "cpu_ns");
                of("mirror"; "once-most"; "changed") - of("mirror"; "once-nothing"; "changed"))),
     limit("mirror: ns a changed bin, where one in 65 has"; 100;
-          over(mirror("fast-changing") - mirror("fast-unchanged"); of("mirror"; "fast"; "ticks_per_s"))),
+          over(mirror("fast-changing") - mirror("wakeups"); of("mirror"; "fast"; "ticks_per_s"))),
     limit("mirror: ns a tenth of a second in which nothing changed, for a profile more"; 1000;
           (mirror("many-unchanged") - mirror("one-unchanged")) / 10 / of("mirror"; "fleet"; "profiles")),
     limit("mirror: many profiles, percent of a CPU"; 0.1; mirror("many-changing") / 1e7),

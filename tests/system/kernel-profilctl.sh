@@ -240,7 +240,7 @@ standing_still() {
 	"$spin" split 100 &
 	pid=$!
 	execed "$pid"
-	"$ctl" attach --threads -F 1000 -f json -o "$dir/json" "$pid" &
+	"$ctl" attach --threads -F 500 -f json -o "$dir/json" "$pid" &
 	ctl_pid=$!
 	attached "$pid"
 	kill -STOP "$ctl_pid"

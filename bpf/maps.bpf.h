@@ -1,34 +1,18 @@
-/* maps.bpf.h - every map, declared once */
+/* maps.bpf.h - every map, declared once, and the one variable */
 #ifndef PROFIL_MAPS_BPF_H
 #define PROFIL_MAPS_BPF_H
 
 #include "core/layout.h"
 
-/* Which processes are targets; see struct profil_bucket. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, PROFIL_BUCKETS);
-	__type(key, __u32);
-	__type(value, struct profil_bucket);
-} processes SEC(".maps");
+struct profil_tables tables;
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, PROFIL_MAX_TARGETS);
-	__type(key, __u32);
-	__type(value, struct profil_target);
-} targets SEC(".maps");
-
-/* Where a thousand targets lie in sixteen cache lines. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct profil_news);
-} news SEC(".maps");
+/* Its address, which the compiler would rather work out again wherever it is used. */
+#define PLACE(p)                                \
+	({                                      \
+		typeof(p) place = (p);          \
+		asm volatile("" : "+r"(place)); \
+		place;                          \
+	})
 
 /* The regions of all targets, those of one target side by side and sorted. */
 struct {
@@ -37,15 +21,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct profil_region);
 } regions SEC(".maps");
-
-/* Where each of them begins: what is searched, lies close together. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct profil_starts);
-} region_starts SEC(".maps");
 
 /*
  * The counters: the first chunk, and the others, which the daemon adds when it needs them. A map

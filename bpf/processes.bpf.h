@@ -20,9 +20,7 @@ static __always_inline __u32 current_tgid(void)
 
 static __always_inline struct profil_bucket *bucket_by(__u32 tgid, __u32 seed)
 {
-	__u32 key = profil_bucket_of(tgid, seed);
-
-	return bpf_map_lookup_elem(&processes, &key);
+	return PLACE(&tables.bucket[profil_bucket_of(tgid, seed)]);
 }
 
 static __always_inline struct profil_bucket *bucket_of(__u32 tgid)
@@ -32,9 +30,7 @@ static __always_inline struct profil_bucket *bucket_of(__u32 tgid)
 
 static __always_inline struct profil_target *target_of(__u64 entry)
 {
-	__u32 key = profil_entry_target(entry);
-
-	return bpf_map_lookup_elem(&targets, &key);
+	return PLACE(&tables.target[profil_entry_target(entry)]);
 }
 
 /* Entries change under our feet: each is read exactly once. */
@@ -70,10 +66,10 @@ static __always_inline bool tell(__u32 kind, __u64 entry, __u64 pc)
  * Once between two passes of the mirror. The exchange is a full barrier: the daemon finds the mark,
  * or is found waiting for it. Where the ring is full, it is awake.
  */
-static __attribute__((noinline)) int mark_first(struct profil_news *marks, __u64 entry)
+static __attribute__((noinline)) int mark_first(__u64 entry)
 {
-	marks->target[profil_entry_target(entry)] = 1;
-	if (__sync_lock_test_and_set(&marks->awaited, 0))
+	tables.news.target[profil_entry_target(entry)] = 1;
+	if (__sync_lock_test_and_set(&tables.news.awaited, 0))
 		tell(PROFIL_EVENT_NEWS, entry, 0);
 	return 0;
 }
@@ -81,11 +77,8 @@ static __attribute__((noinline)) int mark_first(struct profil_news *marks, __u64
 /* Has the mirror look at the target of @entry. */
 static __always_inline void mark_news(__u64 entry)
 {
-	__u32 element = 0;
-	struct profil_news *marks = bpf_map_lookup_elem(&news, &element);
-
-	if (marks && !*(volatile __u8 *)&marks->target[profil_entry_target(entry)])
-		mark_first(marks, entry);
+	if (!*(volatile __u8 *)&tables.news.target[profil_entry_target(entry)])
+		mark_first(entry);
 }
 
 #endif

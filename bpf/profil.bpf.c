@@ -12,15 +12,10 @@
 #include "processes.bpf.h"
 #include "tick.bpf.h"
 
-/* See PROFIL_ENTRY_LIFE. */
-__u32 lives;
-
 static __always_inline bool insert(__u64 entry)
 {
 	struct profil_bucket *bucket = bucket_of(profil_entry_tgid(entry));
 
-	if (!bucket)
-		return false;
 	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
 		if (!read_entry(bucket, i) &&
 		    !__sync_val_compare_and_swap(&bucket->entry[i], 0, entry))
@@ -72,7 +67,7 @@ int task_newtask(__u64 *args)
 	__u32 tgid = current_tgid();
 	struct profil_bucket *bucket = bucket_of(tgid);
 
-	if (!bucket || (clone_flags & CLONE_THREAD))
+	if (clone_flags & CLONE_THREAD)
 		return 0;
 	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
 		__u64 entry = read_entry(bucket, i);
@@ -82,10 +77,10 @@ int task_newtask(__u64 *args)
 		if (!entry_is(entry, tgid))
 			continue;
 		target = target_of(entry);
-		if (!target || !(target->flags & PROFIL_TARGET_INHERIT))
+		if (!(target->flags & PROFIL_TARGET_INHERIT))
 			continue;
 		bits |= PROFIL_ENTRY_FORKED;
-		bits |= __sync_fetch_and_add(&lives, PROFIL_ENTRY_LIFE) & PROFIL_ENTRY_LIVES;
+		bits |= __sync_fetch_and_add(&tables.lives, PROFIL_ENTRY_LIFE) & PROFIL_ENTRY_LIVES;
 		if (!(clone_flags & CLONE_VM))
 			bits |= PROFIL_ENTRY_NEWBORN;
 		__sync_fetch_and_add(&target->members, 1);
@@ -111,8 +106,6 @@ int sched_process_exec(__u64 *args)
 	__u32 tgid = task->tgid;
 	struct profil_bucket *bucket = bucket_of(tgid);
 
-	if (!bucket)
-		return 0;
 	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
 		__u64 entry = read_entry(bucket, i);
 		struct profil_target *target;
@@ -120,8 +113,6 @@ int sched_process_exec(__u64 *args)
 		if (!entry_is(entry, tgid))
 			continue;
 		target = target_of(entry);
-		if (!target)
-			continue;
 		if ((target->flags & PROFIL_TARGET_FOLLOW) &&
 		    !(secret && (target->flags & PROFIL_TARGET_UNPRIVILEGED))) {
 			__u64 next = profil_entry_exec(entry);
@@ -143,7 +134,7 @@ int sched_process_exit(__u64 *args)
 	__u32 tgid = task->tgid;
 	struct profil_bucket *bucket = bucket_of(tgid);
 
-	if (!bucket || task->signal->live.counter)
+	if (task->signal->live.counter)
 		return 0;
 	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
 		__u64 entry = read_entry(bucket, i);
@@ -152,8 +143,6 @@ int sched_process_exit(__u64 *args)
 		if (!entry_is(entry, tgid))
 			continue;
 		target = target_of(entry);
-		if (!target)
-			continue;
 		take_out(bucket, i, entry, target);
 	}
 	return 0;

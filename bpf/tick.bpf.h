@@ -13,9 +13,6 @@
 /* The period of the timer that a busy CPU takes anyway. */
 const volatile __u64 tick_ns;
 
-/* The function of that timer; 0 until it has been seen. */
-__u64 tick_function;
-
 /* More ticks than that at once nobody is owed who was not out of the clocks' sight for long. */
 #define OWED_MAX 256
 
@@ -24,7 +21,7 @@ static __always_inline void mark_told(__u64 entry)
 {
 	struct profil_bucket *bucket = bucket_of(profil_entry_tgid(entry));
 
-	for (int i = 0; bucket && i < PROFIL_BUCKET_ENTRIES; i++) {
+	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
 		if (read_entry(bucket, i) == entry)
 			__sync_val_compare_and_swap(&bucket->entry[i], entry,
 						    entry | PROFIL_ENTRY_TOLD);
@@ -33,11 +30,13 @@ static __always_inline void mark_told(__u64 entry)
 
 /*
  * Ticks without a counter go out as they are, or are counted as what they are. Not inline: the code
- * of those that have one lies closer together.
+ * of those that have one lies closer together. Not static: so the verifier reads it once, not once
+ * for each way that leads here.
  */
-static __attribute__((noinline)) int miss(struct profil_target *target, __u64 entry, __u64 pc,
-					  __u32 n)
+__attribute__((noinline)) int miss(struct profil_target *target, __u64 entry, __u64 pc, __u32 n)
 {
+	if (!target)
+		return 0;
 	if (!(entry & PROFIL_ENTRY_NEWBORN) && !(target->flags & PROFIL_TARGET_RAW)) {
 		__sync_fetch_and_add(&target->unmatched, n);
 		return 0;
@@ -61,15 +60,12 @@ static __attribute__((noinline)) const struct profil_region *
 find(const struct profil_target *target, __u64 pc)
 {
 	__u32 first = target->region_first, low = first, high = first + target->nregions;
-	__u32 zero = target->zero, element = 0;
-	const struct profil_starts *starts = bpf_map_lookup_elem(&region_starts, &element);
+	__u32 zero = target->zero[0];
 
-	if (!starts)
-		return NULL;
 	for (int i = PROFIL_REGION_STEPS; i && low < high; i--) {
 		__u32 middle = (low + high) / 2 ^ zero;
 
-		if (starts->lo[middle % PROFIL_MAX_REGIONS] <= pc) {
+		if (tables.start[middle % PROFIL_MAX_REGIONS] <= pc) {
 			low = middle + 1;
 			asm volatile("");
 		} else {
@@ -82,22 +78,28 @@ find(const struct profil_target *target, __u64 pc)
 	return bpf_map_lookup_elem(&regions, &low);
 }
 
+/* Neither inline nor static, as miss(): most ticks are in the first region. */
+__attribute__((noinline)) __u32 counter_far(const struct profil_target *target, __u64 pc)
+{
+	const struct profil_region *region = NULL;
+	__u32 bin;
+
+	if (target && (target->nregions > 1 || !target->near.span))
+		region = find(target, pc);
+	if (!region)
+		return PROFIL_NO_BIN;
+	bin = profil_bin(&region->x, pc);
+	return bin == PROFIL_NO_BIN ? PROFIL_NO_BIN : region->first + bin;
+}
+
 /* The counter of @pc, or PROFIL_NO_BIN. */
 static __always_inline __u32 counter_of(const struct profil_target *target, __u64 pc)
 {
-	const struct profil_xform *x = &target->near.x;
-	__u32 first = target->near.first, bin;
+	__u32 bin = profil_bin(&target->near, pc);
 
-	if (pc - target->near.lo >= target->near.reach) {
-		const struct profil_region *region = target->nregions > 1 ? find(target, pc) : NULL;
-
-		if (!region)
-			return PROFIL_NO_BIN;
-		x = &region->x;
-		first = region->first;
-	}
-	bin = profil_bin(x, pc);
-	return bin == PROFIL_NO_BIN ? PROFIL_NO_BIN : first + bin;
+	if (bin == PROFIL_NO_BIN)
+		return counter_far(target, pc);
+	return target->near_first + bin;
 }
 
 /*
@@ -108,14 +110,10 @@ static __always_inline __u32 counter_of(const struct profil_target *target, __u6
 #define COUNTER_NEAR_TOP 0xff000000u
 #define COUNTER_TRIES 16
 
-static __always_inline __u32 add(__u32 *counter, __u32 n)
+static __attribute__((noinline)) __u32 add_near_top(__u32 *counter, __u32 n)
 {
 	__u32 old = *(volatile __u32 *)counter;
 
-	if (old < COUNTER_NEAR_TOP) {
-		__sync_fetch_and_add(counter, n);
-		return n;
-	}
 	for (int i = 0; i < COUNTER_TRIES; i++) {
 		__u32 new = profil_add(old, n, ~(__u32)0);
 		__u32 seen = __sync_val_compare_and_swap(counter, old, new);
@@ -125,6 +123,14 @@ static __always_inline __u32 add(__u32 *counter, __u32 n)
 		old = seen;
 	}
 	return 0;
+}
+
+static __always_inline __u32 add(__u32 *counter, __u32 n)
+{
+	if (*(volatile __u32 *)counter >= COUNTER_NEAR_TOP)
+		return add_near_top(counter, n);
+	__sync_fetch_and_add(counter, n);
+	return n;
 }
 
 /* Not inline: where one look-up serves two maps, no kernel makes it part of the program. */
@@ -159,16 +165,11 @@ static __always_inline void add_ordered(__u64 *sum, __u64 n)
 	asm volatile("" : : "r"(before));
 }
 
-/*
- * Counts @n ticks of @entry's process at @pc. Not static: so the verifier reads it once, not once
- * for each place in a bucket.
- */
-__attribute__((noinline)) int hit(struct profil_target *target, __u64 entry, __u64 pc, __u32 n)
+/* Counts @n ticks of @entry's process at @pc. */
+static __always_inline int hit(struct profil_target *target, __u64 entry, __u64 pc, __u32 n)
 {
 	__u32 counter = PROFIL_NO_BIN;
 
-	if (!target)
-		return 0;
 	/* Who closes the target either sees this tick in its total, or is seen here. */
 	add_ordered(&target->total, n);
 	if (*(const volatile __u16 *)&target->flags & PROFIL_TARGET_CLOSED) {
@@ -178,7 +179,7 @@ __attribute__((noinline)) int hit(struct profil_target *target, __u64 entry, __u
 	if (!(entry & PROFIL_ENTRY_NEWBORN))
 		counter = counter_of(target, pc);
 
-	if (__builtin_expect(counter == PROFIL_NO_BIN, 0)) {
+	if (counter == PROFIL_NO_BIN) {
 		miss(target, entry, pc, n);
 	} else {
 		__u32 counted = count(counter, n);
@@ -204,70 +205,84 @@ static __always_inline __u64 user_pc(struct task_struct *task)
 /* --- perf events ------------------------------------------------------------------------------ */
 
 /*
- * How much of @ran_ns, what @task has run, the events of @target stand for. Most threads that are
- * counted are a target's first, whose account is at hand: a thread's storage is a few cache misses
- * away.
- */
-static __always_inline __u64 *account_of(struct task_struct *task, __u64 entry,
-					 struct profil_target *target, __u64 ran_ns)
-{
-	__u32 index = profil_entry_target(entry);
-	struct profil_thread *thread;
-
-	if ((__u32)task->pid == profil_entry_tgid(entry) &&
-	    !(entry & (PROFIL_ENTRY_NEWBORN | PROFIL_ENTRY_FORKED))) {
-		if (!target->time_ns)
-			target->time_ns = ran_ns;
-		return &target->time_ns;
-	}
-	thread = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!thread)
-		return NULL;
-	if (thread->began != target->began || thread->target != index) {
-		thread->began = target->began;
-		thread->target = index;
-		thread->charged_ns = ran_ns;
-	}
-	return &thread->charged_ns;
-}
-
-/*
  * How many ticks one event stands for: 1, as long as the events and the scheduler, who looks at
- * the time with every tick of the timer, agree on what @task has run. Where threads take turns,
+ * the time with every tick of the timer, agree on what a thread has run. Where threads take turns,
  * who is on the CPU when an event comes is no fair choice; so who has more ticks than time is
  * passed over, and who has less gets what he is owed: not all of it at one pc.
  */
 #define OWED_PART 16
 
-static __always_inline __u32 owed(struct task_struct *task, __u64 entry,
-				  struct profil_target *target)
+/* Where they disagree by more than the slack: the thread is @ahead of the scheduler's time. */
+static __attribute__((noinline)) __u32 redress(const struct profil_target *target, __s64 ahead)
 {
-	__u64 ran_ns = task->se.sum_exec_runtime, n = 1;
-	__u64 *charged_ns = account_of(task, entry, target, ran_ns);
-	__s64 slack = target->slack_ns, ahead;
+	__s64 slack = target->slack_ns;
+	__u64 n = 2;
 
-	if (!charged_ns || !target->period_ns)
-		return 1;
-	ahead = *charged_ns - ran_ns;
-	if (ahead > slack)
+	if (ahead > 0)
 		return 0;
-	if (ahead < -slack)
-		n += (__u64)(-slack - ahead) / target->period_ns / OWED_PART + 1;
-	n = n < OWED_MAX ? n : OWED_MAX;
-	*charged_ns += n * target->period_ns;
+	if (target->period_ns)
+		n += (__u64)(-slack - ahead) / target->period_ns / OWED_PART;
+	return n < OWED_MAX ? n : OWED_MAX;
+}
+
+/* @charged_ns is how much of @ran_ns, what a thread has run, its target's events stand for. */
+static __always_inline __u32 charge(const struct profil_target *target, __u64 *charged_ns,
+				    __u64 ran_ns)
+{
+	__s64 slack = target->slack_ns, ahead = *charged_ns - ran_ns;
+	__u32 n = 1;
+
+	if ((__u64)(ahead + slack) > 2 * (__u64)slack)
+		n = redress(target, ahead);
+	*charged_ns += (__u64)n * target->period_ns;
 	return n;
 }
 
-/* Not inline: most ticks are of processes that nobody counts, and pass by with less code. */
-static __attribute__((noinline)) int
-event_of(struct bpf_perf_event_data *ctx, struct task_struct *task, __u64 entry, __u32 period_ns)
+/* By an account of the thread's own, which begins with its first event for the target. */
+static __attribute__((noinline)) __u32 owed_thread(struct task_struct *task, __u64 entry,
+						   struct profil_target *target)
+{
+	__u32 index = profil_entry_target(entry);
+	__u64 ran_ns = task->se.sum_exec_runtime;
+	struct profil_thread *thread =
+		bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!thread)
+		return 1;
+	if (thread->began != target->began || thread->target != index) {
+		thread->began = target->began;
+		thread->target = index;
+		thread->charged_ns = ran_ns;
+	}
+	return charge(target, &thread->charged_ns, ran_ns);
+}
+
+/*
+ * Most threads that are counted are a target's first, whose account is at hand: a thread's storage
+ * is a few cache misses away.
+ */
+static __always_inline __u32 owed(struct task_struct *task, __u64 entry,
+				  struct profil_target *target)
+{
+	__u64 ran_ns = task->se.sum_exec_runtime;
+
+	if ((__u32)task->pid != profil_entry_tgid(entry) ||
+	    (entry & (PROFIL_ENTRY_NEWBORN | PROFIL_ENTRY_FORKED)))
+		return owed_thread(task, entry, target);
+	if (!target->time_ns)
+		target->time_ns = ran_ns;
+	return charge(target, &target->time_ns, ran_ns);
+}
+
+static __always_inline int event_of(struct bpf_perf_event_data *ctx, struct task_struct *task,
+				    __u64 entry, __u32 period_ns)
 {
 	__u64 pc = arch_pc(&ctx->regs);
 	bool user_mode = arch_user_mode(&ctx->regs);
 	struct profil_target *target = target_of(entry);
 	__u32 n = 1;
 
-	if (!target || (target->flags & PROFIL_TARGET_TICK) || target->period_ns != period_ns)
+	if ((target->flags & PROFIL_TARGET_TICK) || target->period_ns != period_ns)
 		return 0;
 	if (!user_mode)
 		pc = user_pc(task);
@@ -280,6 +295,26 @@ event_of(struct bpf_perf_event_data *ctx, struct task_struct *task, __u64 entry,
 	return n ? hit(target, entry, pc, n) : 0;
 }
 
+/* Neither inline nor static, as miss(). */
+__attribute__((noinline)) int event_of_one(struct bpf_perf_event_data *ctx, __u64 entry,
+					   __u32 period_ns)
+{
+	return event_of(ctx, (void *)bpf_get_current_task_btf(), entry, period_ns);
+}
+
+/* Of a process with several entries, or whose entry is not its bucket's first. */
+static __attribute__((noinline)) int events_of(struct bpf_perf_event_data *ctx, __u32 tgid,
+					       const struct profil_bucket *bucket, __u32 period_ns)
+{
+	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
+		__u64 entry = read_entry(bucket, i);
+
+		if (entry_is(entry, tgid))
+			event_of_one(ctx, entry, period_ns);
+	}
+	return 0;
+}
+
 /*
  * The event's cookie says its period and, above that, the seed: what lies beside the event is at
  * hand, a variable is a cache miss away.
@@ -288,19 +323,16 @@ SEC("perf_event")
 int tick_event(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
-	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u64 cookie = bpf_get_attach_cookie(ctx), entry;
 	__u32 tgid = task->tgid;
 	struct profil_bucket *bucket = bucket_by(tgid, cookie >> 32);
 
-	if (!bucket)
-		return 0;
-	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
-		__u64 entry = read_entry(bucket, i);
-
-		if (entry_is(entry, tgid))
-			event_of(ctx, task, entry, (__u32)cookie);
+	for (int i = 1; i < PROFIL_BUCKET_ENTRIES; i++) {
+		if (entry_is(read_entry(bucket, i), tgid))
+			return events_of(ctx, tgid, bucket, (__u32)cookie);
 	}
-	return 0;
+	entry = read_entry(bucket, 0);
+	return entry_is(entry, tgid) ? event_of(ctx, task, entry, (__u32)cookie) : 0;
 }
 
 /* --- the timer that a busy CPU takes anyway --------------------------------------------------- */
@@ -362,6 +394,13 @@ static __always_inline __u64 due(struct profil_target *target, const struct stre
 	return ticks_until(from + ns, target->period_ns) - ticks_until(from, target->period_ns);
 }
 
+/* Neither inline nor static, as miss(). */
+__attribute__((noinline)) int hit_by_tick(struct profil_target *target, __u64 entry, __u64 pc,
+					  __u32 n)
+{
+	return target ? hit(target, entry, pc, n) : 0;
+}
+
 static __always_inline int tick_of(struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
@@ -369,8 +408,6 @@ static __always_inline int tick_of(struct task_struct *task)
 	struct stretch stretch = { 0 };
 	__u64 pc = 0;
 
-	if (!bucket)
-		return 0;
 	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
 		__u64 entry = read_entry(bucket, i), n;
 		struct profil_target *target;
@@ -378,7 +415,7 @@ static __always_inline int tick_of(struct task_struct *task)
 		if (!entry_is(entry, tgid))
 			continue;
 		target = target_of(entry);
-		if (!target || !(target->flags & PROFIL_TARGET_TICK))
+		if (!(target->flags & PROFIL_TARGET_TICK))
 			continue;
 		if (!pc) {
 			stretch = stretch_of(task);
@@ -388,7 +425,7 @@ static __always_inline int tick_of(struct task_struct *task)
 			break;
 		n = due(target, &stretch);
 		if (n)
-			hit(target, entry, pc, n);
+			hit_by_tick(target, entry, pc, n);
 	}
 	return 0;
 }
@@ -406,7 +443,7 @@ static __always_inline bool is_tick(__u64 function)
 	if (bpf_strncmp(name, sizeof(name), "tick_sched_timer") &&
 	    bpf_strncmp(name, sizeof(name), "tick_nohz_handler"))
 		return false;
-	tick_function = function;
+	tables.tick_function = function;
 	return true;
 }
 
@@ -417,7 +454,7 @@ int tick_timer(__u64 *args)
 	const struct hrtimer *timer = (void *)args[0];
 	__u64 function = (__u64)timer->function;
 
-	if (function != tick_function && (tick_function || !is_tick(function)))
+	if (function != tables.tick_function && (tables.tick_function || !is_tick(function)))
 		return 0;
 	return tick_of((void *)bpf_get_current_task_btf());
 }

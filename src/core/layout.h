@@ -3,12 +3,14 @@
 #ifndef PROFIL_LAYOUT_H
 #define PROFIL_LAYOUT_H
 
+#include <stddef.h>
+
 #include <linux/types.h>
 
 #include "bin.h"
 
 /* Changes whenever a struct below does: a daemon takes over only maps of its own layout. */
-#define PROFIL_LAYOUT_VERSION 10
+#define PROFIL_LAYOUT_VERSION 11
 
 /*
  * Counters lie in chunks, each the one element of a BPF array, with a dirty byte for every group
@@ -51,24 +53,6 @@ _Static_assert(sizeof(struct profil_region) == 56, "lies in a map");
 #define PROFIL_REGION_STEPS 14	   /* halvings that search that many */
 #define PROFIL_MAX_TARGETS 4096
 
-/* The @lo of every region once more: what a tick searches, close together. */
-struct profil_starts {
-	__u64 lo[PROFIL_MAX_REGIONS];
-};
-
-/*
- * A target's first region once more, beside the target: where a whole program is counted, that is
- * the program's own text. What belongs to it is known without a search.
- */
-struct profil_near {
-	__u64 lo;
-	__u64 reach; /* from there to the second region */
-	struct profil_xform x;
-	__u32 first;
-	__u32 zero;
-};
-_Static_assert(sizeof(struct profil_near) == 56, "lies in a map");
-
 /* Bits of a target's flags. */
 enum profil_target_flags {
 	PROFIL_TARGET_INHERIT = 1 << 0,	  /* fork children become targets */
@@ -93,22 +77,26 @@ enum profil_target_flags {
  * where that is 0, the events are right.
  */
 struct profil_target {
+	/* What a tick of it looks at: one cache line. */
 	__u32 period_ns;
-	__u32 region_first;
+	__u16 flags; /* enum profil_target_flags */
 	__u16 nregions;
-	__u16 flags;   /* enum profil_target_flags */
+	__u64 time_ns; /* what it has run that has been seen; see above */
+	__u64 total;
+	struct profil_xform near; /* the first region, up to the second; no span: look for it */
+	__u32 near_first;
+	__u32 slack_ns;
+
+	__u32 region_first;
 	__u32 began;   /* profil_moment() */
 	__u32 members; /* entries of the process table that name this target */
 	__u32 ended;   /* set once by the kernel: the last of them has gone */
-	__u64 time_ns; /* what it has run that has been seen; see above */
-	__u64 total;
 	__u64 unmatched;
 	__u64 lost;
 	__u64 raw;
-	struct profil_near near;
-	__u32 slack_ns;
-	__u32 zero; /* which the verifier does not know */
+	__u64 zero[3]; /* of which the verifier does not know that it is */
 };
+_Static_assert(offsetof(struct profil_target, region_first) == 64, "one cache line in a map");
 _Static_assert(sizeof(struct profil_target) == 128, "two cache lines in a map");
 
 /* A time of CLOCK_MONOTONIC, in milliseconds or so, to be compared by the sign of a difference. */
@@ -139,6 +127,23 @@ struct profil_bucket {
 	__u64 entry[PROFIL_BUCKET_ENTRIES];
 };
 _Static_assert(sizeof(struct profil_bucket) == 64, "one cache line in a map");
+
+/*
+ * What ticks look at, as one variable of the BPF program: its parts are at addresses that the
+ * program knows, where an element of a map would have to be looked up. The daemon maps them.
+ */
+struct profil_tables {
+	struct profil_bucket bucket[PROFIL_BUCKETS];
+	struct profil_target target[PROFIL_MAX_TARGETS];
+	__u64 start[PROFIL_MAX_REGIONS]; /* each region's @lo once more: searched, close together */
+	struct profil_news news;
+	__u64 tick_function; /* of the timer that a busy CPU takes anyway; 0: not yet seen */
+	__u32 lives;	     /* see PROFIL_ENTRY_LIFE */
+	__u32 zero;
+};
+_Static_assert(offsetof(struct profil_tables, target) % (1 << 16) == 0, "begins with a page");
+_Static_assert(offsetof(struct profil_tables, start) % (1 << 16) == 0, "begins with a page");
+_Static_assert(offsetof(struct profil_tables, news) % (1 << 16) == 0, "begins with a page");
 
 #define PROFIL_ENTRY_LIVE (1u << 31)	/* tells target 0 from an empty entry */
 #define PROFIL_ENTRY_NEWBORN (1u << 30) /* forked or exec'd: has no counters of its own yet */

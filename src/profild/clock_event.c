@@ -5,10 +5,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "bpf/profil.skel.h"
 #include "clock_link.h"
 #include "config.h"
 #include "core/scope.h"
+#include "skeleton.h"
 
 /* Per CPU, not per task: a per-task event makes a program that switches or forks crawl. */
 static int event_open(struct perf_event_attr *attr, int cpu)

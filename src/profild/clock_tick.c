@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "bpf/profil.skel.h"
 #include "clock_link.h"
 #include "config.h"
 #include "core/scope.h"
+#include "skeleton.h"
 
 static uint64_t ns_of(const struct timespec *ts)
 {
@@ -44,7 +44,7 @@ int clock_tick_link(const struct profil_bpf *skel)
 
 bool clock_tick_await(const struct profil_bpf *skel)
 {
-	const volatile __u64 *seen = &skel->bss->tick_function;
+	const volatile __u64 *seen = &skel->bss->tables.tick_function;
 	uint64_t end = clock_now_ns() + AWAITED_TICKS * clock_tick_ns();
 
 	while (!*seen && clock_now_ns() < end)

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/profil.skel.h"
 #include "core/scope.h"
 #include "grace.h"
 #include "holding.h"
 #include "maps.h"
 #include "range.h"
 #include "session.h"
+#include "skeleton.h"
 
 struct holding {
 	struct holding *next;
@@ -127,10 +127,10 @@ struct holdings *holdings_close(struct holdings *h)
 	return NULL;
 }
 
-/* How far a tick looks for @t's regions; one by itself is not searched for. */
+/* How far a tick looks for @t's regions. */
 static uint32_t regions_end(const struct target *t)
 {
-	return t->nregions > 1 ? t->region_first + t->nregions : 0;
+	return target_searched(t) ? t->region_first + t->nregions : 0;
 }
 
 int holdings_take(struct holdings *h, struct target *t)

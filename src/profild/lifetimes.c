@@ -6,10 +6,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bpf/profil.skel.h"
 #include "core/log.h"
 #include "core/scope.h"
 #include "lifetimes.h"
+#include "skeleton.h"
 #include "store.h"
 
 #define LINGER_US 1000000

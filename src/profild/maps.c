@@ -8,11 +8,11 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "bpf/profil.skel.h"
 #include "clock_link.h"
 #include "core/log.h"
 #include "core/scope.h"
 #include "maps.h"
+#include "skeleton.h"
 #include "store.h"
 #include "target.h"
 
@@ -48,6 +48,14 @@ static bool find_state(struct store *store, struct profil_state *out)
 	return false;
 }
 
+/* Under which name the next daemon finds @map; NULL: it has its own. */
+static const char *name_of(const struct maps *m, const struct bpf_map *map)
+{
+	if (map == m->skel->maps.bss)
+		return "tables";
+	return bpf_map__is_internal(map) ? NULL : bpf_map__name(map);
+}
+
 /* All maps of the earlier daemon, or none. */
 static int reuse(struct maps *m, struct store *store)
 {
@@ -55,12 +63,13 @@ static int reuse(struct maps *m, struct store *store)
 
 	bpf_object__for_each_map(map, m->skel->obj)
 	{
+		const char *name = name_of(m, map);
 		__cleanup(closep) int fd = -1;
 		int err;
 
-		if (bpf_map__is_internal(map))
+		if (!name)
 			continue;
-		fd = store_take(store, bpf_map__name(map));
+		fd = store_take(store, name);
 		if (fd < 0)
 			return fd;
 		err = bpf_map__reuse_fd(map, fd);
@@ -80,10 +89,9 @@ static int keep(struct maps *m, struct store *store)
 		return -errno;
 	bpf_object__for_each_map(map, m->skel->obj)
 	{
-		int err = 0;
+		const char *name = name_of(m, map);
+		int err = name ? store_put(store, name, bpf_map__fd(map)) : 0;
 
-		if (!bpf_map__is_internal(map))
-			err = store_put(store, bpf_map__name(map), bpf_map__fd(map));
 		if (err)
 			return err;
 	}
@@ -144,27 +152,38 @@ static int map(void **out, const struct bpf_map *m, size_t bytes)
 	return 0;
 }
 
+/* libbpf has mapped the tables. */
+static void lend_tables(struct maps *m)
+{
+	struct profil_tables *t = &m->skel->bss->tables;
+	int fd = bpf_map__fd(m->skel->maps.bss);
+
+	m->processes.bucket = t->bucket;
+	m->processes.target = t->target;
+	m->processes.news = &t->news;
+	window_lend(&m->targets, fd, t->target, sizeof(t->target),
+		    offsetof(struct profil_tables, target));
+	window_lend(&m->starts, fd, t->start, sizeof(t->start),
+		    offsetof(struct profil_tables, start));
+}
+
+int maps_narrow(struct maps *m)
+{
+	int err = window_narrow(&m->targets);
+
+	return err ? err : window_narrow(&m->starts);
+}
+
 static int map_all(struct maps *m)
 {
-	int err = map((void **)&m->processes.bucket, m->skel->maps.processes,
-		      PROFIL_BUCKETS * sizeof(struct profil_bucket));
+	int err = map((void **)&m->journal, m->skel->maps.journal, sizeof(struct profil_journal));
 
-	if (!err)
-		err = map((void **)&m->processes.news, m->skel->maps.news,
-			  sizeof(struct profil_news));
-	if (!err)
-		err = map((void **)&m->journal, m->skel->maps.journal,
-			  sizeof(struct profil_journal));
-	if (!err)
-		err = window_open(&m->targets, bpf_map__fd(m->skel->maps.targets),
-				  PROFIL_MAX_TARGETS * sizeof(struct profil_target));
+	lend_tables(m);
+	if (!err && !m->found)
+		err = maps_narrow(m);
 	if (!err)
 		err = window_open(&m->ledgers, bpf_map__fd(m->skel->maps.ledgers),
 				  PROFIL_MAX_TARGETS * sizeof(struct profil_ledger));
-	if (!err)
-		err = window_open(&m->starts, bpf_map__fd(m->skel->maps.region_starts),
-				  PROFIL_MAX_REGIONS * sizeof(__u64));
-	m->processes.target = m->targets.at;
 	m->ledger = m->ledgers.at;
 	return err;
 }
@@ -205,17 +224,10 @@ int maps_open(struct maps *m, struct store *store)
 	return err;
 }
 
-static void unmap(void *base, size_t bytes)
-{
-	if (base)
-		munmap(base, bytes);
-}
-
 void maps_close(struct maps *m)
 {
-	unmap(m->processes.bucket, PROFIL_BUCKETS * sizeof(struct profil_bucket));
-	unmap(m->processes.news, sizeof(struct profil_news));
-	unmap(m->journal, sizeof(struct profil_journal));
+	if (m->journal)
+		munmap(m->journal, sizeof(*m->journal));
 	window_close(&m->targets);
 	window_close(&m->ledgers);
 	window_close(&m->starts);
@@ -237,14 +249,6 @@ int maps_get_owner(struct maps *m, uint32_t index, struct profil_owner *out)
 	return bpf_map_lookup_elem(fd, &index, out) < 0 ? -errno : 0;
 }
 
-bool maps_in_use(struct maps *m, uint32_t index)
-{
-	int fd = bpf_map__fd(m->skel->maps.targets);
-	struct profil_target k;
-
-	return bpf_map_lookup_elem(fd, &index, &k) == 0 && k.period_ns;
-}
-
 int maps_write_regions(struct maps *m, const struct target *t, uint32_t from, uint32_t n)
 {
 	__cleanup(freep) __u32 *key = calloc(n ? n : 1, sizeof(*key));
@@ -256,7 +260,7 @@ int maps_write_regions(struct maps *m, const struct target *t, uint32_t from, ui
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		key[i] = t->region_first + from + i;
-		if (t->nregions > 1)
+		if (target_searched(t))
 			start[key[i]] = t->region[from + i].lo;
 	}
 	if (n && bpf_map_update_batch(fd, key, &t->region[from], &count, NULL) < 0)

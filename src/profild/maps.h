@@ -21,7 +21,7 @@ struct maps {
 
 	struct window targets; /* processes.target */
 	struct window ledgers; /* ledger */
-	struct window starts;  /* struct profil_starts */
+	struct window starts;  /* where the regions begin, as in struct profil_tables */
 };
 
 /* Says itself what went wrong. */
@@ -30,12 +30,11 @@ void maps_close(struct maps *m);
 
 /*
  * Maps the first @targets targets and ledgers, and where the first @regions regions begin: until
- * then they cannot be looked at.
+ * then they cannot be looked at. What an earlier daemon left can, until maps_narrow() leaves no
+ * more than what has been asked for.
  */
 int maps_reach(struct maps *m, uint32_t targets, uint32_t regions);
-
-/* Says whether there is a target @index, or was with an earlier daemon. */
-bool maps_in_use(struct maps *m, uint32_t index);
+int maps_narrow(struct maps *m);
 
 /* Whose target @index is, for the next daemon. NULL: nobody's any more. */
 int maps_set_owner(struct maps *m, uint32_t index, const struct profil_owner *owner);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/profil.skel.h"
 #include "clock.h"
 #include "clock_link.h"
 #include "config.h"
@@ -16,6 +15,7 @@
 #include "processes.h"
 #include "sampler.h"
 #include "session.h"
+#include "skeleton.h"
 #include "store.h"
 
 struct sampler_bpf {
@@ -104,6 +104,7 @@ static int enter(struct sampler_bpf *b, struct target *t, const struct target *o
 		.nregions = (__u16)t->nregions,
 		.flags = (__u16)t->flags,
 		.near = target_near(t),
+		.near_first = t->nregions ? t->region->first : 0,
 	};
 	clocks_begin(b->clocks, k);
 	add_target(b, t);
@@ -346,7 +347,7 @@ static void bpf_region_off(struct sampler *s, struct target *t, uint32_t owner)
 		t->region[i].x.span = 0;
 		maps_write_regions(&self(s)->maps, t, i, 1);
 		if (!i)
-			self(s)->maps.processes.target[t->index].near.x.span = 0;
+			self(s)->maps.processes.target[t->index].near.span = 0;
 	}
 }
 
@@ -474,10 +475,8 @@ static void bpf_recover(struct sampler *s)
 		struct profil_owner owner;
 		int err = maps_get_owner(&b->maps, i, &owner);
 
-		if (!err && !owner.live && !maps_in_use(&b->maps, i))
+		if (!err && !owner.live && !k->period_ns)
 			continue;
-		if (!err && owner.live)
-			err = maps_reach(&b->maps, i + 1, 0);
 		if (!err && owner.live) {
 			owner.tgid = processes_leader(&b->maps.processes, owner.tgid, i);
 			err = recover_target(b, i, &owner);
@@ -489,15 +488,14 @@ static void bpf_recover(struct sampler *s)
 		if (err)
 			log_err("cannot take over the profile of process %u: %s", owner.tgid,
 				strerror(-err));
-		if (!maps_reach(&b->maps, i + 1, 0) && k->period_ns) {
-			maps_set_owner(&b->maps, i, NULL);
-			processes_clear(&b->maps.processes, owner.tgid, i);
-			memset(k, 0, sizeof(*k));
-		}
+		maps_set_owner(&b->maps, i, NULL);
+		processes_clear(&b->maps.processes, owner.tgid, i);
+		memset(k, 0, sizeof(*k));
 	}
 	b->maps.journal->phase = PROFIL_JOURNAL_IDLE;
 	if (b->maps.found)
 		chunks_sweep(holdings_chunks(b->holdings));
+	maps_narrow(&b->maps);
 	store_sweep(b->store);
 	if (n)
 		log_notice("%u profiles of an earlier daemon go on", n);

@@ -91,14 +91,27 @@ int target_copy(struct target **out, struct session *session, pid_t tgid, const 
 	return 0;
 }
 
-struct profil_near target_near(const struct target *t)
+static bool begins_at_bin_0(const struct profil_region *r)
+{
+	return r->lo == r->x.base;
+}
+
+bool target_searched(const struct target *t)
+{
+	return t->nregions > 1 || (t->nregions && !begins_at_bin_0(t->region));
+}
+
+struct profil_xform target_near(const struct target *t)
 {
 	const struct profil_region *r = t->region;
-	uint64_t end = t->nregions > 1 ? r[1].lo : UINT64_MAX;
+	struct profil_xform near = { 0 };
 
-	if (!t->nregions)
-		return (struct profil_near){ 0 };
-	return (struct profil_near){ r->lo, end - r->lo, r->x, r->first, 0 };
+	if (!t->nregions || !begins_at_bin_0(r))
+		return near;
+	near = r->x;
+	if (t->nregions > 1 && r[1].lo - r->lo < near.span)
+		near.span = r[1].lo - r->lo;
+	return near;
 }
 
 /* The same for what a daemon has made of it, in the numbers of the maps. */

@@ -54,8 +54,14 @@ int target_new(struct target **out, struct session *session, pid_t tgid,
 	       const struct profil_msg_region *region, uint32_t n);
 struct target *target_free(struct target *t);
 
-/* Its first region, as the kernel has it at hand. */
-struct profil_near target_near(const struct target *t);
+/*
+ * Its first region, as the kernel has it at hand: what that counts is known without a search. No
+ * span: the region begins above its own bin 0, and is searched for.
+ */
+struct profil_xform target_near(const struct target *t);
+
+/* Says whether a tick searches its regions. */
+bool target_searched(const struct target *t);
 
 /* The same regions, for the same addresses in another process. */
 int target_copy(struct target **out, struct session *session, pid_t tgid, const struct target *t);

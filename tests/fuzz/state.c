@@ -14,13 +14,13 @@ int profild_main(int argc, char **argv);
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "bpf/profil.skel.h"
 #include "core/scope.h"
 #include "profild/chunks.h"
 #include "profild/clock.h"
 #include "profild/grace.h"
 #include "profild/lifetimes.h"
 #include "profild/maps.h"
+#include "profild/skeleton.h"
 #include "profild/store.h"
 #include "arena.h"
 #include "fuzz.h"
@@ -91,10 +91,10 @@ int maps_reach(struct maps *m, uint32_t targets, uint32_t regions)
 	return 0;
 }
 
-bool maps_in_use(struct maps *m, uint32_t index)
+int maps_narrow(struct maps *m)
 {
 	(void)m;
-	return target[index].period_ns;
+	return 0;
 }
 
 int maps_write_regions(struct maps *m, const struct target *t, uint32_t from, uint32_t n)
@@ -375,6 +375,23 @@ static void make_ours(struct profil_owner *o)
 	memory_close(m);
 }
 
+/* The rest of a target is what a tick wants at hand; the daemon never reads it. */
+static void take_counted(struct input *in, struct profil_target *t)
+{
+	input_take(in, &t->period_ns, sizeof(t->period_ns));
+	input_take(in, &t->region_first, sizeof(t->region_first));
+	input_take(in, &t->nregions, sizeof(t->nregions));
+	input_take(in, &t->flags, sizeof(t->flags));
+	input_take(in, &t->began, sizeof(t->began));
+	input_take(in, &t->members, sizeof(t->members));
+	input_take(in, &t->ended, sizeof(t->ended));
+	input_take(in, &t->time_ns, sizeof(t->time_ns));
+	input_take(in, &t->total, sizeof(t->total));
+	input_take(in, &t->unmatched, sizeof(t->unmatched));
+	input_take(in, &t->lost, sizeof(t->lost));
+	input_take(in, &t->raw, sizeof(t->raw));
+}
+
 static void take_target(struct input *in)
 {
 	unsigned int how = input_byte(in), n;
@@ -383,8 +400,7 @@ static void take_target(struct input *in)
 	input_take(in, &at, sizeof(at));
 	at %= PROFIL_MAX_TARGETS;
 	input_take(in, &owner[at], sizeof(owner[at]));
-	/* The rest of it is what a tick wants at hand; the daemon never reads it. */
-	input_take(in, &target[at], offsetof(struct profil_target, near));
+	take_counted(in, &target[at]);
 	input_take(in, &ledger[at], sizeof(ledger[at]));
 	first = (uint16_t)target[at].region_first;
 	n = input_byte(in) % 8;

@@ -55,6 +55,38 @@ Test(target, pieces_of_a_buffer_share_its_counters)
 	target_free(t);
 }
 
+/* Expects that what the kernel has at hand counts @pc as bin @bin, or not at all. */
+static void near_counts(const struct profil_msg_region *r, uint32_t n, uint64_t pc, uint32_t bin)
+{
+	struct target *t;
+	struct profil_xform near;
+	uint32_t owner;
+
+	cr_assert_eq(target_new(&t, NULL, 1, r, n), 0);
+	near = target_near(t);
+	cr_expect_eq(profil_bin(&near, pc), bin, "%#llx is in bin %d", (unsigned long long)pc,
+		     (int)profil_bin(&near, pc));
+	if (bin != PROFIL_NO_BIN)
+		cr_expect_eq(target_bin(t, pc, &owner), bin);
+	target_free(t);
+}
+
+Test(target, the_first_region_is_at_hand_as_far_as_no_other_begins)
+{
+	struct profil_msg_region r[] = { region(0x1000, 1, 0), region(0x1000 + BINS / 2, 2, 1) };
+
+	near_counts(r, 2, 0x1000, 0);
+	near_counts(r, 2, 0x1000 + BINS / 2 - 1, BINS / 2 - 1);
+	near_counts(r, 2, 0x1000 + BINS / 2, PROFIL_NO_BIN);
+	near_counts(r, 1, 0x1000 + BINS - 1, BINS - 1);
+	near_counts(r, 1, 0x1000 + BINS, PROFIL_NO_BIN);
+	near_counts(r, 1, 0xfff, PROFIL_NO_BIN);
+	near_counts(r, 0, 0x1000, PROFIL_NO_BIN);
+	r->lo += 10;
+	near_counts(r, 1, 0x1000 + 9, PROFIL_NO_BIN);
+	near_counts(r, 1, 0x1000 + 10, PROFIL_NO_BIN);
+}
+
 Test(target, pieces_that_do_not_agree_are_refused)
 {
 	struct profil_msg_region good[] = { region(0x1000, 1, 0), region(0x2000, 1, 0) }, r[2];

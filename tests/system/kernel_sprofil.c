@@ -3,11 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/profil.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/scope.h"
+#include "core/wire.h"
 #include "kernel_ticks.h"
 #include "profil.h"
 
@@ -75,6 +78,53 @@ Test(kernel_sprofil, each_region_counts_its_own_and_the_overflow_bin_the_rest)
 		cr_expect(i == 1 || high[i] == 0, "loop %u, which never ran, has %u", 16 + i,
 			  high[i]);
 	}
+}
+
+/*
+ * One counter of @buf for each loop, but for those before loop @first: libprofil never asks for a
+ * first region that begins above its own bin 0.
+ */
+static struct profil_msg_start *loops_from(unsigned int first, const void *cookie,
+					   unsigned short buf[LOOPS])
+{
+	struct profil_msg_start *m = calloc(1, sizeof(*m) + sizeof(m->region[0]));
+
+	cr_assert(m);
+	wire_header(&m->h, PROFIL_MSG_START, sizeof(*m), sizeof(m->region[0]), 1);
+	m->cookie_addr = (unsigned long)cookie;
+	m->flags = PROFIL_START_FAST;
+	m->width = 2;
+	m->cap = 65535;
+	m->nregions = 1;
+	m->region[0] = (struct profil_msg_region){
+		.lo = loop_at(first),
+		.x = { .base = loop_at(0),
+		       .span = LOOPS * LOOP_BYTES,
+		       .mul = 1,
+		       .shift = 6,
+		       .nbins = LOOPS },
+		.addr = (unsigned long)buf,
+	};
+	_Static_assert(LOOP_BYTES == 1 << 6, "so far is a pc shifted");
+	return m;
+}
+
+Test(kernel_sprofil, a_region_does_not_count_what_lies_before_it)
+{
+	static unsigned short buf[LOOPS];
+	struct profil_msg_hello hello;
+	__cleanup(closep) int sock = client_open(&d, &hello);
+	__cleanup(freep) struct profil_msg_start *m = loops_from(8, hello.cookie, buf);
+	struct profil_msg_self end = { .cookie_addr = (unsigned long)hello.cookie };
+	struct loop_time time = { 0 };
+
+	cr_assert_eq(client_ask(sock, &m->h, NULL), 0);
+	loop_for(3, TICKS_SPELL_NS);
+	loop_timed(&time, 12, TICKS_SPELL_NS);
+	wire_header(&end.h, PROFIL_MSG_STOP, sizeof(end), 0, 0);
+	cr_assert_eq(client_ask(sock, &end.h, NULL), 0);
+	cr_expect_eq(buf[3], 0, "loop 3, before the region, has %u ticks", buf[3]);
+	ticks_expect_spell(buf[12], &time, TICKS_PERIOD_NS);
 }
 
 Test(kernel_sprofil, counters_of_32_bits_go_on_where_those_of_16_stay)

@@ -317,7 +317,8 @@ static __attribute__((noinline)) int events_of(struct bpf_perf_event_data *ctx, 
 
 /*
  * The event's cookie says its period and, above that, the seed: what lies beside the event is at
- * hand, a variable is a cache miss away.
+ * hand, a variable is a cache miss away. Nearly every process that is counted has one entry, the
+ * first of its bucket: all that its ticks run through lies in this function.
  */
 SEC("perf_event")
 int tick_event(struct bpf_perf_event_data *ctx)

@@ -142,13 +142,14 @@ static int load(struct maps *m, struct store *store)
 	return err;
 }
 
-static int map(void **out, const struct bpf_map *m, size_t bytes)
+static int map_journal(struct maps *m)
 {
-	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(m), 0);
+	void *at = mmap(NULL, sizeof(*m->journal), PROT_READ | PROT_WRITE, MAP_SHARED,
+			bpf_map__fd(m->skel->maps.journal), 0);
 
-	if (base == MAP_FAILED)
+	if (at == MAP_FAILED)
 		return -errno;
-	*out = base;
+	m->journal = at;
 	return 0;
 }
 
@@ -176,7 +177,7 @@ int maps_narrow(struct maps *m)
 
 static int map_all(struct maps *m)
 {
-	int err = map((void **)&m->journal, m->skel->maps.journal, sizeof(struct profil_journal));
+	int err = map_journal(m);
 
 	lend_tables(m);
 	if (!err && !m->found)

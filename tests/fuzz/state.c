@@ -375,7 +375,10 @@ static void make_ours(struct profil_owner *o)
 	memory_close(m);
 }
 
-/* The rest of a target is what a tick wants at hand; the daemon never reads it. */
+/*
+ * In the order that the seeds have, whatever the layout's. The rest of a target is what a tick
+ * wants at hand; the daemon never reads it.
+ */
 static void take_counted(struct input *in, struct profil_target *t)
 {
 	input_take(in, &t->period_ns, sizeof(t->period_ns));

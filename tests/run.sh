@@ -1,5 +1,5 @@
 #!/bin/bash
-# run.sh - runs the test suites, shows how they go, and ends with one line of totals
+# run.sh - runs the test suites, shows how they go, and ends with what failed and a line of totals
 #
 # usage: tests/run.sh check|all|nightly|SUITE...
 #
@@ -40,9 +40,25 @@ count() { # PASSED FAILED SKIPPED
 	printf '   %d passed, %d failed, %d skipped (%d s)\n' "$1" "$2" "$3" $((SECONDS - began))
 }
 
+# Keeps what FILE tells of failures, a guest's too, for the end of the run.
+recall() { # FILE
+	grep -E '^([^ ]+ +([0-9][^ ]* +)?)?FAIL ' "$1" | sed "s|^|$told: |" >>"$PROFIL_TEST_DIR/failures"
+}
+
 broken() { # WHAT
-	printf 'FAIL %s: %s\n' "$suite" "$1"
+	printf 'FAIL %s: %s\n' "$suite" "$1" | tee "$PROFIL_TEST_DIR/broken"
+	recall "$PROFIL_TEST_DIR/broken"
 	count 0 1 0
+}
+
+# A TAP file's failures with their reasons, each as a script tells of its own.
+criterion_failures() { # FILE
+	awk '
+		/^(not )?ok/ && said { print said; said = "" }
+		/^not ok/ { sub(/^not ok - /, ""); said = "FAIL " $1 ":" }
+		said && /^  - / { sub(/: \|.$/, ""); said = said " " $2 ":" }
+		said && /^      ./ { sub(/^ +/, ""); said = said " " $0 }
+		END { if (said) print said }' "$1"
 }
 
 # Reads TAP. Criterion tells of a test that its filter left out as of a skipped one.
@@ -82,6 +98,8 @@ run_criterion() { # BINARY OVER
 		broken "ended with status $status and told of no test"
 		return
 	fi
+	criterion_failures "$tap" >"$PROFIL_TEST_DIR/out"
+	recall "$PROFIL_TEST_DIR/out"
 	totals=$(criterion_totals "$out" "$tap")
 	# shellcheck disable=SC2086 # three numbers
 	set -- $totals
@@ -99,6 +117,7 @@ run_script() { # SCRIPT
 		return
 	fi
 	set -- "${BASH_REMATCH[@]:1}"
+	recall "$out"
 	test "$status" -eq 0 || test "$2" -gt 0 || set -- "$1" 1 "$3"
 	count "$@"
 }
@@ -119,11 +138,12 @@ put_away() { # KEPT_BEFORE
 }
 
 run_suite() { # [OVER:]SUITE
-	local over='' before
+	local over='' before told
 
 	case $1 in replay:* | kernel:*) over=${1%%:*} ;; esac
 	suite=${1#"${over:+$over:}"} began=$SECONDS
-	printf '== %s%s\n' "$suite" "${over:+ over ${over/kernel/the kernel}}"
+	told=$suite${over:+ over ${over/kernel/the kernel}}
+	printf '== %s\n' "$told"
 	export PROFIL_TEST_OVER=${over:-replay}
 	before=$(kept)
 	if ! test -x "$suite"; then
@@ -210,6 +230,10 @@ check | all | nightly) run_all "$1" ;;
 *) for s; do run_suite "$s"; done ;;
 esac
 
+if test -s "$PROFIL_TEST_DIR/failures"; then
+	printf '== what failed\n'
+	cat "$PROFIL_TEST_DIR/failures"
+fi
 printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 test "$failed" -eq 0 && test "$passed" -gt 0 || exit 1
 test -z "$part_skipped" || test "${PROFIL_TEST_ALLOW_SKIP:-0}" = 1 || exit 1

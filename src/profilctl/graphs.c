@@ -173,13 +173,23 @@ void graphs_add(struct graphs *g, pid_t pid, int memory)
 	*place = h;
 }
 
-void graphs_check(struct graphs *g)
+static void check_each(struct graphs *g)
 {
 	for (struct held_graph *h = g->first; h; h = h->next) {
 		struct pollfd gone = { .fd = h->pidfd, .events = POLLIN };
 
 		h->ended = h->pidfd < 0 || poll(&gone, 1, 0) > 0;
 	}
+}
+
+/*
+ * Twice: one that ended after we asked for it, but before the end of another that we did see, would
+ * be told of after that one, and of one name the older profile would stay.
+ */
+void graphs_check(struct graphs *g)
+{
+	check_each(g);
+	check_each(g);
 }
 
 void graphs_sweep(struct graphs *g)

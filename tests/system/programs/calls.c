@@ -1,6 +1,7 @@
 /* calls.c - does what its arguments say, one after the other: what a -pg program may live through
  */
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,6 +101,18 @@ static int limit_memory(void)
 	return setrlimit(RLIMIT_AS, &none) == 0;
 }
 
+/* Who waits for its parent's end ends after it, however short its life is. */
+static int leave_terminal(void)
+{
+	pid_t parent = getpid();
+
+	if (daemon(1, 1))
+		return 0;
+	while (getppid() == parent)
+		sched_yield();
+	return 1;
+}
+
 static int act(const char *what)
 {
 	if (!strcmp(what, "call"))
@@ -119,7 +132,7 @@ static int act(const char *what)
 	else if (!strcmp(what, "limit"))
 		return limit_memory();
 	else if (!strcmp(what, "daemon"))
-		return !daemon(1, 1);
+		return leave_terminal();
 	else if (!strcmp(what, "wait"))
 		return puts("waits") > 0 && !fflush(stdout) && getchar() != EOF;
 	else if (!strcmp(what, "exec"))

@@ -34,21 +34,26 @@ static double cpu_s(clockid_t clock)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void split(double seconds)
+/*
+ * Rounds of one length could keep step with the ticks. Threads that take turns with the timer are
+ * hit at the same moments of their lives, each of them: with a @seed of their own, in other places.
+ */
+static void split(double seconds, unsigned long seed)
 {
 	double end = cpu_s(CLOCK_THREAD_CPUTIME_ID) + seconds;
 
-	/* Rounds of one length could keep step with the ticks. */
-	for (unsigned long n = 1; cpu_s(CLOCK_THREAD_CPUTIME_ID) < end;
+	for (unsigned long n = seed; cpu_s(CLOCK_THREAD_CPUTIME_ID) < end;
 	     n = n * 2862933555777941757ul + 1) {
 		hot(5000 + (n >> 50));
 		cold(5000 + (n >> 50));
 	}
 }
 
-static void *thread(void *seconds)
+static double thread_seconds;
+
+static void *thread(void *seed)
 {
-	split(*(double *)seconds);
+	split(thread_seconds, (unsigned long)seed);
 	return NULL;
 }
 
@@ -56,17 +61,18 @@ static void threads(double seconds)
 {
 	pthread_t t[4];
 
-	for (int i = 0; i < 4; i++)
-		pthread_create(&t[i], NULL, thread, &seconds);
+	thread_seconds = seconds;
+	for (unsigned long i = 0; i < 4; i++)
+		pthread_create(&t[i], NULL, thread, (void *)(i + 1));
 	for (int i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);
 }
 
 static void children(double seconds)
 {
-	for (int i = 0; i < 4; i++) {
+	for (unsigned long i = 0; i < 4; i++) {
 		if (!fork()) {
-			split(seconds);
+			split(seconds, i + 1);
 			_exit(0);
 		}
 	}
@@ -80,7 +86,7 @@ static void late(double seconds, const char *library)
 	void (*in_library)(double);
 	void *handle;
 
-	split(seconds / 4);
+	split(seconds / 4, 1);
 	handle = dlopen(library, RTLD_NOW);
 	in_library = handle ? (void (*)(double))dlsym(handle, "in_library") : NULL;
 	if (!in_library) {
@@ -128,7 +134,7 @@ int main(int argc, char **argv)
 	double seconds = argc > 2 ? atof(argv[2]) : 0;
 
 	if (!strcmp(how, "split"))
-		split(seconds);
+		split(seconds, 1);
 	else if (!strcmp(how, "threads"))
 		threads(seconds);
 	else if (!strcmp(how, "children"))

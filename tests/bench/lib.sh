@@ -167,15 +167,15 @@ peer_start() { # PEER HZ PID
 }
 
 # bpftrace counts before it listens to signals: the first one may be lost on it.
-asked_and_gone() {
-	! kill -INT "$peer_pid"
+asked_and_gone() { # PID
+	! kill -INT "$1"
 }
 
 peer_stop() { # PEER
 	case $1 in
 	none) return ;;
 	floor) exec {peer_in}>&- ;;
-	bpftrace) until_true asked_and_gone ;;
+	bpftrace) until_true asked_and_gone "$peer_pid" ;;
 	*) kill -INT "$peer_pid" 2>/dev/null ;;
 	esac
 	wait "$peer_pid" 2>/dev/null

@@ -56,41 +56,52 @@ part_handler_begin() {
 	done
 }
 
-# Prints the mean of its nanoseconds on the CPU; without those runs in which the host took that away.
-handler_ns() {
-	unshare -m sh -c "mountpoint -q /sys/kernel/tracing ||
-		mount -t tracefs none /sys/kernel/tracing; exec bpftrace -e '
+# Prints how often it took how many nanoseconds on the CPU under a process of each name, until it is
+# interrupted.
+handler_times() {
+	exec unshare -m sh -c "mountpoint -q /sys/kernel/tracing ||
+		mount -t tracefs none /sys/kernel/tracing; exec bpftrace -f json -e '
 		tracepoint:timer:hrtimer_expire_entry /cpu == $CPU && args->function == 0x$handler/ {
 			@begun = nsecs;
 		}
 		tracepoint:timer:hrtimer_expire_exit /cpu == $CPU && @begun/ {
-			if (nsecs - @begun < 5000) { @ns = avg(nsecs - @begun); }
+			@ns[comm] = lhist(nsecs - @begun, 0, 4000, 4);
 			@begun = 0;
-		}
-		interval:ms:$HANDLER_MS { exit(); }'" 2>/dev/null | awk '/^@ns:/ { print $2 }'
+		}'" 2>/dev/null
 }
 
-handler_under() { # HZ PEER
-	local pid ns
+# A turn is short, and there are many: a quiet minute of the machine, or a busy one, is everybody's,
+# and so are the moments at which two CPUs' events come, which differ from start to start.
+handler_turn() { # HZ PEER
+	local pid
 
-	BENCH_STOP=1 BENCH_CPU=$CPU "$work" hits 0 &
+	ln -sf "$work" "$dir/$2"
+	BENCH_STOP=1 BENCH_CPU=$CPU "$dir/$2" hits 0 &
 	pid=$!
 	until_true state_is "$pid" T
 	peer_start "$2" "$1" "$pid"
 	kill -CONT "$pid"
-	ns=$(handler_ns)
+	sleep "$HANDLER_S"
 	kill -KILL "$pid"
 	wait "$pid" 2>/dev/null
 	peer_stop "$2"
-	if test -n "$ns"; then
-		number "handler-$1" "$2" run_ns "$ns"
-	else
-		echo "bench: handler: bpftrace saw no timer of $2 at $1 Hz" >&2
-	fi
+	clocks_gone "handler-$1"
+}
+
+# The median of each peer's turns, and what that is beyond the floor's in the same minute.
+handler_medians() {
+	jq -r 'select(.type == "hist").data["@ns"]
+		| {floor, profil, "perf-p"} | map_values(values
+			| (map(.count // 0) | add / 2) as $half
+			| reduce .[] as $b ({n: 0}; .n += ($b.count // 0)
+				| if .at == null and .n >= $half then .at = $b.min + 2 else . end) | .at)
+		| .floor as $floor | to_entries[]
+		| .key, "run_ns", .value, (select(.key != "floor") | .key, "added_ns", .value - $floor)' |
+		paste - - -
 }
 
 part_handler() {
-	local hz peer
+	local hz peer times turn metric ns
 
 	if ! have bpftrace || test -z "$handler"; then
 		echo "bench: handler: not measured: it takes bpftrace, and perf_swevent_hrtimer in /proc/kallsyms" >&2
@@ -98,14 +109,22 @@ part_handler() {
 	fi
 	for hz in 1000 9999; do
 		use_daemon "handler-$hz"
-		for peer in $(peers_present); do
-			case $peer in
-			floor | profil | perf-p)
-				handler_under "$hz" "$peer"
-				clocks_gone "handler-$hz"
-				;;
-			esac
+		handler_times >"$dir/times" &
+		times=$!
+		if ! until_true has_events "$times"; then
+			echo "bench: handler: not measured: bpftrace does not attach to timer:hrtimer_expire_entry" >&2
+			kill -KILL "$times"
+			return
+		fi
+		for ((turn = 0; turn < HANDLER_TURNS; turn++)); do
+			for peer in $(peers_present); do
+				case $peer in floor | profil | perf-p) handler_turn "$hz" "$peer" ;; esac
+			done
 		done
+		until_true asked_and_gone "$times"
+		while read -r peer metric ns; do
+			number "handler-$hz" "$peer" "$metric" "$ns"
+		done < <(handler_medians <"$dir/times")
 	done
 }
 

@@ -17,7 +17,6 @@ def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 
   def over($a; $b): if $a == null or $b == null or $b <= 0 then null else $a / $b end;
   def lost($hz; $s): of("overhead-\($hz)"; $s; "lost_ppm") - of("overhead-\($hz)"; "none"; "lost_ppm");
   def gap($hz; $s): of("overhead-\($hz)"; $s; "gap_ns");
-  def added($hz; $s): of("handler-\($hz)"; $s; "run_ns") - of("handler-\($hz)"; "floor"; "run_ns");
   def cpu($kind; $s): of($kind; $s; "cpu_s") - of($kind; "none"; "cpu_s");
   def mirror($s): of("mirror"; $s; "ns_per_s");
   def off($x): if $x == null then null else ($x - 1 | fabs) end;
@@ -32,7 +31,7 @@ def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 
     limit("many profiles, all asleep: wake-ups of profild"; 0; of("asleep"; "fleet"; "wakeups")),
     ("1000", "9999" | . as $hz
      | limit("interruption at \($hz) Hz / that of an empty program"; 1.02; over(gap($hz; "profil"); gap($hz; "floor"))),
-       limit("added to an expiry at \($hz) Hz / what perf adds"; 0.25; over(added($hz; "profil"); added($hz; "perf-p")))),
+       limit("added to an expiry at \($hz) Hz / what perf adds"; 0.25; over(of("handler-\($hz)"; "profil"; "added_ns"); of("handler-\($hz)"; "perf-p"; "added_ns")))),
     limit("forks: overhead / that of perf -p"; 0.3; over(cpu("forks"; "profil"); cpu("forks"; "perf-p"))),
     limit("switches: overhead / that of perf -p"; 0.02; over(cpu("switches"; "profil"); cpu("switches"; "perf-p"))),
     (["hit-1", 2.5], ["hit-4096", 3], ["miss", 1.6] | . as $p

@@ -40,22 +40,34 @@ count() { # PASSED FAILED SKIPPED
 	printf '   %d passed, %d failed, %d skipped (%d s)\n' "$1" "$2" "$3" $((SECONDS - began))
 }
 
-# Keeps what FILE tells of failures, a guest's too, for the end of the run.
-recall() { # FILE
-	grep -E '^([^ ]+ +([0-9][^ ]* +)?)?FAIL ' "$1" | sed "s|^|$told: |" >>"$PROFIL_TEST_DIR/failures"
+# Keeps the lines that tell of failures, a guest's too, for the end of the run.
+recall() {
+	grep -E '^([^ ]+ +([0-9][^ ]* +)?)?FAIL ' | sed "s|^|$told: |" >>"$PROFIL_TEST_DIR/failures"
+}
+
+fault() { # WHAT
+	printf 'FAIL %s: %s\n' "$suite" "$1" | tee /dev/stderr | recall
 }
 
 broken() { # WHAT
-	printf 'FAIL %s: %s\n' "$suite" "$1" | tee "$PROFIL_TEST_DIR/broken"
-	recall "$PROFIL_TEST_DIR/broken"
+	fault "$1"
 	count 0 1 0
+}
+
+# A suite that ends badly has failed, whatever it says of its tests.
+count_ended() { # STATUS PASSED FAILED SKIPPED
+	if test "$1" -ne 0 && test "$3" -eq 0; then
+		fault "ended with status $1, but no test had failed"
+		set -- "$1" "$2" 1 "$4"
+	fi
+	count "${@:2}"
 }
 
 # A TAP file's failures with their reasons, each as a script tells of its own.
 criterion_failures() { # FILE
 	awk '
 		/^(not )?ok/ && said { print said; said = "" }
-		/^not ok/ { sub(/^not ok - /, ""); said = "FAIL " $1 ":" }
+		/^not ok/ { sub(/^not ok - /, ""); sub(/ +/, ": "); said = "FAIL " $0 }
 		said && /^  - / { sub(/: \|.$/, ""); said = said " " $2 ":" }
 		said && /^      ./ { sub(/^ +/, ""); said = said " " $0 }
 		END { if (said) print said }' "$1"
@@ -98,13 +110,10 @@ run_criterion() { # BINARY OVER
 		broken "ended with status $status and told of no test"
 		return
 	fi
-	criterion_failures "$tap" >"$PROFIL_TEST_DIR/out"
-	recall "$PROFIL_TEST_DIR/out"
+	criterion_failures "$tap" | recall
 	totals=$(criterion_totals "$out" "$tap")
 	# shellcheck disable=SC2086 # three numbers
-	set -- $totals
-	test "$status" -eq 0 || test "$2" -gt 0 || set -- "$1" 1 "$3"
-	count "$@"
+	count_ended "$status" $totals
 }
 
 run_script() { # SCRIPT
@@ -116,10 +125,8 @@ run_script() { # SCRIPT
 		broken "ended with status $status and without its totals"
 		return
 	fi
-	set -- "${BASH_REMATCH[@]:1}"
-	recall "$out"
-	test "$status" -eq 0 || test "$2" -gt 0 || set -- "$1" 1 "$3"
-	count "$@"
+	recall <"$out"
+	count_ended "$status" "${BASH_REMATCH[@]:1}"
 }
 
 # What this run's daemons keep in the kernel for the next one, under their socket's name.

@@ -180,8 +180,6 @@ static int map_all(struct maps *m)
 	int err = map_journal(m);
 
 	lend_tables(m);
-	if (!err && !m->found)
-		err = maps_narrow(m);
 	if (!err)
 		err = window_open(&m->ledgers, bpf_map__fd(m->skel->maps.ledgers),
 				  PROFIL_MAX_TARGETS * sizeof(struct profil_ledger));

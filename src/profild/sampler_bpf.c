@@ -472,7 +472,7 @@ static void bpf_recover(struct sampler *s)
 
 	for (uint32_t i = 0; b->maps.found && i < PROFIL_MAX_TARGETS; i++) {
 		struct profil_target *k = &b->maps.processes.target[i];
-		struct profil_owner owner;
+		struct profil_owner owner = { 0 };
 		int err = maps_get_owner(&b->maps, i, &owner);
 
 		if (!err && !owner.live && !k->period_ns)

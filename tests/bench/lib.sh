@@ -19,7 +19,7 @@ numbers=$dir/numbers
 daemons=()
 declare -A daemon_of
 round=0
-peer_pid='' peer_in=''
+peer_pid='' peer_in='' times_pid=''
 trap 'stop_all; rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM
 
@@ -86,6 +86,7 @@ stop_all() {
 	local pid
 
 	test -z "$peer_pid" || kill "$peer_pid" 2>/dev/null
+	test -z "$times_pid" || kill "$times_pid" 2>/dev/null
 	for pid in "${daemons[@]}"; do
 		kill "$pid" 2>/dev/null && wait "$pid"
 	done

@@ -101,7 +101,7 @@ handler_medians() {
 }
 
 part_handler() {
-	local hz peer times turn metric ns
+	local hz peer turn metric ns
 
 	if ! have bpftrace || test -z "$handler"; then
 		echo "bench: handler: not measured: it takes bpftrace, and perf_swevent_hrtimer in /proc/kallsyms" >&2
@@ -110,10 +110,9 @@ part_handler() {
 	for hz in 1000 9999; do
 		use_daemon "handler-$hz"
 		handler_times >"$dir/times" &
-		times=$!
-		if ! until_true has_events "$times"; then
+		times_pid=$!
+		if ! until_true has_events "$times_pid"; then
 			echo "bench: handler: not measured: bpftrace does not attach to timer:hrtimer_expire_entry" >&2
-			kill -KILL "$times"
 			return
 		fi
 		for ((turn = 0; turn < HANDLER_TURNS; turn++)); do
@@ -121,10 +120,13 @@ part_handler() {
 				case $peer in floor | profil | perf-p) handler_turn "$hz" "$peer" ;; esac
 			done
 		done
-		until_true asked_and_gone "$times"
+		until_true asked_and_gone "$times_pid"
+		times_pid=''
+		handler_medians <"$dir/times" >"$dir/medians"
+		test -s "$dir/medians" || echo "bench: handler: bpftrace saw no timer at $hz Hz" >&2
 		while read -r peer metric ns; do
 			number "handler-$hz" "$peer" "$metric" "$ns"
-		done < <(handler_medians <"$dir/times")
+		done <"$dir/medians"
 	done
 }
 

@@ -57,6 +57,9 @@ closes "a suite that says nothing fails" ':' "0 passed, 1 failed, 0 skipped" 1
 closes "a suite that breaks off fails" 'echo ok a; exit 0' "0 passed, 1 failed, 0 skipped" 1
 closes "a suite that dies after its totals fails" \
 	'echo 3 passed, 0 failed, 0 skipped; kill -SEGV $$' "3 passed, 1 failed, 0 skipped" 1
+check "and how it ended is told" run_ends_with "== what failed
+$dir/suite.sh: FAIL $dir/suite.sh: ended with status 139, but no test had failed
+3 passed, 1 failed, 0 skipped"
 closes "nothing but skips is not green" \
 	'echo 0 passed, 0 failed, 2 skipped' "0 passed, 0 failed, 2 skipped" 1
 
@@ -67,7 +70,7 @@ check "a suite that is not there fails" test $? -eq 0
 binary 'not ok - s::a  (0.00s)\n  failures:\n  - a.c:2: |+\n      Assertion failed: 1 is 2\n  ...\n' 1
 run=$(BUILD=$dir tests/run.sh "$dir/tests/unit-tests")
 check "a binary's is told with its place" run_ends_with "== what failed
-$dir/tests/unit-tests: FAIL s::a: a.c:2: Assertion failed: 1 is 2
+$dir/tests/unit-tests: FAIL s::a: (0.00s) a.c:2: Assertion failed: 1 is 2
 0 passed, 1 failed, 0 skipped"
 
 # What guest.sh says of suite $2 must have the line $3, or not, where that is "no FAIL".

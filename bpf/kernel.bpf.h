@@ -27,9 +27,12 @@ struct sched_entity {
 	unsigned long long sum_exec_runtime;
 } __attribute__((preserve_access_index));
 
+struct mm_struct;
+
 struct task_struct {
 	int pid;
 	int tgid;
+	struct mm_struct *mm;
 	struct sched_entity se;
 	struct signal_struct *signal;
 } __attribute__((preserve_access_index));

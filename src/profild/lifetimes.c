@@ -14,9 +14,9 @@
 
 #define LINGER_US 1000000
 
-#define PROGRAMS 3
+#define PROGRAMS 4
 
-static const char *const names[PROGRAMS] = { "link-fork", "link-exec", "link-exit" };
+static const char *const names[PROGRAMS] = { "link-fork", "link-exec", "link-exit", "link-free" };
 
 struct lifetimes {
 	struct profil_bpf *skel;
@@ -56,9 +56,10 @@ static int attach_one(struct lifetimes *l, int i, const struct bpf_program *prog
 
 static int attach(struct lifetimes *l)
 {
-	const struct bpf_program *program[PROGRAMS] = { l->skel->progs.task_newtask,
+	const struct bpf_program *program[PROGRAMS] = { l->skel->progs.sched_wakeup_new,
 							l->skel->progs.sched_process_exec,
-							l->skel->progs.sched_process_exit };
+							l->skel->progs.sched_process_exit,
+							l->skel->progs.sched_process_free };
 
 	for (int i = 0; i < PROGRAMS; i++) {
 		int err = l->link[i] < 0 ? attach_one(l, i, program[i]) : 0;

@@ -32,16 +32,9 @@ static void stop(void)
 
 TestSuite(kernel_store, .init = start, .fini = stop);
 
-/* Where the daemon keeps what outlives it: a directory for each socket path, by FNV-1a. */
 static const char *store_path(const char *name)
 {
-	static char path[256];
-	unsigned long long hash = 14695981039346656037ull;
-
-	for (const char *c = d.socket; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
-	snprintf(path, sizeof(path), TICKS_BPFFS "/profil-%016llx/%s", hash, name);
-	return path;
+	return ticks_stored(&d, name);
 }
 
 static void set_layout(__u32 version)

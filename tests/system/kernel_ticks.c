@@ -86,3 +86,15 @@ void ticks_need_bpffs(void)
 		cr_assert(mount("bpf", TICKS_BPFFS, "bpf", 0, NULL) == 0,
 			  "mount " TICKS_BPFFS ": %s", strerror(errno));
 }
+
+/* A directory for each socket path, by FNV-1a. */
+const char *ticks_stored(const struct daemon *d, const char *name)
+{
+	static char path[256];
+	unsigned long long hash = 14695981039346656037ull;
+
+	for (const char *c = d->socket; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
+	snprintf(path, sizeof(path), TICKS_BPFFS "/profil-%016llx/%s", hash, name);
+	return path;
+}

@@ -58,4 +58,7 @@ void ticks_await_profiles(const struct daemon *d, unsigned int n);
 #define TICKS_BPFFS "/sys/fs/bpf"
 void ticks_need_bpffs(void);
 
+/* The path there of what @d calls @name, until the next call. */
+const char *ticks_stored(const struct daemon *d, const char *name);
+
 #endif

@@ -35,6 +35,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct sched_entity se;
 	struct signal_struct *signal;
+	unsigned int self_exec_id; /* the low half of it, where it is wider */
 } __attribute__((preserve_access_index));
 
 struct hrtimer {

@@ -84,11 +84,13 @@ int sched_wakeup_new(__u64 *args)
 	const struct task_struct *parent = (void *)bpf_get_current_task_btf();
 	__u32 tgid = parent->tgid, childs_tgid = child->tgid;
 	__u32 inherited = PROFIL_ENTRY_TARGET | PROFIL_ENTRY_NEWBORN;
-	__u32 bits = PROFIL_ENTRY_FORKED | (child->mm == parent->mm ? 0 : PROFIL_ENTRY_NEWBORN);
+	__u32 bits = PROFIL_ENTRY_FORKED | profil_entry_image(child->self_exec_id);
 	struct profil_bucket *bucket = bucket_of(tgid);
 
 	if (childs_tgid == tgid)
 		return 0;
+	if (child->mm != parent->mm)
+		bits |= PROFIL_ENTRY_NEWBORN;
 	take_out_all(childs_tgid); /* whoever had the pid before */
 	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
 		__u64 entry = read_entry(bucket, i);
@@ -115,25 +117,24 @@ static __always_inline bool is_secret(const struct linux_binprm *bprm)
 	       (bprm->interp_flags & BINPRM_FLAGS_ENFORCE_NONDUMP);
 }
 
-/* The new image is none of the target's business, unless its owner follows it and may. */
-SEC("tp_btf/sched_process_exec")
-int sched_process_exec(__u64 *args)
+/*
+ * The new image is none of the target's business, unless its owner follows it and may. Not static,
+ * as miss().
+ */
+__attribute__((noinline)) int exec_of(__u32 tgid, __u32 image, bool secret)
 {
-	const struct task_struct *task = (void *)args[0];
-	bool secret = is_secret((void *)args[2]);
-	__u32 tgid = task->tgid;
 	struct profil_bucket *bucket = bucket_of(tgid);
 
 	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
 		__u64 entry = read_entry(bucket, i);
 		struct profil_target *target;
 
-		if (!entry_is(entry, tgid))
+		if (!entry_is(entry, tgid) || (entry & PROFIL_ENTRY_IMAGES) == image)
 			continue;
 		target = target_of(entry);
 		if ((target->flags & PROFIL_TARGET_FOLLOW) &&
 		    !(secret && (target->flags & PROFIL_TARGET_UNPRIVILEGED))) {
-			__u64 next = profil_entry_exec(entry);
+			__u64 next = profil_entry_exec(entry, image);
 
 			change(bucket, i, &entry, next);
 			if (profil_entry_known(entry))
@@ -143,6 +144,30 @@ int sched_process_exec(__u64 *args)
 		}
 	}
 	return 0;
+}
+
+static __always_inline int execd(__u64 *args)
+{
+	const struct task_struct *task = (void *)args[0];
+
+	return exec_of(task->tgid, profil_entry_image(task->self_exec_id),
+		       is_secret((void *)args[2]));
+}
+
+SEC("tp_btf/sched_process_exec")
+int sched_process_exec(__u64 *args)
+{
+	return execd(args);
+}
+
+/*
+ * Here a task can be preempted, and no tracepoint on the way of an exec is better. Once more, then:
+ * an exec is missed only where one task has been preempted in each.
+ */
+SEC("tp_btf/sched_process_exec")
+int sched_process_exec_again(__u64 *args)
+{
+	return execd(args);
 }
 
 SEC("tp_btf/sched_process_exit")

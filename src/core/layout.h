@@ -10,7 +10,7 @@
 #include "bin.h"
 
 /* Changes whenever a struct below does: a daemon takes over only maps of its own layout. */
-#define PROFIL_LAYOUT_VERSION 11
+#define PROFIL_LAYOUT_VERSION 12
 
 /*
  * Counters lie in chunks, each the one element of a BPF array, with a dirty byte for every group
@@ -155,6 +155,9 @@ _Static_assert(offsetof(struct profil_tables, news) % (1 << 16) == 0, "begins wi
  */
 #define PROFIL_ENTRY_LIFE (1u << 16)
 #define PROFIL_ENTRY_LIVES (0x1fffu << 16)
+/* Which exec's image the kernel knows it to run, by the low end of their number; 0: not known. */
+#define PROFIL_ENTRY_IMAGE (1u << 12)
+#define PROFIL_ENTRY_IMAGES (7u << 12)
 #define PROFIL_ENTRY_TARGET (PROFIL_MAX_TARGETS - 1u) /* no entry names what is not there */
 _Static_assert((PROFIL_MAX_TARGETS & (PROFIL_MAX_TARGETS - 1)) == 0, "a mask of low bits");
 
@@ -184,13 +187,20 @@ static inline __u32 profil_entry_known(__u64 entry)
 	return !(entry & PROFIL_ENTRY_NEWBORN) || (entry & PROFIL_ENTRY_TOLD);
 }
 
-/* The entry of the same process once it has exec'd. */
-static inline __u64 profil_entry_exec(__u64 entry)
+/* @exec_id is the kernel's number of execs up to this image. */
+static inline __u32 profil_entry_image(__u64 exec_id)
+{
+	return (1 + (__u32)exec_id % 7) * PROFIL_ENTRY_IMAGE;
+}
+
+/* The entry of the same process once it has exec'd, and runs @image. */
+static inline __u64 profil_entry_exec(__u64 entry, __u32 image)
 {
 	__u32 life = ((__u32)entry + PROFIL_ENTRY_LIFE) & PROFIL_ENTRY_LIVES;
 	__u32 told = profil_entry_known(entry) ? PROFIL_ENTRY_TOLD : 0;
 
-	return (entry & ~(__u64)PROFIL_ENTRY_LIVES) | life | PROFIL_ENTRY_NEWBORN | told;
+	entry &= ~(__u64)(PROFIL_ENTRY_LIVES | PROFIL_ENTRY_IMAGES);
+	return entry | life | image | PROFIL_ENTRY_NEWBORN | told;
 }
 
 /* @seed is drawn at load, so that nobody can choose pids that share a bucket. */

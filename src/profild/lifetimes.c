@@ -14,9 +14,10 @@
 
 #define LINGER_US 1000000
 
-#define PROGRAMS 4
+#define PROGRAMS 5
 
-static const char *const names[PROGRAMS] = { "link-fork", "link-exec", "link-exit", "link-free" };
+static const char *const names[PROGRAMS] = { "link-fork", "link-exec", "link-exec-again",
+					     "link-exit", "link-free" };
 
 struct lifetimes {
 	struct profil_bpf *skel;
@@ -58,6 +59,7 @@ static int attach(struct lifetimes *l)
 {
 	const struct bpf_program *program[PROGRAMS] = { l->skel->progs.sched_wakeup_new,
 							l->skel->progs.sched_process_exec,
+							l->skel->progs.sched_process_exec_again,
 							l->skel->progs.sched_process_exit,
 							l->skel->progs.sched_process_free };
 

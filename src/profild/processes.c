@@ -85,7 +85,8 @@ int processes_move(struct processes *p, uint32_t tgid, uint32_t life, uint32_t i
 			continue;
 		if (profil_entry_life(old) != life)
 			return -ESTALE;
-		new = profil_entry(tgid, index | ((uint32_t)old & PROFIL_ENTRY_LIVES));
+		new = profil_entry(
+			tgid, index | ((uint32_t)old & (PROFIL_ENTRY_LIVES | PROFIL_ENTRY_IMAGES)));
 		__atomic_add_fetch(&p->target[index].members, 1, __ATOMIC_SEQ_CST);
 		/* A first tick may have marked it just now. */
 		if (replace(&b->entry[i], old, new) ||

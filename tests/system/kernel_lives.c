@@ -81,22 +81,30 @@ static void disturb(void)
 
 #define DISTURBERS 4
 #define PARENTS 24
-#define CHILDREN 60
 
-/* @CHILDREN that live until nobody writes to @until any more. Says on @done how many there are. */
-static void breed(const int until[2], int done)
+/* Waits until nobody writes to @until any more, as itself or as another program. */
+static void live(int until, int execs)
 {
-	char n = 0, c;
+	char c;
+
+	if (!execs)
+		_exit(read(until, &c, 1) != 0);
+	if (dup2(until, 0) == 0)
+		execl("/bin/cat", "cat", NULL);
+	_exit(1);
+}
+
+/* Has @children, and says so on @done. */
+static void breed(const int until[2], int done, int children, int execs)
+{
+	char n = 0;
 
 	close(until[1]);
-	for (int i = 0; i < CHILDREN; i++) {
+	for (int i = 0; i < children; i++) {
 		pid_t pid = fork();
 
-		if (pid == 0) {
-			ssize_t end = read(until[0], &c, 1);
-
-			_exit(end != 0);
-		}
+		if (pid == 0)
+			live(until[0], execs);
 		n += pid > 0;
 	}
 	if (write(done, &n, 1) != 1)
@@ -108,9 +116,9 @@ static void breed(const int until[2], int done)
 
 /*
  * The kernel runs no program a second time on a CPU on which a task has been preempted in it: so
- * this must not happen where a fork, or an end, would be missed.
+ * this must not happen where a fork, an exec or an end would be missed.
  */
-Test(kernel_lives, none_is_missed_where_tasks_are_preempted, .timeout = 300)
+static void none_is_missed(int children, int execs)
 {
 	static unsigned short buf[LOOPS];
 	const struct profil_tables *t = tables();
@@ -128,15 +136,15 @@ Test(kernel_lives, none_is_missed_where_tasks_are_preempted, .timeout = 300)
 	for (int i = 0; i < PARENTS; i++) {
 		parent[i] = fork_now();
 		if (!parent[i])
-			breed(until, done[1]);
+			breed(until, done[1], children, execs);
 	}
 	for (int i = 0; i < PARENTS; i++) {
 		char n;
 
 		cr_assert_eq(read(done[0], &n, 1), 1);
-		cr_assert_eq(n, CHILDREN, "a parent has %d children", n);
+		cr_assert_eq(n, children, "a parent has %d children", n);
 	}
-	expect_members(t, 1 + PARENTS * (1 + CHILDREN), "all alive");
+	expect_members(t, 1 + PARENTS * (1 + (execs ? 0 : children)), "all alive");
 	close(until[1]);
 	for (int i = 0; i < PARENTS; i++) {
 		int status;
@@ -149,4 +157,14 @@ Test(kernel_lives, none_is_missed_where_tasks_are_preempted, .timeout = 300)
 		kill(disturber[i], SIGKILL);
 	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
 	expect_members(t, 0, "the profile has ended");
+}
+
+Test(kernel_lives, no_fork_is_missed_where_tasks_are_preempted, .timeout = 300)
+{
+	none_is_missed(60, 0);
+}
+
+Test(kernel_lives, no_exec_is_missed_where_tasks_are_preempted, .timeout = 300)
+{
+	none_is_missed(20, 1);
 }

@@ -70,8 +70,8 @@ PROFILD = src/profild/main.c src/profild/chunks.c src/profild/client.c src/profi
 	src/profild/clock_event.c src/profild/clock_tick.c src/profild/hotplug.c \
 	src/profild/config.c src/profild/grace.c src/profild/holding.c src/profild/lifetimes.c src/profild/listen.c src/profild/maps.c src/profild/memory.c \
 	src/profild/mirror.c src/profild/policy.c src/profild/processes.c src/profild/range.c \
-	src/profild/request.c src/profild/sampler_bpf.c src/profild/sampler_replay.c \
-	src/profild/session.c src/profild/store.c src/profild/target.c src/profild/window.c
+	src/profild/request.c src/profild/sampler_bpf.c src/profild/sampler_recover.c \
+	src/profild/sampler_replay.c src/profild/session.c src/profild/store.c src/profild/target.c src/profild/window.c
 
 PROFILCTL = src/core/graph.c \
 	src/profilctl/annotate.c src/profilctl/attach.c src/profilctl/bands.c src/profilctl/beside.c \

@@ -13,25 +13,10 @@
 #include "lifetimes.h"
 #include "maps.h"
 #include "processes.h"
-#include "sampler.h"
+#include "sampler_bpf.h"
 #include "session.h"
 #include "skeleton.h"
 #include "store.h"
-
-struct sampler_bpf {
-	struct sampler s;
-	struct store *store;
-	struct maps maps;
-	struct holdings *holdings;
-	struct clocks *clocks;
-	struct lifetimes *lifetimes;
-	struct target *target[PROFIL_MAX_TARGETS];
-	uint32_t end; /* no target from this one on */
-
-	struct ring_buffer *ring;
-	bool consuming;
-	sd_event_source *ring_source;
-};
 
 static struct sampler_bpf *self(struct sampler *s)
 {
@@ -75,7 +60,7 @@ static int set_owner(struct sampler_bpf *b, const struct target *t)
 	return maps_set_owner(&b->maps, t->index, &owner);
 }
 
-static void add_target(struct sampler_bpf *b, struct target *t)
+void sampler_bpf_add(struct sampler_bpf *b, struct target *t)
 {
 	b->target[t->index] = t;
 	if (b->end <= t->index)
@@ -107,7 +92,7 @@ static int enter(struct sampler_bpf *b, struct target *t, const struct target *o
 		.near_first = t->nregions ? t->region->first : 0,
 	};
 	clocks_begin(b->clocks, k);
-	add_target(b, t);
+	sampler_bpf_add(b, t);
 	if (old)
 		err = processes_move(&b->maps.processes, (__u32)t->tgid, life, t->index,
 				     same_session, old);
@@ -116,8 +101,7 @@ static int enter(struct sampler_bpf *b, struct target *t, const struct target *o
 	return err ? err : set_owner(b, t);
 }
 
-/* The programs run while there is a target for them. */
-static int use_programs(struct sampler_bpf *b, struct target *t)
+int sampler_bpf_use(struct sampler_bpf *b, struct target *t)
 {
 	int err = lifetimes_use(b->lifetimes);
 
@@ -129,7 +113,7 @@ static int use_programs(struct sampler_bpf *b, struct target *t)
 	return err;
 }
 
-static void unuse_programs(struct sampler_bpf *b, const struct target *t)
+void sampler_bpf_unuse(struct sampler_bpf *b, const struct target *t)
 {
 	clocks_unuse(b->clocks, t->period_ns, t->flags);
 	lifetimes_unuse(b->lifetimes);
@@ -138,13 +122,13 @@ static void unuse_programs(struct sampler_bpf *b, const struct target *t)
 static int bpf_start(struct sampler *s, struct target *t, const struct target *old, uint32_t life)
 {
 	struct sampler_bpf *b = self(s);
-	int err = use_programs(b, t);
+	int err = sampler_bpf_use(b, t);
 
 	if (err)
 		return err;
 	err = holdings_take(b->holdings, t);
 	if (err) {
-		unuse_programs(b, t);
+		sampler_bpf_unuse(b, t);
 		return err;
 	}
 	for (uint32_t i = 0; i < t->nregions; i++)
@@ -336,7 +320,7 @@ static void bpf_release(struct sampler *s, struct target *t)
 	t->own = *t->ledger; /* the caller still wants to know */
 	t->ledger = &t->own;
 	holdings_give(b->holdings, t, t->quiet);
-	unuse_programs(b, t);
+	sampler_bpf_unuse(b, t);
 }
 
 static void bpf_region_off(struct sampler *s, struct target *t, uint32_t owner)
@@ -397,109 +381,7 @@ static int on_ring(sd_event_source *source, int fd, uint32_t revents, void *user
 	return 0;
 }
 
-/* --- what an earlier daemon left ------------------------------------------------------------- */
-
-/* Takes what the target at t->index holds as it stands; nothing where it makes no sense. */
-static int hold_again(struct sampler_bpf *b, struct target *t, const struct profil_owner *owner)
-{
-	struct profil_target *k = &b->maps.processes.target[t->index];
-	int err;
-
-	t->period_ns = k->period_ns;
-	t->flags = k->flags;
-	t->tgid = (pid_t)owner->tgid;
-	t->region_first = k->region_first;
-	t->nregions = k->nregions;
-	t->counter_first = owner->counter_first;
-	t->ncounters = owner->ncounters;
-	t->nbins = owner->nbins;
-	t->ledger = &b->maps.ledger[t->index];
-	t->region = calloc(t->nregions ? t->nregions : 1, sizeof(*t->region));
-	if (!t->region)
-		return -ENOMEM;
-	if (t->period_ns < period_of(RATE_MAX_HZ) || t->period_ns > period_of(RATE_MIN_HZ))
-		return -EINVAL;
-	err = maps_read_regions(&b->maps, t);
-	if (!err)
-		err = target_check(t);
-	if (!err)
-		err = holdings_take_at(b->holdings, t);
-	if (err)
-		return err;
-	err = use_programs(b, t);
-	if (err) {
-		holdings_give(b->holdings, t, false);
-		return err;
-	}
-	k->flags = (__u16)t->flags; /* this daemon may have been given another clock */
-	clocks_begin(b->clocks, k);
-	return 0;
-}
-
-static int recover_target(struct sampler_bpf *b, uint32_t index, const struct profil_owner *owner)
-{
-	struct target *t = calloc(1, sizeof(*t));
-	int err;
-
-	if (!t)
-		return -ENOMEM;
-	t->index = index;
-	err = hold_again(b, t, owner);
-	if (err) {
-		target_free(t);
-		return err;
-	}
-	err = b->s.sink->recover(b->s.sink->arg, t, owner);
-	if (err) {
-		unuse_programs(b, t);
-		holdings_give(b->holdings, t, false);
-		target_free(t);
-		return err;
-	}
-	t->held = true;
-	add_target(b, t);
-	if (!t->session->tgid)
-		processes_orphan(&b->maps.processes, index);
-	b->s.sink->redo(t, b->maps.journal);
-	return 0;
-}
-
-/* Every target that has an owner goes on; a reader's, whose connection is gone, does not. */
-static void bpf_recover(struct sampler *s)
-{
-	struct sampler_bpf *b = self(s);
-	unsigned int n = 0;
-
-	for (uint32_t i = 0; b->maps.found && i < PROFIL_MAX_TARGETS; i++) {
-		struct profil_target *k = &b->maps.processes.target[i];
-		struct profil_owner owner = { 0 };
-		int err = maps_get_owner(&b->maps, i, &owner);
-
-		if (!err && !owner.live && !k->period_ns)
-			continue;
-		if (!err && owner.live) {
-			owner.tgid = processes_leader(&b->maps.processes, owner.tgid, i);
-			err = recover_target(b, i, &owner);
-		}
-		if (!err && owner.live) {
-			n++;
-			continue;
-		}
-		if (err)
-			log_err("cannot take over the profile of process %u: %s", owner.tgid,
-				strerror(-err));
-		maps_set_owner(&b->maps, i, NULL);
-		processes_clear(&b->maps.processes, owner.tgid, i);
-		memset(k, 0, sizeof(*k));
-	}
-	b->maps.journal->phase = PROFIL_JOURNAL_IDLE;
-	if (b->maps.found)
-		chunks_sweep(holdings_chunks(b->holdings));
-	maps_narrow(&b->maps);
-	store_sweep(b->store);
-	if (n)
-		log_notice("%u profiles of an earlier daemon go on", n);
-}
+/* --- open and close --------------------------------------------------------------------------- */
 
 static bool bpf_keeps(struct sampler *s)
 {
@@ -513,8 +395,6 @@ static void on_settled(void *arg)
 
 	consume(b);
 }
-
-/* --- open and close --------------------------------------------------------------------------- */
 
 static struct sampler *bpf_close(struct sampler *s)
 {
@@ -544,7 +424,7 @@ static const struct sampler_ops bpf_ops = {
 	.region_off = bpf_region_off,
 	.ticks = bpf_ticks,
 	.ended = bpf_ended,
-	.recover = bpf_recover,
+	.recover = sampler_bpf_recover,
 	.keeps = bpf_keeps,
 	.find = bpf_find,
 	.other = bpf_other,

@@ -44,17 +44,21 @@ same_work() {
 	check "... and none has next to nothing in it" test $((samples / pairs)) -ge 200
 }
 
-# Some 100,000 samples each: the share of half goes from 50.0 % to 51.2 %, which is 5.4 deviations of
-# the difference of two sampled shares, of which 3.2 are asked for: one run in 70 may miss it, were the
-# ticks at random; at even distances they do better. main has no share of its own: what it takes to come
-# back from a loop is 0.08 to 0.22 % of runs of the same command, by perf as well.
+# A function's share before and after, as "50.01 % and 51.22 %".
+share_of() { # FUNCTION
+	"$ctl" diff --json "$dir/a" "$dir/b" |
+		jq -r --arg f "$1" '.functions[] | select(.name == $f) | "\(.percent[0]) % and \(.percent[1]) %"'
+}
+
+# Some 200,000 samples each: the share of half goes from 50.0 % to 51.2 %, which is 7.7 deviations of
+# the difference of two sampled shares, of which 3.2 are asked for: one run in 300,000 may miss it, were
+# the ticks at random; at even distances they do better. main has no share of its own: what it takes to
+# come back from a loop is 0.08 to 0.22 % of runs of the same command, by perf as well.
 regression() {
-	profile "$dir/a" 10000 $((10 * second))
-	profile "$dir/b" 10000 $((10 * second)) 5
-	check "a regression of 5 % in one function is found" \
-		test "$(significant 'select(.name == "half" and .percent[1] > .percent[0])')" = 1
-	check "... of all the work, in that alone did the share grow" \
-		test "$(significant 'select(.name != "main" and .percent[1] > .percent[0])')" = 1
+	profile "$dir/a" 10000 $((20 * second))
+	profile "$dir/b" 10000 $((20 * second)) 5
+	check "a regression of 5 % in one function is found: it has $(share_of half)" 		test "$(significant 'select(.name == "half" and .percent[1] > .percent[0])')" = 1
+	check "... of all the work, in that alone did the share grow" 		test "$(significant 'select(.name != "main" and .percent[1] > .percent[0])')" = 1
 }
 
 if ! command -v jq >/dev/null; then

@@ -2,14 +2,12 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/membarrier.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/profil.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -149,52 +147,39 @@ Test(kernel_full, of_regions)
 
 #define CHUNKS 32
 
-static uint64_t now_ns(void)
+/* Says whether somebody was answered after the end of a profile while its chunks were there still.
+ */
+static int answered_before_they_went(unsigned short *buf, size_t bytes)
 {
-	struct timespec t;
+	struct profil_msg_status status;
+	int answered;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-/* So long the kernel waits for all who may be looking at what is taken away. */
-static uint64_t grace_ns(void)
-{
-	uint64_t began = now_ns();
-
-	cr_assert_eq(syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0), 0, "membarrier: %s",
-		     strerror(errno));
-	return now_ns() - began;
+	cr_assert_eq(profil(buf, bytes, loop_at(0), TICKS_SCALE_16), 0, "%s", strerror(errno));
+	client_status(&d, &status);
+	cr_expect_geq(status.chunks, CHUNKS);
+	cr_assert_eq(profil(buf, 0, 0, 0), 0);
+	client_status(&d, &status);
+	answered = status.chunks > 2;
+	while (status.chunks > 2)
+		client_status(&d, &status);
+	return answered;
 }
 
 /*
- * To take one from where the kernel finds it takes a grace period, for which nobody waits: one
- * after the other they would take @CHUNKS of them.
+ * To take one from where the kernel finds it takes a grace period, for which nobody waits. On a
+ * slow machine it may be over before anybody asks.
  */
 Test(kernel_full, chunks_go_in_the_background, .timeout = 60)
 {
 	size_t bytes = (size_t)CHUNKS * PROFIL_CHUNK_COUNTERS * sizeof(unsigned short);
 	unsigned short *buf =
 		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uint64_t grace = 0, began, answered;
-	struct profil_msg_status status;
+	int answered = 0;
 
 	cr_assert(buf != MAP_FAILED);
-	for (int i = 0; i < CHUNKS; i++)
-		grace += grace_ns();
-	cr_assert_eq(profil(buf, bytes, loop_at(0), TICKS_SCALE_16), 0, "%s", strerror(errno));
-	client_status(&d, &status);
-	cr_expect_geq(status.chunks, CHUNKS);
-
-	began = now_ns();
-	cr_assert_eq(profil(buf, 0, 0, 0), 0);
-	client_status(&d, &status);
-	answered = now_ns() - began;
-	cr_expect_lt(answered, grace / 2,
-		     "the next to ask was answered after %.1f ms; %d grace periods take %.1f",
-		     (double)answered / 1e6, CHUNKS, (double)grace / 1e6);
-	while (status.chunks > 2)
-		client_status(&d, &status);
+	for (int i = 0; i < 5 && !answered; i++)
+		answered = answered_before_they_went(buf, bytes);
+	cr_expect(answered, "the next to ask was answered when all chunks had gone, five times");
 	munmap(buf, bytes);
 	neighbour_stop(&d);
 }

@@ -13,11 +13,6 @@
 /* See profil_bucket_of(). */
 const volatile __u32 bucket_seed;
 
-static __always_inline __u32 current_tgid(void)
-{
-	return bpf_get_current_pid_tgid() >> 32;
-}
-
 static __always_inline struct profil_bucket *bucket_by(__u32 tgid, __u32 seed)
 {
 	return PLACE(&tables.bucket[profil_bucket_of(tgid, seed)]);

@@ -3,7 +3,6 @@
 
 #include <linux/types.h>
 #include <linux/bpf.h>
-#include <linux/sched.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
@@ -182,7 +181,8 @@ int sched_process_exit(__u64 *args)
 
 /*
  * An exit may be missed, as a fork might: then this, which is not preempted either, sees the last
- * of the process.
+ * of the process. Its pid has been free for a grace period, and is given to nobody again before all
+ * others have had their turn.
  */
 SEC("tp_btf/sched_process_free")
 int sched_process_free(__u64 *args)

@@ -7,7 +7,6 @@
 
 #include "clock.h"
 #include "clock_link.h"
-#include "config.h"
 #include "core/log.h"
 #include "holding.h"
 #include "lifetimes.h"

@@ -57,8 +57,10 @@ share_of() { # FUNCTION
 regression() {
 	profile "$dir/a" 10000 $((20 * second))
 	profile "$dir/b" 10000 $((20 * second)) 5
-	check "a regression of 5 % in one function is found: it has $(share_of half)" 		test "$(significant 'select(.name == "half" and .percent[1] > .percent[0])')" = 1
-	check "... of all the work, in that alone did the share grow" 		test "$(significant 'select(.name != "main" and .percent[1] > .percent[0])')" = 1
+	check "a regression of 5 % in one function is found: it has $(share_of half)" \
+		test "$(significant 'select(.name == "half" and .percent[1] > .percent[0])')" = 1
+	check "... of all the work, in that alone did the share grow" \
+		test "$(significant 'select(.name != "main" and .percent[1] > .percent[0])')" = 1
 }
 
 if ! command -v jq >/dev/null; then

@@ -5,6 +5,8 @@
 #include <linux/bpf_perf_event.h>
 #include <linux/types.h>
 
+#include <bpf/bpf_helpers.h>
+
 #include "core/arch.h"
 
 struct atomic_t {
@@ -35,11 +37,15 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct sched_entity se;
 	struct signal_struct *signal;
+	unsigned int in_execve : 1;
 	unsigned int self_exec_id; /* the low half of it, where it is wider */
 } __attribute__((preserve_access_index));
 
 struct hrtimer {
 	void *function;
 } __attribute__((preserve_access_index));
+
+extern struct task_struct *bpf_task_from_pid(int pid) __ksym __weak;
+extern void bpf_task_release(struct task_struct *task) __ksym __weak;
 
 #endif

@@ -11,63 +11,6 @@
 #include "processes.bpf.h"
 #include "tick.bpf.h"
 
-static __always_inline bool insert(__u64 entry)
-{
-	struct profil_bucket *bucket = bucket_of(profil_entry_tgid(entry));
-
-	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
-		if (!read_entry(bucket, i) &&
-		    !__sync_val_compare_and_swap(&bucket->entry[i], 0, entry))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Puts @next into the place of *@entry. A first tick in between may have marked it as told of:
- * *@entry says so then.
- */
-static __always_inline bool change(struct profil_bucket *bucket, int i, __u64 *entry, __u64 next)
-{
-	__u64 seen = __sync_val_compare_and_swap(&bucket->entry[i], *entry, next);
-
-	if (seen == *entry)
-		return true;
-	if (seen != (*entry | PROFIL_ENTRY_TOLD))
-		return false;
-	*entry = seen;
-	return __sync_val_compare_and_swap(&bucket->entry[i], seen,
-					   next ? next | PROFIL_ENTRY_TOLD : 0) == seen;
-}
-
-/* Takes @entry out of its place, and notes when it was its target's last. */
-static __always_inline void take_out(struct profil_bucket *bucket, int i, __u64 entry,
-				     struct profil_target *target)
-{
-	bool was_there = change(bucket, i, &entry, 0);
-
-	if ((target->flags & PROFIL_TARGET_RAW) && profil_entry_known(entry))
-		tell(PROFIL_EVENT_EXIT, entry, 0);
-	if (was_there && __sync_fetch_and_add(&target->members, -1) == 1) {
-		__sync_lock_test_and_set(&target->ended, 1); /* before the mark is looked at */
-		mark_news(entry);
-	}
-}
-
-/* Takes @tgid, whose process has gone, out of all its targets. Not static, as miss(). */
-__attribute__((noinline)) int take_out_all(__u32 tgid)
-{
-	struct profil_bucket *bucket = bucket_of(tgid);
-
-	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
-		__u64 entry = read_entry(bucket, i);
-
-		if (entry_is(entry, tgid))
-			take_out(bucket, i, entry, target_of(entry));
-	}
-	return 0;
-}
-
 /*
  * A child with the parent's memory counts where the parent does; one with a copy is a target of
  * its own, from its first tick on.
@@ -116,35 +59,6 @@ static __always_inline bool is_secret(const struct linux_binprm *bprm)
 	       (bprm->interp_flags & BINPRM_FLAGS_ENFORCE_NONDUMP);
 }
 
-/*
- * The new image is none of the target's business, unless its owner follows it and may. Not static,
- * as miss().
- */
-__attribute__((noinline)) int exec_of(__u32 tgid, __u32 image, bool secret)
-{
-	struct profil_bucket *bucket = bucket_of(tgid);
-
-	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
-		__u64 entry = read_entry(bucket, i);
-		struct profil_target *target;
-
-		if (!entry_is(entry, tgid) || (entry & PROFIL_ENTRY_IMAGES) == image)
-			continue;
-		target = target_of(entry);
-		if ((target->flags & PROFIL_TARGET_FOLLOW) &&
-		    !(secret && (target->flags & PROFIL_TARGET_UNPRIVILEGED))) {
-			__u64 next = profil_entry_exec(entry, image);
-
-			change(bucket, i, &entry, next);
-			if (profil_entry_known(entry))
-				tell(PROFIL_EVENT_EXEC, next, 0);
-		} else {
-			take_out(bucket, i, entry, target);
-		}
-	}
-	return 0;
-}
-
 static __always_inline int execd(__u64 *args)
 {
 	const struct task_struct *task = (void *)args[0];
@@ -161,7 +75,7 @@ int sched_process_exec(__u64 *args)
 
 /*
  * Here a task can be preempted, and no tracepoint on the way of an exec is better. Once more, then:
- * an exec is missed only where one task has been preempted in each.
+ * an exec is missed only where one task has been preempted in each. The next tick sees to it.
  */
 SEC("tp_btf/sched_process_exec")
 int sched_process_exec_again(__u64 *args)
@@ -192,6 +106,20 @@ int sched_process_free(__u64 *args)
 	if (task->pid == task->tgid)
 		take_out_all(task->tgid);
 	return 0;
+}
+
+/* Asked by the daemon, where an exec may be missed: the image of *@tgid, 0 where it has gone. */
+SEC("?syscall")
+int image_of(const __u32 *tgid)
+{
+	struct task_struct *task = bpf_task_from_pid((int)*tgid);
+	__u32 image;
+
+	if (!task)
+		return 0;
+	image = profil_entry_image(task->self_exec_id);
+	bpf_task_release(task);
+	return (int)image;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -13,6 +13,9 @@
 /* The period of the timer that a busy CPU takes anyway. */
 const volatile __u64 tick_ns;
 
+/* The programs on an exec may not have been run: see sched_process_exec_again. */
+const volatile bool execs_missed;
+
 /* More ticks than that at once nobody is owed who was not out of the clocks' sight for long. */
 #define OWED_MAX 256
 
@@ -30,8 +33,7 @@ static __always_inline void mark_told(__u64 entry)
 
 /*
  * Ticks without a counter go out as they are, or are counted as what they are. Not inline: the code
- * of those that have one lies closer together. Not static: so the verifier reads it once, not once
- * for each way that leads here.
+ * of those that have one lies closer together. Not static, as take_out_all().
  */
 __attribute__((noinline)) int miss(struct profil_target *target, __u64 entry, __u64 pc, __u32 n)
 {
@@ -191,15 +193,36 @@ static __always_inline int hit(struct profil_target *target, __u64 entry, __u64 
 	return 0;
 }
 
+#define PC_NOWHERE 1 /* in the page at 0 nobody has code */
+
 /*
  * The pc at which the thread left user mode, whatever it does now; 0 for a thread that never was
- * there, as an io_uring worker.
+ * there, as an io_uring worker. While execve() works, it is the new image's before the exec is
+ * seen: whoever may not look into that one is not told.
  */
-static __always_inline __u64 user_pc(struct task_struct *task)
+static __attribute__((noinline)) __u64 user_pc(struct task_struct *task, __u64 entry,
+					       const struct profil_target *target)
 {
 	struct arch_regs *regs = (void *)bpf_task_pt_regs(task);
+	__u64 pc = arch_pc(regs);
 
-	return arch_pc(regs);
+	if (pc && (target->flags & PROFIL_TARGET_UNPRIVILEGED) &&
+	    BPF_CORE_READ_BITFIELD(task, in_execve) && !is_image(task, entry))
+		return PC_NOWHERE;
+	return pc;
+}
+
+/*
+ * Where an exec may be missed (see sched_process_exec_again), each tick looks for itself which
+ * image it is of. This one's is another than the table's, and its exec is over: that is seen to
+ * now. What the kernel knew of the new image it has forgotten, so it is taken for a secret one.
+ */
+static __attribute__((noinline)) bool is_missed(struct task_struct *task, __u64 entry)
+{
+	if (is_image(task, entry) || BPF_CORE_READ_BITFIELD(task, in_execve))
+		return false;
+	exec_of(task->tgid, profil_entry_image(task->self_exec_id), true);
+	return true;
 }
 
 /* --- perf events ------------------------------------------------------------------------------ */
@@ -284,8 +307,10 @@ static __always_inline int event_of(struct bpf_perf_event_data *ctx, struct task
 
 	if ((target->flags & PROFIL_TARGET_TICK) || target->period_ns != period_ns)
 		return 0;
+	if (execs_missed && is_missed(task, entry))
+		return 0;
 	if (!user_mode)
-		pc = user_pc(task);
+		pc = user_pc(task, entry, target);
 	if (!pc)
 		return 0;
 	if (target->slack_ns)
@@ -407,10 +432,10 @@ static __always_inline int tick_of(struct task_struct *task)
 	__u32 tgid = task->tgid;
 	struct profil_bucket *bucket = bucket_of(tgid);
 	struct stretch stretch = { 0 };
-	__u64 pc = 0;
+	bool looked = false;
 
 	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
-		__u64 entry = read_entry(bucket, i), n;
+		__u64 entry = read_entry(bucket, i), pc, n;
 		struct profil_target *target;
 
 		if (!entry_is(entry, tgid))
@@ -418,10 +443,12 @@ static __always_inline int tick_of(struct task_struct *task)
 		target = target_of(entry);
 		if (!(target->flags & PROFIL_TARGET_TICK))
 			continue;
-		if (!pc) {
+		if (execs_missed && is_missed(task, entry))
+			continue;
+		if (!looked)
 			stretch = stretch_of(task);
-			pc = user_pc(task);
-		}
+		looked = true;
+		pc = user_pc(task, entry, target);
 		if (!pc)
 			break;
 		n = due(target, &stretch);

@@ -10,7 +10,7 @@
 #include "bin.h"
 
 /* Changes whenever a struct below does: a daemon takes over only maps of its own layout. */
-#define PROFIL_LAYOUT_VERSION 12
+#define PROFIL_LAYOUT_VERSION 13
 
 /*
  * Counters lie in chunks, each the one element of a BPF array, with a dirty byte for every group

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "clock_link.h"
@@ -98,6 +99,17 @@ static int keep(struct maps *m, struct store *store)
 	return 0;
 }
 
+/*
+ * Since 7.0 the kernel passes over a program on a tracepoint while a task is preempted in it on the
+ * same CPU.
+ */
+static bool execs_missed(void)
+{
+	struct utsname system;
+
+	return uname(&system) == 0 && atoi(system.release) >= 7;
+}
+
 static int load(struct maps *m, struct store *store)
 {
 	struct profil_state state = { 0, 0 };
@@ -126,6 +138,8 @@ static int load(struct maps *m, struct store *store)
 		return -errno;
 	m->skel->rodata->bucket_seed = m->processes.seed;
 	m->skel->rodata->tick_ns = clock_tick_ns();
+	m->skel->rodata->execs_missed = execs_missed();
+	bpf_program__set_autoload(m->skel->progs.image_of, execs_missed());
 	err = profil_bpf__load(m->skel);
 	/* Where libbpf finds that no array can be mapped, it does not map its own. */
 	if (!err && (!m->skel->bss || !m->skel->rodata))
@@ -231,6 +245,20 @@ void maps_close(struct maps *m)
 	window_close(&m->ledgers);
 	window_close(&m->starts);
 	profil_bpf__destroy(m->skel);
+}
+
+int maps_image(struct maps *m, uint32_t tgid, uint32_t *image)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &tgid, .ctx_size_in = sizeof(tgid));
+	int program = bpf_program__fd(m->skel->progs.image_of);
+
+	*image = 0;
+	if (!m->skel->rodata->execs_missed)
+		return 0;
+	if (bpf_prog_test_run_opts(program, &run) < 0)
+		return -errno;
+	*image = run.retval;
+	return *image ? 0 : -ESRCH;
 }
 
 int maps_set_owner(struct maps *m, uint32_t index, const struct profil_owner *owner)

@@ -36,6 +36,12 @@ void maps_close(struct maps *m);
 int maps_reach(struct maps *m, uint32_t targets, uint32_t regions);
 int maps_narrow(struct maps *m);
 
+/*
+ * Which image process @tgid runs, as entries say it; 0 where the kernel misses no exec. -ESRCH
+ * where the process has gone.
+ */
+int maps_image(struct maps *m, uint32_t tgid, uint32_t *image);
+
 /* Whose target @index is, for the next daemon. NULL: nobody's any more. */
 int maps_set_owner(struct maps *m, uint32_t index, const struct profil_owner *owner);
 int maps_get_owner(struct maps *m, uint32_t index, struct profil_owner *out);

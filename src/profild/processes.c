@@ -53,13 +53,13 @@ static void leave(struct processes *p, uint32_t index)
 	}
 }
 
-int processes_insert(struct processes *p, uint32_t tgid, uint32_t index)
+int processes_insert(struct processes *p, uint32_t tgid, uint32_t image, uint32_t index)
 {
 	struct profil_bucket *b = bucket_of(p, tgid);
 
 	__atomic_add_fetch(&p->target[index].members, 1, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
-		if (replace(&b->entry[i], 0, profil_entry(tgid, index)))
+		if (replace(&b->entry[i], 0, profil_entry(tgid, index | image)))
 			return 0;
 	}
 	leave(p, index);

@@ -33,8 +33,11 @@ void processes_take_news(struct processes *p, uint32_t index);
 /* Asks the kernel for an event with the next mark. Those that are there by now have none. */
 void processes_await_news(struct processes *p);
 
-/* Makes @tgid a process of target @index. -EAGAIN where its bucket is full. */
-int processes_insert(struct processes *p, uint32_t tgid, uint32_t index);
+/*
+ * Makes @tgid, which runs @image (PROFIL_ENTRY_IMAGES), a process of target @index. -EAGAIN where
+ * its bucket is full.
+ */
+int processes_insert(struct processes *p, uint32_t tgid, uint32_t image, uint32_t index);
 
 /*
  * Moves @tgid from the target of which @ours(arg, index) says that it may be, to @index. -ESRCH

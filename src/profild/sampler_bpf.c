@@ -78,6 +78,7 @@ static void remove_target(struct sampler_bpf *b, const struct target *t)
 static int enter(struct sampler_bpf *b, struct target *t, const struct target *old, uint32_t life)
 {
 	struct profil_target *k = &b->maps.processes.target[t->index];
+	uint32_t image;
 	int err;
 
 	t->ledger = &b->maps.ledger[t->index];
@@ -92,11 +93,14 @@ static int enter(struct sampler_bpf *b, struct target *t, const struct target *o
 	};
 	clocks_begin(b->clocks, k);
 	sampler_bpf_add(b, t);
-	if (old)
+	if (old) {
 		err = processes_move(&b->maps.processes, (__u32)t->tgid, life, t->index,
 				     same_session, old);
-	else
-		err = processes_insert(&b->maps.processes, (__u32)t->tgid, t->index);
+	} else {
+		err = maps_image(&b->maps, (__u32)t->tgid, &image);
+		if (!err)
+			err = processes_insert(&b->maps.processes, (__u32)t->tgid, image, t->index);
+	}
 	return err ? err : set_owner(b, t);
 }
 

@@ -97,6 +97,14 @@ int maps_narrow(struct maps *m)
 	return 0;
 }
 
+int maps_image(struct maps *m, uint32_t tgid, uint32_t *image)
+{
+	(void)m;
+	(void)tgid;
+	*image = 0;
+	return 0;
+}
+
 int maps_write_regions(struct maps *m, const struct target *t, uint32_t from, uint32_t n)
 {
 	(void)m;

@@ -2,11 +2,14 @@
 #include <bpf/bpf.h>
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/profil.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -166,4 +169,81 @@ Test(kernel_lives, no_fork_is_missed_where_tasks_are_preempted, .timeout = 300)
 Test(kernel_lives, no_exec_is_missed_where_tasks_are_preempted, .timeout = 300)
 {
 	none_is_missed(20, 1);
+}
+
+/* Takes the link called @name out of the kernel, which is that of a killed daemon. */
+static void drop_link(const char *name)
+{
+	int fd = bpf_obj_get(ticks_stored(&d, name));
+	struct timespec ms = { 0, 1000000 };
+	struct bpf_link_info info = { 0 };
+	__u32 bytes = sizeof(info);
+
+	cr_assert(fd >= 0, "%s: %s", ticks_stored(&d, name), strerror(errno));
+	cr_assert_eq(bpf_obj_get_info_by_fd(fd, &info, &bytes), 0);
+	cr_assert_eq(unlink(ticks_stored(&d, name)), 0);
+	close(fd);
+	while ((fd = bpf_link_get_fd_by_id(info.id)) >= 0) {
+		close(fd);
+		nanosleep(&ms, NULL);
+	}
+}
+
+/* Profiles itself, waits for a byte, and becomes a shell that works for some hundred ticks. */
+static void become_another(int in, int out)
+{
+	static unsigned short buf[LOOPS];
+	char c = ticks_profile(buf) ? 'x' : 'p';
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (dup2(in, STDIN_FILENO) == 0 && dup2(out, STDOUT_FILENO) == 1 && write(1, &c, 1) == 1 &&
+	    read(0, &c, 1) == 1)
+		execl("/bin/sh", "sh", "-c",
+		      "printf b; i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; printf e; cat",
+		      NULL);
+	_exit(1);
+}
+
+static unsigned long long ticks(const struct profil_tables *t)
+{
+	unsigned long long n = 0;
+
+	for (int i = 0; i < PROFIL_MAX_TARGETS; i++)
+		n += __atomic_load_n(&t->target[i].total, __ATOMIC_SEQ_CST);
+	return n;
+}
+
+/*
+ * No program sees this exec. Where the kernel may miss one all the same, the ticks themselves see
+ * that the image is another.
+ */
+Test(kernel_lives, an_exec_that_is_missed_ends_it_with_the_next_tick, .timeout = 300)
+{
+	const struct profil_tables *t = tables();
+	unsigned long long before;
+	struct utsname system;
+	int in[2], out[2];
+	pid_t pid;
+	char c;
+
+	cr_assert_eq(uname(&system), 0);
+	if (atoi(system.release) < 7)
+		cr_skip_test("Linux %s misses no exec", system.release);
+	cr_assert(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
+	pid = fork_now();
+	if (!pid)
+		become_another(in[0], out[1]);
+	cr_assert(read(out[0], &c, 1) == 1 && c == 'p', "the process is not profiled");
+	daemon_kill(&d);
+	drop_link("link-exec");
+	drop_link("link-exec-again");
+	cr_assert_eq(write(in[1], "", 1), 1);
+	cr_assert(read(out[0], &c, 1) == 1 && c == 'b', "there is no other image");
+	before = ticks(t);
+	cr_assert(read(out[0], &c, 1) == 1 && c == 'e');
+	cr_expect_eq(ticks(t), before, "%llu ticks of the new image", ticks(t) - before);
+	cr_expect_eq(members(t), 0, "it is in the table still");
+	close(in[1]);
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	daemon_restart(&d);
 }

@@ -10,7 +10,7 @@
 #include "bin.h"
 
 /* Changes whenever a struct below does: a daemon takes over only maps of its own layout. */
-#define PROFIL_LAYOUT_VERSION 13
+#define PROFIL_LAYOUT_VERSION 14
 
 /*
  * Counters lie in chunks, each the one element of a BPF array, with a dirty byte for every group
@@ -269,10 +269,9 @@ _Static_assert(sizeof(struct profil_ledger) == 40, "lies in a map");
  * The one span of counters that is on its way into a buffer. Whoever finds it not idle takes it
  * the rest of the way: what @count holds has been taken from the counters, and in phase WRITING a
  * counter of the buffer that is not as in @before has been written already. @before says nothing
- * where @count is 0. A wider span saves system calls where all has changed, and where little has it
- * takes more memory along that is in no cache.
+ * where @count is 0.
  */
-#define PROFIL_SPAN 1024
+#define PROFIL_SPAN 8192
 
 enum profil_journal_phase {
 	PROFIL_JOURNAL_IDLE,

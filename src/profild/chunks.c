@@ -11,6 +11,7 @@
 #include "chunks.h"
 #include "core/log.h"
 #include "core/scope.h"
+#include "counts.h"
 #include "range.h"
 #include "store.h"
 
@@ -269,15 +270,6 @@ int chunks_take_at(struct chunks *c, uint32_t first, uint64_t n)
 	return err;
 }
 
-static bool any_of_eight(const uint32_t *counter)
-{
-	uint32_t any = 0;
-
-	for (int i = 0; i < 8; i++)
-		any |= __atomic_load_n(&counter[i], __ATOMIC_RELAXED);
-	return any;
-}
-
 static uint8_t *dirty_of(const struct chunks *c, uint32_t g)
 {
 	return &c->chunk[g / PROFIL_CHUNK_GROUPS].at->dirty[g % PROFIL_CHUNK_GROUPS];
@@ -427,6 +419,9 @@ static uint64_t take_group(const struct chunks *c, uint32_t g, uint32_t *count)
 	return sum;
 }
 
+/* So many groups from one marked one to the next are less to carry along than to begin again. */
+#define BRIDGED 16
+
 uint32_t chunks_next(const struct chunks *c, uint64_t *counter, uint64_t end, uint32_t max)
 {
 	uint32_t last = (uint32_t)(end / PROFIL_GROUP_COUNTERS), most = max / PROFIL_GROUP_COUNTERS;
@@ -435,8 +430,10 @@ uint32_t chunks_next(const struct chunks *c, uint64_t *counter, uint64_t end, ui
 	*counter = (uint64_t)g * PROFIL_GROUP_COUNTERS;
 	if (last - g > most)
 		last = g + most;
-	for (uint32_t at = g; at < last; at = next_dirty(c, at + 1, last))
+	for (uint32_t at = g, reach = last; at < reach; at = next_dirty(c, at + 1, reach)) {
 		n = at + 1 - g;
+		reach = last - at > BRIDGED ? at + BRIDGED : last;
+	}
 	return n * PROFIL_GROUP_COUNTERS;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "clock_link.h"
+#include "counts.h"
 #include "mirror.h"
 
 /* Counters in a process's memory need not be aligned. */
@@ -29,8 +30,7 @@ static void store(const struct session *s, uint8_t *at, uint32_t value)
 /* The first from @i on that is not 0, or @n. */
 static uint32_t next_count(const uint32_t *count, uint32_t i, uint32_t n)
 {
-	while (n - i >= 8 && !(count[i] | count[i + 1] | count[i + 2] | count[i + 3] |
-			       count[i + 4] | count[i + 5] | count[i + 6] | count[i + 7]))
+	while (n - i >= 8 && !any_of_eight(count + i))
 		i += 8;
 	while (i < n && !count[i])
 		i++;

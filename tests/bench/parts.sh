@@ -120,7 +120,8 @@ part_handler() {
 				case $peer in floor | profil | perf-p) handler_turn "$hz" "$peer" ;; esac
 			done
 		done
-		until_true asked_and_gone "$times_pid"
+		kill -INT "$times_pid" # once: asked again, it leaves without its numbers
+		wait "$times_pid"
 		times_pid=''
 		handler_medians <"$dir/times" >"$dir/medians"
 		test -s "$dir/medians" || echo "bench: handler: bpftrace saw no timer at $hz Hz" >&2

@@ -21,7 +21,9 @@ profile() { # ARGS...
 	"${alone[@]}" "$ctl" record -F 1000 -f json -o "$dir/json" "$@"
 }
 
-# The same of what would keep all CPUs from all others.
+# The same of what would keep all CPUs from all others. They take turns with them, which costs
+# exactness: 1600 ticks have a standard deviation of 1.2 points, not 1.1, and two of 180 runs were more
+# than 4 points off. So there are 3200.
 profile_many() { # ARGS...
 	"$ctl" record -F 1000 -f json -o "$dir/json" "$@"
 }
@@ -85,11 +87,11 @@ whole() {
 	check "two functions: the object is the file" json ".functions[0].object == \"$spin\""
 	check "two functions: the status is told" json '.command_status == 0'
 
-	check "threads are profiled" profile_many -- "$spin" threads 0.4
+	check "threads are profiled" profile_many -- "$spin" threads 0.8
 	check_profile "threads"
 	check "threads: hot has 70 %" share hot 70 5
 
-	check "children are profiled" profile_many -- "$spin" children 0.4
+	check "children are profiled" profile_many -- "$spin" children 0.8
 	check_profile "children"
 	check "children: hot has 70 %" share hot 70 5
 

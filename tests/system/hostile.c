@@ -178,6 +178,7 @@ static void flood_beside_neighbour(unsigned long messages)
 	pid_t neighbour;
 
 	shared->end = 0;
+	shared->profiles = 0;
 	neighbour = good_neighbour();
 	flood_all(messages);
 	__atomic_store_n(&shared->end, 1, __ATOMIC_RELAXED);

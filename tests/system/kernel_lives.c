@@ -233,6 +233,8 @@ Test(kernel_lives, an_exec_that_is_missed_ends_it_with_the_next_tick, .timeout =
 	pid = fork_now();
 	if (!pid)
 		become_another(in[0], out[1]);
+	close(in[0]);
+	close(out[1]);
 	cr_assert(read(out[0], &c, 1) == 1 && c == 'p', "the process is not profiled");
 	daemon_kill(&d);
 	drop_link("link-exec");

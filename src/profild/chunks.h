@@ -48,8 +48,8 @@ unsigned int chunks_count(const struct chunks *c);
 
 /*
  * Finds the next marked counters of [*@counter, @end): whole groups, from a marked one to a marked
- * one, @max at most. Returns how many and the first in *@counter; 0 where none is left. Everything
- * is a multiple of a group.
+ * one, with none but near ones between, @max at most. Returns how many and the first in *@counter;
+ * 0 where none is left. Everything is a multiple of a group.
  */
 uint32_t chunks_next(const struct chunks *c, uint64_t *counter, uint64_t end, uint32_t max);
 

@@ -139,7 +139,7 @@ static int load(struct maps *m, struct store *store)
 	m->skel->rodata->bucket_seed = m->processes.seed;
 	m->skel->rodata->tick_ns = clock_tick_ns();
 	m->skel->rodata->execs_missed = execs_missed();
-	bpf_program__set_autoload(m->skel->progs.image_of, execs_missed());
+	bpf_program__set_autoload(m->skel->progs.image_of, m->skel->rodata->execs_missed);
 	err = profil_bpf__load(m->skel);
 	/* Where libbpf finds that no array can be mapped, it does not map its own. */
 	if (!err && (!m->skel->bss || !m->skel->rodata))

@@ -2,15 +2,21 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/layout.h"
 #include "core/scope.h"
+#include "core/wire.h"
 #include "kernel_ticks.h"
+#include "users.h"
 
 static struct daemon d;
 
@@ -138,4 +144,97 @@ Test(kernel_exec, libcs_own_profil_kills_the_new_image)
 	status = image_end(&im);
 	cr_expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF,
 		  "it ended with wait status 0x%x, not by SIGPROF", status);
+}
+
+/* --- what is told of the new image ------------------------------------------------------- */
+
+#define USER 60001
+#define NOWHERE 1 /* the pc of a tick between two images */
+#define ENOUGH_NOWHERE 50
+#define MOST_EXECS 20000
+
+struct told {
+	unsigned int ticks, nowhere, elsewhere;
+};
+
+static struct told *told; /* shared with the child that counts */
+
+/* Says whether code of this process's, and so of its children's before an exec, is at @pc. */
+static int is_ours(__u64 pc)
+{
+	__cleanup(fclosep) FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long start, end;
+	char line[4096], x;
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %*c%*c%c", &start, &end, &x) == 3 && x == 'x' &&
+		    pc >= start && pc < end)
+			return 1;
+	return 0;
+}
+
+static void take_event(const struct profil_msg_event *event)
+{
+	if (event->kind != PROFIL_EVENT_RAW)
+		return;
+	told->ticks++;
+	if (event->pc == NOWHERE)
+		told->nowhere++;
+	else if (!is_ours(event->pc))
+		told->elsewhere++;
+}
+
+static void take_events(int sock)
+{
+	static union {
+		struct profil_msg_events m;
+		char bytes[sizeof(struct profil_msg_events) +
+			   PROFIL_MSG_EVENT_MAX * sizeof(struct profil_msg_event)];
+	} in;
+	struct pollfd ready = { .fd = sock, .events = POLLIN };
+
+	while (poll(&ready, 1, 0) == 1 && wire_recv(sock, &in, sizeof(in), NULL, NULL) == 0)
+		for (unsigned int i = 0; i < in.m.h.count; i++)
+			take_event(&in.m.event[i]);
+}
+
+/* Has itself and its children watched, up to their execs, until ticks have met enough of those. */
+static int exec_and_watch(unsigned int unused)
+{
+	int fds[] = { pidfd_open(getpid(), 0), open("/proc/self/maps", O_RDONLY | O_CLOEXEC) };
+	struct profil_msg_attach m = { .flags = PROFIL_ATTACH_INHERIT };
+	struct profil_msg_hello hello;
+	int sock = client_dial(&d, &hello);
+
+	(void)unused;
+	wire_header(&m.h, PROFIL_MSG_ATTACH, sizeof(m), 0, 0);
+	if (client_try(sock, &m.h, fds, 2) != 0)
+		return 1;
+	for (int i = 0; i < MOST_EXECS && told->nowhere < ENOUGH_NOWHERE; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			execl("/bin/true", "true", (char *)NULL);
+			_exit(1);
+		}
+		if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+			return 1;
+		take_events(sock);
+	}
+	return 0;
+}
+
+/*
+ * At the end of execve() the thread has the new image's first pc already. Of a secret image that
+ * would tell where it lies.
+ */
+Test(kernel_exec, who_is_not_root_is_not_told_where_the_new_image_lies, .timeout = 300)
+{
+	told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	cr_assert_neq(told, MAP_FAILED);
+	users_expect_end(users_run(USER, exec_and_watch, 0), 0, "who execs");
+	cr_expect_geq(told->nowhere, ENOUGH_NOWHERE, "%u of %u ticks came between two images",
+		      told->nowhere, told->ticks);
+	cr_expect_eq(told->elsewhere, 0, "%u of %u ticks are of the next image", told->elsewhere,
+		     told->ticks);
 }

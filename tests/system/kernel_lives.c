@@ -189,7 +189,7 @@ static void drop_link(const char *name)
 	}
 }
 
-/* Profiles itself, waits for a byte, and becomes a shell that works for some hundred ticks. */
+/* Profiles itself, waits for a byte, and becomes a shell that works for a second or so. */
 static void become_another(int in, int out)
 {
 	static unsigned short buf[LOOPS];
@@ -217,7 +217,7 @@ static unsigned long long ticks(const struct profil_tables *t)
  * No program sees this exec. Where the kernel may miss one all the same, the ticks themselves see
  * that the image is another.
  */
-Test(kernel_lives, an_exec_that_is_missed_ends_it_with_the_next_tick, .timeout = 300)
+static void a_missed_exec_ends_it(void)
 {
 	const struct profil_tables *t = tables();
 	unsigned long long before;
@@ -248,4 +248,19 @@ Test(kernel_lives, an_exec_that_is_missed_ends_it_with_the_next_tick, .timeout =
 	close(in[1]);
 	cr_assert_eq(waitpid(pid, NULL, 0), pid);
 	daemon_restart(&d);
+}
+
+Test(kernel_lives, an_exec_that_is_missed_ends_it_with_the_next_event, .timeout = 300)
+{
+	a_missed_exec_ends_it();
+}
+
+Test(kernel_lives, and_with_the_timers_next_tick, .timeout = 300)
+{
+	static const char *args[] = { "--clock", "tick", "--rate", "77", NULL };
+
+	daemon_stop(&d);
+	d.args = args;
+	daemon_restart(&d);
+	a_missed_exec_ends_it();
 }

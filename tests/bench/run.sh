@@ -3,7 +3,8 @@
 #
 # ROUNDS=7 is how often each measurement is made, PARTS which (overhead handler inherit asleep program
 # idle mirror calls delivered accuracy bytes), QUICK=1 makes all of it short. It prints a table and
-# writes $BUILD/bench.json. What misses a limit is marked; nothing fails by a number.
+# writes $BUILD/bench.json. What misses a limit is marked, and with a ? where the rounds differ so
+# much that this run cannot tell; nothing fails by a number.
 # shellcheck source=tests/bench/parts.sh
 . "$(dirname "$0")/parts.sh"
 

@@ -54,16 +54,30 @@ __attribute__((noinline)) int miss(struct profil_target *target, __u64 entry, __
 	return 0;
 }
 
-/*
- * Returns the region that counts @pc if any does: the last that begins at or below it. If the
- * verifier knew that target->zero is just that, it would follow each of the ways down by itself.
- */
-static __attribute__((noinline)) const struct profil_region *
-find(const struct profil_target *target, __u64 pc)
+/* Says whether @pc is in @target's region @at: from its beginning on, before the next one's. */
+static __always_inline bool is_in(const struct profil_target *target, __u32 at, __u64 pc)
 {
-	__u32 first = target->region_first, low = first, high = first + target->nregions;
-	__u32 zero = target->zero[0];
+	__u32 place = at - target->region_first;
 
+	if (place >= target->nregions || tables.start[at % PROFIL_MAX_REGIONS] > pc)
+		return false;
+	return place + 1 == target->nregions || pc < tables.start[(at + 1) % PROFIL_MAX_REGIONS];
+}
+
+/*
+ * Returns the region that counts @pc if any does: the last that begins at or below it. That is
+ * often the one that the last search found. If the verifier knew that target->zero is just that, it
+ * would follow each of the ways down by itself.
+ */
+static __attribute__((noinline)) const struct profil_region *find(struct profil_target *target,
+								  __u64 pc)
+{
+	__u32 first = target->region_first, low = target->found, high = first + target->nregions;
+	__u32 zero = target->zero;
+
+	if (is_in(target, low, pc))
+		return bpf_map_lookup_elem(&regions, &low);
+	low = first;
 	for (int i = PROFIL_REGION_STEPS; i && low < high; i--) {
 		__u32 middle = (low + high) / 2 ^ zero;
 
@@ -77,11 +91,12 @@ find(const struct profil_target *target, __u64 pc)
 	if (low == first)
 		return NULL;
 	low--;
+	target->found = low;
 	return bpf_map_lookup_elem(&regions, &low);
 }
 
 /* Neither inline nor static, as miss(): most ticks are in the first region. */
-__attribute__((noinline)) __u32 counter_far(const struct profil_target *target, __u64 pc)
+__attribute__((noinline)) __u32 counter_far(struct profil_target *target, __u64 pc)
 {
 	const struct profil_region *region = NULL;
 	__u32 bin;
@@ -95,7 +110,7 @@ __attribute__((noinline)) __u32 counter_far(const struct profil_target *target, 
 }
 
 /* The counter of @pc, or PROFIL_NO_BIN. */
-static __always_inline __u32 counter_of(const struct profil_target *target, __u64 pc)
+static __always_inline __u32 counter_of(struct profil_target *target, __u64 pc)
 {
 	__u32 bin = profil_bin(&target->near, pc);
 

@@ -10,7 +10,7 @@
 #include "bin.h"
 
 /* Changes whenever a struct below does: a daemon takes over only maps of its own layout. */
-#define PROFIL_LAYOUT_VERSION 14
+#define PROFIL_LAYOUT_VERSION 15
 
 /*
  * Counters lie in chunks, each the one element of a BPF array, with a dirty byte for every group
@@ -94,7 +94,9 @@ struct profil_target {
 	__u64 unmatched;
 	__u64 lost;
 	__u64 raw;
-	__u64 zero[3]; /* of which the verifier does not know that it is */
+	__u32 found; /* the region that the last search found: the next looks at it first */
+	__u32 zero;  /* of which the verifier does not know that it is */
+	__u64 none[2];
 };
 _Static_assert(offsetof(struct profil_target, region_first) == 64, "one cache line in a map");
 _Static_assert(sizeof(struct profil_target) == 128, "two cache lines in a map");

@@ -219,7 +219,7 @@ attaching() {
 	check "... which adds up" conserved
 
 	mkfifo "$dir/go"
-	bash -c "read -r < '$dir/go'; exec sleep 100" &
+	(read -r <"$dir/go" && exec sleep 100) &
 	pid=$!
 	"$ctl" attach -f json -o "$dir/json" "$pid" &
 	ctl_pid=$!
@@ -464,10 +464,11 @@ execed() { # PID
 	done
 }
 
-# Waits until the daemon counts process $1.
+# Waits until the daemon counts process $1 for the profiler that was started last.
 attached() { # PID
 	until "$ctl" list | awk -v pid="$1" '$1 == pid { found = 1 } END { exit !found }'; do
 		kill -0 "$1" || return
+		kill -0 "$!" || return
 	done
 }
 
@@ -480,10 +481,10 @@ sleeps() {
 forking() {
 	local pid attach before
 
-	mkfifo "$dir/go"
-	bash -c 'read -r _; for ((i = 0; i < 1000; i++)); do (:); done' <"$dir/go" &
+	mkfifo "$dir/forks"
+	(read -r _ && for ((i = 0; i < 1000; i++)); do (:); done) <"$dir/forks" &
 	pid=$!
-	exec {go}>"$dir/go"
+	exec {go}>"$dir/forks"
 	"$ctl" attach -F 10 -f json -o "$dir/json" "$pid" &
 	attach=$!
 	attached "$pid"

@@ -208,8 +208,6 @@ static __always_inline int hit(struct profil_target *target, __u64 entry, __u64 
 	return 0;
 }
 
-#define PC_NOWHERE 1 /* in the page at 0 nobody has code */
-
 /*
  * The pc at which the thread left user mode, whatever it does now; 0 for a thread that never was
  * there, as an io_uring worker. While execve() works, it is the new image's before the exec is
@@ -223,7 +221,7 @@ static __attribute__((noinline)) __u64 user_pc(struct task_struct *task, __u64 e
 
 	if (pc && (target->flags & PROFIL_TARGET_UNPRIVILEGED) &&
 	    BPF_CORE_READ_BITFIELD(task, in_execve) && !is_image(task, entry))
-		return PC_NOWHERE;
+		return PROFIL_PC_NOWHERE;
 	return pc;
 }
 

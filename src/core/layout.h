@@ -220,6 +220,9 @@ enum profil_event_kind {
 	PROFIL_EVENT_NEWS, /* a mark that is awaited; says nothing but that */
 };
 
+/* A tick's pc while execve() is at work, for who may not look into the new image. */
+#define PROFIL_PC_NOWHERE 1 /* in the page at 0 nobody has code */
+
 struct profil_event {
 	__u64 pc;
 	__u32 tgid;

@@ -468,7 +468,9 @@ execed() { # PID
 attached() { # PID
 	until "$ctl" list | awk -v pid="$1" '$1 == pid { found = 1 } END { exit !found }'; do
 		kill -0 "$1" || return
-		kill -0 "$!" || return
+		kill -0 "$!" && continue
+		fail "a profile of process $1" "its profiler has gone"
+		return
 	done
 }
 

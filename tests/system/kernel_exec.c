@@ -149,7 +149,6 @@ Test(kernel_exec, libcs_own_profil_kills_the_new_image)
 /* --- what is told of the new image ------------------------------------------------------- */
 
 #define USER 60001
-#define NOWHERE 1 /* the pc of a tick between two images */
 #define ENOUGH_NOWHERE 50
 #define MOST_EXECS 20000
 
@@ -178,7 +177,7 @@ static void take_event(const struct profil_msg_event *event)
 	if (event->kind != PROFIL_EVENT_RAW)
 		return;
 	told->ticks++;
-	if (event->pc == NOWHERE)
+	if (event->pc == PROFIL_PC_NOWHERE)
 		told->nowhere++;
 	else if (!is_ours(event->pc))
 		told->elsewhere++;

@@ -255,7 +255,7 @@ Test(kernel_lives, an_exec_that_is_missed_ends_it_with_the_next_event, .timeout 
 	a_missed_exec_ends_it();
 }
 
-Test(kernel_lives, and_with_the_timers_next_tick, .timeout = 300)
+Test(kernel_lives, an_exec_that_is_missed_ends_it_with_the_timers_next_tick, .timeout = 300)
 {
 	static const char *args[] = { "--clock", "tick", "--rate", "77", NULL };
 

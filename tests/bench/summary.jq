@@ -1,8 +1,8 @@
 # summary.jq - from lines "part subject metric value" to medians, and what the project promised of them
 #
 # A limit's value is made of medians of all rounds. How far it can be trusted, each round's own says:
-# the median of many more rounds would lie from @low to @high seven times in eight. Where the limit
-# is between those, this run cannot tell: "sure" is false.
+# of seven rounds, the median of many more would lie from @low to @high seven times in eight. Where the
+# limit is between those, this run cannot tell: "sure" is false.
 
 def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 2] + .[length / 2 - 1]) / 2 end;
 

@@ -1,6 +1,6 @@
-/* kernel.bpf.h - what we need of the kernel's structures, wherever this kernel keeps it */
-#ifndef PROFIL_KERNEL_BPF_H
-#define PROFIL_KERNEL_BPF_H
+/* kernel.bpf.h - the kernel's structures, as far as the programs read them (CO-RE) */
+#ifndef PROFIL_BPF_KERNEL_BPF_H
+#define PROFIL_BPF_KERNEL_BPF_H
 
 #include <linux/bpf_perf_event.h>
 #include <linux/types.h>
@@ -30,6 +30,20 @@ struct sched_entity {
 } __attribute__((preserve_access_index));
 
 struct mm_struct;
+struct nsproxy;
+struct pid;
+
+typedef struct __attribute__((preserve_access_index)) {
+	unsigned int val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+} __attribute__((preserve_access_index));
+
+struct ns_common {
+	unsigned int inum;
+} __attribute__((preserve_access_index));
 
 struct task_struct {
 	int pid;
@@ -39,6 +53,12 @@ struct task_struct {
 	struct signal_struct *signal;
 	unsigned int in_execve : 1;
 	unsigned int self_exec_id; /* the low half of it, where it is wider */
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	struct nsproxy *nsproxy;
+	const struct cred *cred;
+	unsigned long long start_boottime;
+	char comm[16];
 } __attribute__((preserve_access_index));
 
 struct hrtimer {

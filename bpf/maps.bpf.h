@@ -1,12 +1,12 @@
-/* maps.bpf.h - every map, declared once, and the one variable */
-#ifndef PROFIL_MAPS_BPF_H
-#define PROFIL_MAPS_BPF_H
+/* maps.bpf.h - the maps of the profil engine, and the tables that all programs share */
+#ifndef PROFIL_BPF_MAPS_BPF_H
+#define PROFIL_BPF_MAPS_BPF_H
 
-#include "core/layout.h"
+#include "core/shared_maps.h"
 
 struct profil_tables tables;
 
-/* Its address, which the compiler would rather work out again wherever it is used. */
+/* Keeps the address @p in a register; clang would compute it again at each use. */
 #define PLACE(p)                                \
 	({                                      \
 		typeof(p) place = (p);          \
@@ -22,10 +22,7 @@ struct {
 	__type(value, struct profil_region);
 } regions SEC(".maps");
 
-/*
- * The counters: the first chunk, and the others, which the daemon adds when it needs them. A map
- * that is found in a map is two look-ups away, each a cache miss.
- */
+/* The counters: chunks, which the daemon adds as needed. */
 struct profil_chunk_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -33,8 +30,6 @@ struct profil_chunk_map {
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(struct profil_chunk));
 };
-
-struct profil_chunk_map chunk_0 SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
@@ -48,17 +43,12 @@ struct {
 	__uint(max_entries, PROFIL_RING_BYTES);
 } events SEC(".maps");
 
-/* What the clocks know of a thread that they count. */
+/* The CPU-time accounts of a thread: see cpu_time.bpf.h. */
 struct profil_thread {
-	/* The timer, when it last saw it: */
-	__u64 ran_ns;
-	__u32 moment; /* profil_moment(); 0: never */
-
-	/* The events of one of its targets: */
-	__u32 began;
-	__u32 target;
-	__u32 zero;
-	__u64 charged_ns; /* how much of what it has run they stand for */
+	__u64 ticked_ns;  /* sum_exec_runtime at its latest tick, ... */
+	__u64 tick_epoch; /* ... and tables.clock.epoch then; 0: it has had no tick */
+	__u64 credit_ns;  /* the CPU time that its events have stood for */
+	__u64 event_epoch;
 };
 
 struct {
@@ -68,7 +58,7 @@ struct {
 	__type(value, struct profil_thread);
 } threads SEC(".maps");
 
-/* The rest is the daemon's, kept here for the next one. */
+/* The maps below are the daemon's own state, kept for the next daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -90,13 +80,5 @@ struct {
 	__type(key, __u32);
 	__type(value, struct profil_ledger);
 } ledgers SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct profil_journal);
-} journal SEC(".maps");
 
 #endif

@@ -1,4 +1,4 @@
-/* profil.bpf.c - every program: the ticks, and the fork, exec and exit of those who are counted */
+/* profil.bpf.c - the BPF programs: on samples, and on fork, exec and exit of targets */
 #include <stdbool.h>
 
 #include <linux/types.h>
@@ -6,53 +6,207 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
-#include "core/layout.h"
+#include "core/shared_maps.h"
 #include "kernel.bpf.h"
-#include "processes.bpf.h"
-#include "tick.bpf.h"
+#include "process_table.bpf.h"
+#include "sample.bpf.h"
+
+/* --- samples ---------------------------------------------------------------------------------- */
+
+/* The counter of an event on this CPU at its latest sample. */
+struct event_seen {
+	__u64 count;
+	__u64 cookie; /* of its link */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1 + PROFIL_TARGET_EVENTS / PROFIL_TARGET_EVENT);
+	__type(key, __u32);
+	__type(value, struct event_seen);
+} events_seen SEC(".maps");
 
 /*
- * A child with the parent's memory counts where the parent does; one with a copy is a target of
- * its own, from its first tick on.
+ * The number of events since this CPU's latest sample. It is read from the event's counter, because
+ * the kernel may have changed the period. Not inlined, because all functions of a call chain share
+ * 512 bytes of stack.
+ */
+static __attribute__((noinline)) __u64 events_since(struct bpf_perf_event_data *ctx, __u64 cookie)
+{
+	__u32 key = ((__u32)cookie & PROFIL_TARGET_EVENTS) / PROFIL_TARGET_EVENT;
+	struct event_seen *seen = bpf_map_lookup_elem(&events_seen, &key);
+	struct bpf_perf_event_value now = { 0 };
+	__u64 since;
+
+	if (!seen || bpf_perf_prog_read_value(ctx, &now, sizeof(now)))
+		return 1;
+	since = now.counter - (seen->cookie == cookie ? seen->count : 0);
+	seen->cookie = cookie;
+	seen->count = now.counter;
+	return since;
+}
+
+/*
+ * Counts @n events in the current thread; @cookie says which event. Called for all processes, most
+ * of which have no target for it.
+ */
+static __always_inline void event_count(struct sample *s, struct task_struct *task, __u64 cookie,
+					__u64 n)
+{
+	s->flags = (__u32)cookie & PROFIL_TARGET_EVENTS;
+	s->time = (struct cpu_time){ .ns = n, .since = ~0ull, .clock_ns = (__u32)n, .periods = 1 };
+	count_all(s, tgid_of(task));
+	if (*(volatile __u32 *)&tables.wide.n)
+		observe_wide(s);
+}
+
+/* The number of events that one sample of a perf event stands for. */
+static __always_inline __u64 event_weight(struct bpf_perf_event_data *ctx, __u64 cookie)
+{
+	if (cookie & PROFIL_COOKIE_FREQUENCY)
+		return 1;
+	return cookie & PROFIL_COOKIE_ADAPTED ? events_since(ctx, cookie) : ctx->sample_period;
+}
+
+SEC("tracepoint")
+int observed_tracepoint(void *ctx)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct sample s = { 0 };
+
+	sample_tracepoint(&s, task, ctx);
+	event_count(&s, task, bpf_get_attach_cookie(ctx), 1);
+	return 1; /* 0 would drop the event for other users of perf */
+}
+
+/*
+ * The clock: one perf event per CPU, at the rate of tables.clock. For wide scopes an event stands
+ * for its period, because over all CPUs the events are an unbiased choice of threads.
  *
- * The kernel passes over a program that it finds running on the same CPU already, as where a task
- * has been preempted in it. This tracepoint is one of those where nobody can be, for interrupts are
- * off; of task_newtask, since 7.0, forks were missed.
+ * Other events have a cookie, and a period of their own, which the kernel adapts if the event has a
+ * frequency.
+ */
+SEC("perf_event")
+int tick_event(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	__u32 wide = *(volatile __u32 *)&tables.wide.n, tgid = tgid_of(task);
+	__u64 cookie = bpf_get_attach_cookie(ctx), entry;
+	struct sample s = { 0 };
+
+	if (cookie) {
+		sample_event(&s, task, ctx);
+		event_count(&s, task, cookie, event_weight(ctx, cookie));
+		return 0;
+	}
+	entry = first_entry(tgid, 0);
+	if (!entry && !wide)
+		return 0;
+	sample_event(&s, task, ctx);
+	if (entry) {
+		event_time(&s.time, task, target_of(entry));
+		count_all(&s, tgid);
+	}
+	if (wide) {
+		s.time = (struct cpu_time){ .clock_ns = tables.clock.period_ns, .periods = 1 };
+		s.time.ns = s.time.clock_ns;
+		s.time.since = ~0ull;
+		observe_wide(&s);
+	}
+	return 0;
+}
+
+/*
+ * True if @function is the tick's timer function, which it then stores in tables.clock. The name is
+ * compared, since the address is not known; 6.9 renamed the function. Global, so that its stack is
+ * not part of the caller's.
+ */
+__attribute__((noinline)) int is_tick(__u64 function)
+{
+	char name[24] = { 0 }; /* 6.1 takes no buffer that has never been written to */
+
+	if (bpf_snprintf(name, sizeof(name), "%ps", &function, sizeof(function)) < 0)
+		return false;
+	if (bpf_strncmp(name, sizeof(name), "tick_sched_timer") &&
+	    bpf_strncmp(name, sizeof(name), "tick_nohz_handler"))
+		return false;
+	tables.clock.tick_function = function;
+	return true;
+}
+
+/*
+ * Reads the address as a scalar, because a global function takes no other pointer. @function is
+ * memory that the caller lends: its stack frame is as large as it may be.
+ */
+static __always_inline bool is_ticks(const struct hrtimer *timer, __u64 *function)
+{
+	return !bpf_probe_read_kernel(function, sizeof(*function), &timer->function) &&
+	       is_tick(*function);
+}
+
+/* The timer interrupt that a busy CPU takes anyway. Runs for every hrtimer that expires. */
+SEC("tp_btf/hrtimer_expire_entry")
+int tick_timer(__u64 *args)
+{
+	const struct hrtimer *timer = (void *)args[0];
+	__u64 function = (__u64)timer->function;
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	const volatile __u32 *wide = &tables.wide.n;
+	struct sample s = { 0 };
+	__u64 entry;
+
+	if (function != tables.clock.tick_function &&
+	    (tables.clock.tick_function || !is_ticks(timer, &s.user_pc)))
+		return 0;
+	entry = first_entry(tgid_of(task), PROFIL_TARGET_TICK);
+	if (!entry && !*wide)
+		return 0;
+	sample_tick(&s, task, (__u64)timer);
+	tick_time(&s.time, task);
+	if (entry)
+		count_all(&s, tgid_of(task));
+	if (*wide)
+		observe_wide(&s);
+	return 0;
+}
+
+/* --- fork, exec and exit ---------------------------------------------------------------------- */
+
+/*
+ * A child that shares the parent's memory counts in the parent's target; one with a copy is UNBOUND
+ * until its first sample.
+ *
+ * The kernel skips a program that is already running on the same CPU, for instance in a task that
+ * was preempted in it. At this tracepoint interrupts are off; at task_newtask forks were missed
+ * since Linux 7.0.
  */
 SEC("tp_btf/sched_wakeup_new")
 int sched_wakeup_new(__u64 *args)
 {
 	const struct task_struct *child = (void *)args[0];
 	const struct task_struct *parent = (void *)bpf_get_current_task_btf();
-	__u32 tgid = parent->tgid, childs_tgid = child->tgid;
-	__u32 inherited = PROFIL_ENTRY_TARGET | PROFIL_ENTRY_NEWBORN;
-	__u32 bits = PROFIL_ENTRY_FORKED | profil_entry_image(child->self_exec_id);
-	struct profil_bucket *bucket = bucket_of(tgid);
+	__u32 tgid = tgid_of(parent), childs_tgid = tgid_of(child), end = buckets();
+	__u32 bits = PROFIL_ENTRY_FORKED | profil_entry_exec_id(child->self_exec_id);
 
 	if (childs_tgid == tgid)
 		return 0;
-	if (child->mm != parent->mm)
-		bits |= PROFIL_ENTRY_NEWBORN;
-	take_out_all(childs_tgid); /* whoever had the pid before */
-	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
-		__u64 entry = read_entry(bucket, i);
-		struct profil_target *target;
-		__u32 life;
+	if (BPF_CORE_READ(child, mm) != BPF_CORE_READ(parent, mm))
+		bits |= PROFIL_ENTRY_UNBOUND;
+	take_out_all(childs_tgid, 0); /* stale entries of an earlier process with this pid */
+	for (__u32 which = 0; which < 2 && which < end; which++) {
+		const struct profil_bucket *bucket = bucket_of(tgid, which);
 
-		if (!entry_is(entry, tgid))
-			continue;
-		target = target_of(entry);
-		if (!(target->flags & PROFIL_TARGET_INHERIT))
-			continue;
-		life = __sync_fetch_and_add(&tables.lives, PROFIL_ENTRY_LIFE) & PROFIL_ENTRY_LIVES;
-		__sync_fetch_and_add(&target->members, 1);
-		if (!insert(profil_entry(childs_tgid, ((__u32)entry & inherited) | bits | life)))
-			__sync_fetch_and_add(&target->members, -1);
+		for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
+			__u64 entry = read_entry(bucket, i);
+
+			if (entry_is(entry, tgid))
+				inherit(entry, childs_tgid, bits);
+		}
 	}
 	return 0;
 }
 
-/* Is this an image that whoever called execve() may not look into? */
+/* True if the caller of execve() may not read the new image. */
 static __always_inline bool is_secret(const struct linux_binprm *bprm)
 {
 	return BPF_CORE_READ_BITFIELD(bprm, secureexec) ||
@@ -63,7 +217,7 @@ static __always_inline int execd(__u64 *args)
 {
 	const struct task_struct *task = (void *)args[0];
 
-	return exec_of(task->tgid, profil_entry_image(task->self_exec_id),
+	return exec_of(tgid_of(task), profil_entry_exec_id(task->self_exec_id),
 		       is_secret((void *)args[2]));
 }
 
@@ -74,8 +228,9 @@ int sched_process_exec(__u64 *args)
 }
 
 /*
- * Here a task can be preempted, and no tracepoint on the way of an exec is better. Once more, then:
- * an exec is missed only where one task has been preempted in each. The next tick sees to it.
+ * A task can be preempted at this tracepoint, and at every other one in execve(). Hence two
+ * programs: an exec is missed only while tasks are preempted in both. Then the next sample finds an
+ * exec_id that differs from the entry's (is_missed()).
  */
 SEC("tp_btf/sched_process_exec")
 int sched_process_exec_again(__u64 *args)
@@ -88,38 +243,65 @@ int sched_process_exit(__u64 *args)
 {
 	const struct task_struct *task = (void *)args[0];
 
-	if (!task->signal->live.counter)
-		take_out_all(task->tgid);
+	if (!BPF_CORE_READ(task, signal, live.counter))
+		take_out_all(tgid_of(task), pid_ns ? 0 : PROFIL_TARGET_OBSERVE);
 	return 0;
 }
 
 /*
- * An exit may be missed, as a fork might: then this, which is not preempted either, sees the last
- * of the process. Its pid has been free for a grace period, and is given to nobody again before all
- * others have had their turn.
+ * An exit may be missed as well. At this tracepoint no task is preempted, so the entries are gone
+ * when the task is freed. By then the pid has been free for an RCU grace period; the kernel hands
+ * out all other pids before it reuses one.
  */
 SEC("tp_btf/sched_process_free")
 int sched_process_free(__u64 *args)
 {
-	const struct task_struct *task = (void *)args[0];
+	struct task_struct *task = (void *)args[0];
 
+	unseen_time(task);
 	if (task->pid == task->tgid)
-		take_out_all(task->tgid);
+		take_out_all(tgid_of(task), 0);
 	return 0;
 }
 
-/* Asked by the daemon, where an exec may be missed: the image of *@tgid, 0 where it has gone. */
+/* Run by the daemon: how deep its pid namespace is below the initial one. */
 SEC("?syscall")
-int image_of(const __u32 *tgid)
+int find_pid_ns_level(void *ctx)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+	(void)ctx;
+	tables.pid_ns_level = BPF_CORE_READ(task, thread_pid, level);
+	return 0;
+}
+
+/* Run by the daemon: the exec_id of process *@tgid, as in entries; 0: no such process. */
+SEC("?syscall")
+int exec_id_of(const __u32 *tgid)
 {
 	struct task_struct *task = bpf_task_from_pid((int)*tgid);
-	__u32 image;
+	__u32 exec_id;
 
 	if (!task)
 		return 0;
-	image = profil_entry_image(task->self_exec_id);
+	exec_id = profil_entry_exec_id(task->self_exec_id);
 	bpf_task_release(task);
-	return (int)image;
+	return (int)exec_id;
+}
+
+/* For the daemon: which mapping samples would find at an address of the daemon. */
+SEC("syscall")
+int mapping_query(struct profil_mapping_query *q)
+{
+	struct spot s = { 0 };
+
+	task_memory_read(&s.memory);
+	spot_find(&s, q->address);
+	q->start = s.m.start;
+	q->end = s.m.end;
+	q->offset = s.m.offset;
+	q->kind = s.kind;
+	return 0;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

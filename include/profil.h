@@ -1,4 +1,4 @@
-/* profil.h - what profil has and no historical dialect had */
+/* profil.h - functions that no historical dialect has */
 #ifndef PROFIL_H
 #define PROFIL_H
 
@@ -7,7 +7,7 @@ extern "C" {
 #endif
 
 /*
- * Brings the buffers of the running profile up to date: every tick counted before the call is in
+ * Brings the buffers of the running profile up to date: every sample counted before the call is in
  * them when it returns. Returns 0, also when no profile is on; -1 with errno ENOSYS where no
  * profild answers.
  */

@@ -17,7 +17,7 @@ dir=$(mktemp -d "${TMPDIR:-/tmp}/profil-demo.XXXXXX") || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM
 
-# Text that every machine which can build this has.
+# Source text that every build machine has.
 find /usr/include /usr/share/perl /usr/lib/python3 -type f -readable -print0 2>/dev/null | sort -z |
 	xargs -0 cat 2>/dev/null | head -c 24000000 >"$dir/text"
 
@@ -29,4 +29,4 @@ PERL
 set -- "$BUILD/profilctl" record -F 999 -- perl "$dir/words.pl" "$dir/text"
 printf 'The commonest words in %s of source text, and what finding them took:\n\n$ %s\n' \
 	"$(du -h --apparent-size "$dir/text" | cut -f 1)" "${*//"$dir"\//}"
-"$@"
+"$@" 2>&1 # the report is on standard error

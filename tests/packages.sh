@@ -1,7 +1,7 @@
 #!/bin/bash
-# packages.sh - the Debian packages: whole, clean, small, and the same bytes whoever builds them
+# packages.sh - the Debian packages are complete, clean, small and reproducible
 #
-# "make tests" and so on do not build them: "make deb-run" does.
+# "make deb-run" builds them; "make tests" does not.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/system/lib.sh"
 # shellcheck source=tests/vm/exposure.sh
@@ -10,7 +10,7 @@
 LIBRARY_BYTES_MAX=100000
 debs=$BUILD/deb
 
-# The other build: elsewhere, under another name of the day, in another language.
+# Builds the packages again in another directory, time zone and language.
 build_again() {
 	env -u MAKEFLAGS -u BUILD TZ=Pacific/Kiritimati LC_ALL=C.UTF-8 LANGUAGE=fr HOME=/nonexistent \
 		make -s deb-run DEB="$dir/elsewhere/packages" >"$dir/words" 2>&1 || { cat "$dir/words"; return 1; }
@@ -36,18 +36,21 @@ if ! test -e "$debs/.built"; then
 	fail "$debs" "there are no packages: 'make deb' builds them"
 	finish
 fi
-for name in profild profilctl libprofil1 libprofil-dev; do
-	check "$name is there" dpkg-deb -x "$debs/${name}"_[0-9]*.deb "$dir/$name"
+for name in profild profilctl profil-http libprofil1 libprofil-dev; do
+	check "$name was built" dpkg-deb -x "$debs/${name}"_[0-9]*.deb "$dir/$name"
 done
 
 library=$(echo "$dir"/libprofil1/usr/lib/*/libprofil.so.1)
 check "libprofil.so.1 is stripped" test -z "$(nm "$library" 2>/dev/null)"
-check "it has $(stat -c %s "$library") bytes, at most $LIBRARY_BYTES_MAX" \
+check "libprofil.so.1 has $(stat -c %s "$library") bytes, at most $LIBRARY_BYTES_MAX" \
 	test "$(stat -c %s "$library")" -le "$LIBRARY_BYTES_MAX"
-check "it needs libc alone" only_needs "$library" libc.so.6
+check "libprofil.so.1 needs libc alone" only_needs "$library" libc.so.6
 
 if command -v systemd-analyze >/dev/null; then
-	check_exposure --offline=yes "$dir/profild/lib/systemd/system/profild.service"
+	for unit in profild/lib/systemd/system/profild profil-http/lib/systemd/system/profil-http \
+		profilctl/lib/systemd/system/profil-spool; do
+		check_exposure --offline=yes "$dir/$unit.service"
+	done
 else
 	skip "systemd-analyze security" "no systemd-analyze: the package systemd has it"
 fi
@@ -57,6 +60,6 @@ if command -v lintian >/dev/null; then
 else
 	skip "lintian finds neither errors nor warnings" "no lintian: sudo make deps"
 fi
-check "they can be built again elsewhere" build_again
-check "and have the same bytes" same_bytes
+check "the packages build again in another directory" build_again
+check "two builds of the packages have the same bytes" same_bytes
 finish

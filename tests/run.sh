@@ -26,7 +26,7 @@ PROFIL_TEST_DIR=$(mktemp -d "${TMPDIR:-/tmp}/profil-test.XXXXXX") || exit 1
 export PROFIL_TEST_DIR
 chmod 755 "$PROFIL_TEST_DIR"
 trap 'rm -rf "$PROFIL_TEST_DIR"' EXIT
-trap 'exit 130' INT TERM
+trap 'kill ${beside:-} 2>/dev/null; exit 130' INT TERM
 
 # Our library as LD_PRELOAD wants it: behind the sanitizer's own, in a build that has one.
 PROFIL_PRELOAD=$PWD/$BUILD/libprofil.so.1
@@ -172,6 +172,31 @@ kernel_lack() {
 	fi
 }
 
+# Suites that need much CPU time and measure none run with low priority while the first suite over
+# the kernel mostly waits; their output follows its.
+begin_beside() { # all|nightly
+	FUZZ_S=${FUZZ_S:-$(test "$1" = all && echo 15 || echo 60)} PROFIL_TEST_APART='' \
+		nice -n 19 tests/run.sh replay:tests/care/sanitizers.sh replay:tests/fuzz/run.sh \
+		replay:tests/care/analyze.sh tests/packages.sh >"$PROFIL_TEST_DIR/beside" 2>&1 &
+	beside=$! beside_began=$SECONDS
+}
+
+end_beside() {
+	local status
+
+	test -n "${beside:-}" || return
+	wait "$beside"
+	status=$?
+	beside='' suite='what ran beside the kernel suite' began=$beside_began told=beside
+	cat "$PROFIL_TEST_DIR/beside"
+	if ! [[ $(tail -n 1 "$PROFIL_TEST_DIR/beside") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
+		broken "ended with status $status and without its totals"
+		return
+	fi
+	sed -n '/^== what failed$/,$p' "$PROFIL_TEST_DIR/beside" | grep ': FAIL ' >>"$PROFIL_TEST_DIR/failures"
+	count_ended "$status" "${BASH_REMATCH[@]:1}"
+}
+
 run_all() {
 	local f lack
 
@@ -188,7 +213,9 @@ run_all() {
 		skipped=$((skipped + 1)) part_skipped=1
 		return
 	fi
+	test "${SAN:-}" || begin_beside "$1"
 	run_suite "kernel:$BUILD/tests/system-tests"
+	end_beside
 	for f in tests/system/*.sh; do
 		case ${f##*/} in lib.sh | replay-*) ;; *) run_suite "kernel:$f" ;; esac
 	done
@@ -199,7 +226,6 @@ run_all() {
 		return
 	fi
 	run_hard "$1"
-	run_suite tests/packages.sh
 	run_guests "$1"
 }
 
@@ -211,14 +237,14 @@ run_kernel_faults() { # all|nightly
 	PROFIL_TEST_FAULTS_STEP=$step limit=3600 run_suite kernel:tests/hostile/faults.sh
 }
 
-# Hostile input, faults, and what sanitizers, fuzzers and analyzers find; by night coverage, too.
+# Hostile input and faults; by night coverage, too.
 run_hard() { # all|nightly
+	test "$1" = all || export PROFIL_TEST_HOSTILE=long
 	run_suite replay:tests/hostile/faults.sh
 	run_kernel_faults "$1"
 	run_suite kernel:tests/hostile/attack.sh
-	run_suite replay:tests/care/sanitizers.sh
-	run_suite replay:tests/fuzz/run.sh
-	run_suite replay:tests/care/analyze.sh
+	run_suite kernel:tests/hostile/escapes.sh
+	limit=3600 run_suite kernel:tests/hostile/neighbour.sh
 	test "$1" = nightly || return
 	run_suite replay:tests/care/coverage.sh
 }

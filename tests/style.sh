@@ -5,54 +5,12 @@
 
 mapfile -t sources < <(find src bpf include tests -name '*.[ch]' | sort)
 mapfile -t headers < <(find src bpf include tests -name '*.h' | sort)
-mapfile -t scripts < <(find tests .ci -name '*.sh' -o -path .ci/run | sort)
+mapfile -t scripts < <(find tests mk vendor .ci -name '*.sh' -o -path .ci/run | sort)
 mapfile -t pages < <(find src -name '*.[1-8]' | sort)
 
-# FAIL with the lines that $2 found, ok when there are none.
+# ok when FOUND is empty; else FAIL with its lines.
 none() { # NAME FOUND
 	if test -z "$2"; then ok "$1"; else fail "$1" $'\n'"$2"; fi
-}
-
-# Prints the file that a quoted include means.
-resolve() { # FROM NAME
-	local d
-
-	for d in "${1%/*}" src include .; do
-		if test -e "$d/$2"; then
-			realpath --relative-to=. "$d/$2"
-			return
-		fi
-	done
-	echo "$2" # generated
-}
-
-# Says whether $1 may include $2: downwards only.
-may_include() { # FROM WHAT
-	case $1:$2 in
-	bpf/*:bpf/* | bpf/*:src/core/bin.h | bpf/*:src/core/layout.h | bpf/*:src/core/arch.h) ;;
-	bpf/*) return 1 ;;
-	src/core/*:src/core/*) ;;
-	src/core/*) return 1 ;;
-	src/*:src/core/*) ;;
-	src/libprofil/*:src/libprofil/* | src/libprofil/*:include/*) ;;
-	src/profild/*:src/profild/* | src/profild/*:bpf/*.skel.h) ;;
-	src/profilctl/*:src/profilctl/*) ;;
-	src/*) return 1 ;;
-	include/*:include/*) ;;
-	include/*) return 1 ;;
-	esac
-}
-
-upward_includes() {
-	local file line name what
-
-	while IFS=: read -r file line name; do
-		name=${name#*\"} name=${name%%\"*}
-		what=$(resolve "$file" "$name")
-		may_include "$file" "$what" || echo "$file:$line: includes $what"
-	done < <(grep -Hn '^#[ ]*include "' "${sources[@]}")
-	grep -Hn '^#[ ]*include <profil' "${sources[@]}" |
-		grep -v -e ^src/libprofil/ -e ^include/ -e ^tests/
 }
 
 long_functions() {
@@ -82,19 +40,16 @@ guards() { # FILE...
 }
 
 unguarded() {
-	local f d guard
+	local f guard
 
 	for f; do
 		guard=$(guards "$f")
 		test "$guard" && grep -qx "#define $guard" "$f" || echo "$f"
 	done
-	for d in src/*/; do # what one file can include
-		mapfile -t seen < <(printf '%s\n' src/core/*.h bpf/*.h "$d"*.h | sort -u)
-		guards "${seen[@]}" | sort | uniq -d
-	done
+	guards "$@" | sort | uniq -d
 }
 
-# Compiles a file that is nothing but the header.
+# Compiles a file that only includes the header.
 alone() { # HEADER COMPILER...
 	local header=$1
 
@@ -103,7 +58,7 @@ alone() { # HEADER COMPILER...
 		"$@" -Wall -Werror -fsyntax-only - || echo "$header: $*"
 }
 
-# Headers that need another one before them; the public ones in every language that may use them.
+# Prints headers that need another one before them; public ones in every language standard.
 dependent() {
 	local f name own std
 
@@ -128,7 +83,13 @@ dependent() {
 	done 2>&1
 }
 
-# $2 runs, or is skipped where the machine lacks the tool.
+# Prints the names of Criterion's tests and of checks in scripts, with file and line.
+test_names() {
+	grep -rnoE '^(ParameterizedTest|Theory|Test)\(.*|\b(check|ok|fail|refuses|skip|finds|none) "[^"$]+"' tests --include='*.[ch]' --include='*.sh' |
+		grep -v '^tests/style.sh:'
+}
+
+# Checks the command; skipped when TOOL is not installed.
 with() { # TOOL NAME COMMAND...
 	local tool=$1 name=$2
 
@@ -140,13 +101,18 @@ with() { # TOOL NAME COMMAND...
 	fi
 }
 
-none "includes point one way" "$(upward_includes)"
+none "includes point down the layers, without cycles" "$(python3 tests/includes.py)"
+none "no chain of calls in the BPF programs has more than 512 bytes of stack" \
+	"$(python3 tests/bpf_stack.py "$BUILD/bpf/profil.bpf.o" 2>&1)"
 none "no function over 60 lines" "$(long_functions "${sources[@]}")"
 none "no file over 600 lines" "$(long_files "${sources[@]}" "${scripts[@]}")"
 none "every file begins with its name and what it is" "$(unnamed_files "${sources[@]}" "${scripts[@]}")"
 none "every header is guarded, each by its own name" "$(unguarded "${headers[@]}")"
-none "architectures are told apart in one place" \
+none "only src/core/arch.h distinguishes architectures" \
 	"$(grep -nE '__(x86_64|i386|aarch64|arm)__|__TARGET_ARCH_' src bpf -r --include='*.[ch]' | grep -v ^src/core/arch.h:)"
+none "no sentence has who, whoever, nobody or somebody as its subject" \
+	"$(grep -rniwE 'who|whoever|nobody|somebody' src bpf include README.md CONTRIBUTING.md --include='*.[ch1-8]' --include='*.md' --include='*.json')"
+none "no test name has who, whoever, nobody or somebody as its subject" "$(test_names | grep -iE '(^|_|\b)(who|whoever|nobody|somebody)(_|\b)')"
 none "no goto outside of bpf/" "$(grep -nw 'goto' src include -r --include='*.[ch]')"
 none "headers stand alone" "$(dependent "${headers[@]}")"
 with clang-format "sources are laid out by clang-format" clang-format --dry-run -Werror "${sources[@]}"

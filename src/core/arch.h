@@ -1,28 +1,74 @@
-/* arch.h - what differs from one architecture to the next, in the kernel's programs and outside */
-#ifndef PROFIL_ARCH_H
-#define PROFIL_ARCH_H
+/* arch.h - all that depends on the architecture, for the BPF programs and user space */
+#ifndef PROFIL_CORE_ARCH_H
+#define PROFIL_CORE_ARCH_H
 
+/* clang-format off */
 /*
- * ARCH_PC_SHIFT	no instruction is narrower than 1 << this
- * ARCH_PLT_HEADER	bytes before the stubs of .plt; .plt.sec has nothing of the kind
- * arch_regs		a thread's user registers, as the kernel saves them
- * arch_pc()		its program counter there
- * arch_user_mode()	whether it was in user mode
- * ARCH_MCOUNT_ASIDE	-pg calls mcount beside the calling convention: it keeps all registers
+ * ARCH_PC_SHIFT	log2 of the shortest instruction's bytes
+ * ARCH_PLT_HEADER	bytes before the stubs of .plt; .plt.sec has none
+ * ARCH_KERNEL_TEXT	where vmlinux is linked
+ * arch_regs		a thread's registers, as the kernel saves them
+ * arch_pc()		the program counter in them
+ * arch_sp(), arch_fp()	stack and frame pointer
+ * arch_link()		the link register; 0 if a call pushes the return address
+ * arch_mode()		the word after the program counter, which has the processor's mode
+ * arch_mode_is_user()	true if that is user mode
+ * arch_ra_at()		where a function with frame CFA has saved its return address; arm64:
+ *			behind the frame pointer at @fp_at, or at @fp_at if that is not saved
+ * arch_return_address() strips the bits of pointer authentication
+ * ARCH_RA_ON_STACK	a call pushes the return address
+ * ARCH_DWARF_SP, _FP, _RA  DWARF's numbers of stack pointer, frame pointer and return address
+ * ARCH_ELF_MACHINE	e_machine of native ELF files
+ * ARCH_SIGNAL_*	offsets from sp of the interrupted registers in a signal frame
+ * ARCH_MCOUNT_ASIDE	mcount must preserve all registers: -pg calls it outside of the ABI
  */
+/* clang-format on */
 #if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
 #define ARCH_PC_SHIFT 0
 #define ARCH_PLT_HEADER 16
+#define ARCH_KERNEL_TEXT 0xffffffff81000000u
 #define arch_regs pt_regs
 #define arch_pc(regs) ((regs)->rip)
-#define arch_user_mode(regs) ((regs)->cs & 3)
+#define arch_sp(regs) ((regs)->rsp)
+#define arch_fp(regs) ((regs)->rbp)
+#define arch_link(regs) 0
+#define arch_mode(regs) ((regs)->cs)
+#define arch_mode_is_user(mode) (((mode)&3) != 0)
+#define arch_ra_at(cfa, fp_at, fp_saved) ((cfa)-8)
+#define arch_return_address(word) (word)
+#define ARCH_RA_ON_STACK 1
+#define ARCH_DWARF_SP 7
+#define ARCH_DWARF_FP 6
+#define ARCH_DWARF_RA 16
+#define ARCH_ELF_MACHINE EM_X86_64
+#define ARCH_SIGNAL_FP 120 /* ucontext.uc_mcontext.gregs[] */
+#define ARCH_SIGNAL_SP 160
+#define ARCH_SIGNAL_PC 168
+#define ARCH_SIGNAL_LINK 0
 #define ARCH_MCOUNT_ASIDE 1
 #elif defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
 #define ARCH_PC_SHIFT 2
 #define ARCH_PLT_HEADER 32
+#define ARCH_KERNEL_TEXT 0xffff800080000000u
 #define arch_regs user_pt_regs
 #define arch_pc(regs) ((regs)->pc)
-#define arch_user_mode(regs) (!((regs)->pstate & 0xf)) /* EL0 */
+#define arch_sp(regs) ((regs)->sp)
+#define arch_fp(regs) ((regs)->regs[29])
+#define arch_link(regs) ((regs)->regs[30])
+#define arch_mode(regs) ((regs)->pstate)
+#define arch_mode_is_user(mode) (((mode)&0xf) == 0) /* EL0 */
+#define arch_ra_at(cfa, fp_at, fp_saved) ((fp_saved) ? (fp_at) + 8 : (fp_at))
+#define arch_return_address(word) ((word)&0xffffffffffffull)
+#define ARCH_RA_ON_STACK 0
+#define ARCH_DWARF_SP 31
+#define ARCH_DWARF_FP 29
+#define ARCH_DWARF_RA 30
+#define ARCH_ELF_MACHINE EM_AARCH64
+/* struct rt_sigframe: siginfo (128), ucontext; uc_mcontext at 176 of it: fault_address, regs[31] */
+#define ARCH_SIGNAL_FP (128 + 176 + 8 + 29 * 8)
+#define ARCH_SIGNAL_SP (128 + 176 + 8 + 31 * 8)
+#define ARCH_SIGNAL_PC (128 + 176 + 8 + 32 * 8)
+#define ARCH_SIGNAL_LINK (128 + 176 + 8 + 30 * 8)
 #define ARCH_MCOUNT_ASIDE 0
 #else
 #error "name what is special about this architecture here"

@@ -1,6 +1,6 @@
-/* bin.h - from a pc to a bin: the one arithmetic that kernel, daemon and tests compile */
-#ifndef PROFIL_BIN_H
-#define PROFIL_BIN_H
+/* bin.h - maps a pc to a bin: BPF programs, daemon and tests compile this same code */
+#ifndef PROFIL_CORE_BIN_H
+#define PROFIL_CORE_BIN_H
 
 #include <linux/types.h>
 
@@ -11,8 +11,8 @@
  *
  *	bin = ((((pc - base) >> pre) * mul >> shift) + round) >> post
  *
- * @span is how many bytes above @base count at all. It is precomputed with 128-bit arithmetic so
- * that inside it no product can leave 64 bits. A @mul of 0 puts every pc of the span into bin 0.
+ * Only pcs in [base, base + span) are counted. @span is precomputed so that no product inside it
+ * overflows 64 bits. A @mul of 0 maps every pc of the span to bin 0.
  */
 struct profil_xform {
 	__u64 base;
@@ -28,13 +28,13 @@ struct profil_xform {
 _Static_assert(sizeof(struct profil_xform) == 32, "lies in maps and messages");
 
 /*
- * Returns the bin of @pc, or PROFIL_NO_BIN where @x does not count it. Inline whatever the compiler
- * thinks: a tick would have the cache misses of one more function.
+ * Returns the bin of @pc, or PROFIL_NO_BIN if @x does not count it. Always inline: a sample would
+ * have the cache misses of one more function.
  */
 static inline __attribute__((always_inline)) __u32 profil_bin(const struct profil_xform *x,
 							      __u64 pc)
 {
-	__u64 d = pc - x->base; /* a pc below base wraps, and fails the same test */
+	__u64 d = pc - x->base; /* wraps for a pc below base, which then fails the same test */
 	__u64 bin;
 
 	if (d >= x->span)
@@ -45,8 +45,8 @@ static inline __attribute__((always_inline)) __u32 profil_bin(const struct profi
 }
 
 /*
- * Returns @old + @n, at most @cap; a counter that already stands above @cap stays as it is. The
- * counters themselves are 32 bits wide, so no sum wraps.
+ * Returns @old + @n, saturated at @cap; a counter that is already above @cap is unchanged. Nothing
+ * wraps.
  */
 static inline __u32 profil_add(__u32 old, __u64 n, __u32 cap)
 {

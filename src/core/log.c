@@ -1,4 +1,4 @@
-/* log.c - one line to stderr, as the journal wants it */
+/* log.c - messages to stderr, with priorities for the journal */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 
 static const char *log_name = "profil";
 static int log_journal;
+static enum log_level log_least = LOG_LEVEL_INFO;
 
 void log_open(const char *name)
 {
@@ -15,11 +16,18 @@ void log_open(const char *name)
 	log_journal = getenv("JOURNAL_STREAM") != NULL && !isatty(STDERR_FILENO);
 }
 
+void log_limit(enum log_level level)
+{
+	log_least = level;
+}
+
 void log_line(enum log_level level, const char *format, ...)
 {
 	char line[1024];
 	va_list ap;
 
+	if (level > log_least)
+		return;
 	va_start(ap, format);
 	vsnprintf(line, sizeof(line), format, ap);
 	va_end(ap);

@@ -1,8 +1,8 @@
-/* log.h - one line to stderr, as the journal wants it */
-#ifndef PROFIL_LOG_H
-#define PROFIL_LOG_H
+/* log.h - messages to stderr, with priorities for the journal */
+#ifndef PROFIL_CORE_LOG_H
+#define PROFIL_CORE_LOG_H
 
-/* syslog's levels; the journal reads the prefix, a terminal is spared it. */
+/* syslog's levels; written as a prefix only if stderr is the journal. */
 enum log_level {
 	LOG_LEVEL_ERR = 3,
 	LOG_LEVEL_WARNING = 4,
@@ -10,7 +10,10 @@ enum log_level {
 	LOG_LEVEL_INFO = 6
 };
 
-/* The program's name, put before every line where stderr is not the journal. */
+/* Drops messages less urgent than @level. */
+void log_limit(enum log_level level);
+
+/* The program's name, a prefix of every line if stderr is not the journal. */
 void log_open(const char *name);
 
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));

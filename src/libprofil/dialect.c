@@ -5,7 +5,8 @@
 #define ALL 0xffffffffu
 
 const struct dialect dialects[DIALECTS] = {
-	/* Rounds up to the next half-word, as V7 did; the call pins the buffer, or fails. */
+	/* Rounds up to the next half-word, as V7 did. AIX pins the buffer: the call fails if it
+	   cannot. */
 	[DIALECT_AIX] = { .name = "aix",
 			  .width = 2,
 			  .cap = 65535,
@@ -23,7 +24,7 @@ const struct dialect dialects[DIALECTS] = {
 				  .mask = ALL,
 				  .least = 2,
 				  .most = ALL,
-				  .clock = DIALECT_CLOCK_AT_0,
+				  .clock = DIALECT_CLOCK_ALWAYS,
 				  .shift = 16,
 				  .post = 1 },
 	[DIALECT_IRIX_UINT] = { .name = "irix_uint",
@@ -32,10 +33,10 @@ const struct dialect dialects[DIALECTS] = {
 				.mask = ALL,
 				.least = 2,
 				.most = ALL,
-				.clock = DIALECT_CLOCK_AT_0,
+				.clock = DIALECT_CLOCK_ALWAYS,
 				.shift = 16,
 				.post = 2 },
-	/* Darwin's too. */
+	/* Darwin's as well. */
 	[DIALECT_BSD] = { .name = "bsd",
 			  .width = 2,
 			  .cap = 65535,
@@ -55,7 +56,7 @@ const struct dialect dialects[DIALECTS] = {
 			      .clock = DIALECT_CLOCK_ALWAYS,
 			      .shift = 16,
 			      .post = 1 },
-	/* Halves the distance before it multiplies: not the same as halving the product. */
+	/* Halves the distance before the multiplication; halving the product differs. */
 	[DIALECT_GLIBC] = { .name = "glibc",
 			    .width = 2,
 			    .cap = 65535,
@@ -83,7 +84,7 @@ const struct dialect dialects[DIALECTS] = {
 					 .clock = DIALECT_CLOCK_AT_0,
 					 .pre = 2,
 					 .shift = 16 },
-	/* A PDP-11: an int has 16 bits, the kernel halves both factors and rounds up. */
+	/* On the PDP-11 an int has 16 bits; the kernel halves both factors and rounds up. */
 	[DIALECT_V7] = { .name = "v7",
 			 .width = 2,
 			 .cap = 65535,

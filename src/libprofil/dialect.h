@@ -1,13 +1,13 @@
-/* dialect.h - what tells the dialects' numbers apart: a row each */
-#ifndef PROFIL_DIALECT_H
-#define PROFIL_DIALECT_H
+/* dialect.h - the parameters of each dialect */
+#ifndef PROFIL_LIBPROFIL_DIALECT_H
+#define PROFIL_LIBPROFIL_DIALECT_H
 
 #include <linux/types.h>
 
-/* Where scale 2 puts every pc into the first counter instead of scaling it. */
+/* Whether a scale of 2 puts every pc into the first counter, instead of scaling. */
 enum dialect_clock {
 	DIALECT_CLOCK_NEVER,
-	DIALECT_CLOCK_AT_0, /* an overflow bin: offset 0, any pc that no other region takes */
+	DIALECT_CLOCK_AT_0, /* with an offset of 0: the overflow bin */
 	DIALECT_CLOCK_ALWAYS,
 };
 
@@ -25,19 +25,19 @@ enum dialect_name {
 };
 
 /*
- * How a dialect reads (offset, scale, bytes), and what becomes of its counters. The shifts are
- * those of struct profil_xform; SEMANTICS of each row: profil(3), "THE DIALECTS".
+ * How a dialect interprets (offset, scale, bytes), and how its counters behave. The shifts are
+ * those of struct profil_xform. For the meaning of each row see profil(3), "THE DIALECTS".
  */
 struct dialect {
-	const char *name;	  /* as tests/vectors calls it */
+	const char *name;	  /* as in tests/vectors */
 	__u32 width;		  /* bytes of a counter */
-	__u32 cap;		  /* where a counter stays */
+	__u32 cap;		  /* the value at which a counter saturates */
 	__u32 flags;		  /* enum profil_start_flags */
-	__u32 mask;		  /* the bits of a scale that are looked at */
-	__u32 least;		  /* smaller scales are off */
-	__u32 most;		  /* larger ones EINVAL */
-	enum dialect_clock clock; /* what scale 2 means */
-	__u8 drop;		  /* low bits of a scale that do not multiply */
+	__u32 mask;		  /* the bits of a scale that are used */
+	__u32 least;		  /* smaller scales turn profiling off */
+	__u32 most;		  /* larger scales are EINVAL */
+	enum dialect_clock clock; /* the meaning of scale 2 */
+	__u8 drop;		  /* low bits of a scale that are dropped */
 	__u8 pre;
 	__u8 shift;
 	__u8 round;

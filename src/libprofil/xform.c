@@ -1,17 +1,17 @@
-/* xform.c - from offset, scale and buffer size to numbers */
+/* xform.c - reduces offset, scale and buffer size to struct profil_xform */
 #include <errno.h>
 #include <stdint.h>
 
 #include "xform.h"
 
-/* Every pc at or above @base; a span that wrapped round would let those below it in. */
+/* The span of all pcs at or above @base. A larger one would wrap and include pcs below it. */
 static __u64 span_to_top(__u64 base)
 {
 	return base ? -base : UINT64_MAX;
 }
 
 /*
- * The first distance that does not count. bin < nbins is, by steps that lose nothing,
+ * The first distance from base that is not counted. These conditions are equivalent to bin < nbins:
  *
  *	(d >> pre) * mul >> shift	< (nbins << post) - round
  *	d >> pre			< ceil(((nbins << post) - round << shift) / mul)
@@ -49,7 +49,7 @@ int xform_reduce(struct profil_xform *out, const struct dialect *d, __u64 offset
 	*out = (struct profil_xform){
 		.base = offset,
 		.mul = clock ? 0 : (__u32)(scale >> d->drop),
-		/* The last u32 says «no bin». A daemon refuses far smaller buffers. */
+		/* The last u32 is PROFIL_NO_BIN. The daemon refuses far smaller buffers. */
 		.nbins = counters < PROFIL_NO_BIN ? (__u32)counters : PROFIL_NO_BIN,
 		.pre = d->pre,
 		.shift = d->shift,

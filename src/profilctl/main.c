@@ -1,40 +1,57 @@
-/* main.c - profilctl: the verbs, and what they are called */
+/* main.c - profilctl: finds the verb, reads its options and runs it */
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/log.h"
+#include "profilctl/options/option_table.h"
 
-#include "verb.h"
+#include "profilctl/util/edit_distance.h"
+#include "profilctl/util/truncated_file.h"
+#include "profilctl/verbs/verb.h"
 
 struct verb {
 	const char *name;
 	const char *args;
 	const char *summary;
-	unsigned int options;
+	__u64 options;
 	int (*run)(const struct options *o);
 };
 
 static const struct verb verbs[] = {
 	{ "record", "[--] COMMAND [ARG...]", "run a command and profile it, with its children",
-	  OPTIONS_PROFILE, verb_record },
-	{ "attach", "PID...|--comm NAME|--exe FILE|--unit UNIT|--cgroup PATH",
-	  "profile processes that run, until they end or Ctrl-C", OPTIONS_PROFILE | OPTIONS_SELECT,
-	  verb_attach },
+	  OPTIONS_PROFILE | OPTION_COMMAND, verb_record },
+	{ "attach", "PID...|--comm NAME|--exe FILE|--unit UNIT|--cgroup PATH|--all",
+	  "profile running processes until they end, or until Ctrl-C",
+	  OPTIONS_PROFILE | OPTIONS_SELECT, verb_attach },
 	{ "run", "[--] COMMAND [ARG...]",
-	  "run a program that profiles itself (-pg, profil), better",
-	  OPTION_RATE | OPTION_CLOCK | OPTION_SOCKET, verb_run },
-	{ "top", "[PID...]", "show what is hot now, in all processes or in these", OPTIONS_TOP,
-	  verb_top },
-	{ "report", "FILE", "show a profile that was kept by -o", OPTIONS_REPORT, verb_report },
-	{ "diff", "BEFORE AFTER", "show what changed between two profiles that were kept",
-	  OPTION_JSON, verb_diff },
-	{ "annotate", "FUNCTION FILE", "show a function's source and instructions with samples", 0,
-	  verb_annotate },
-	{ "list", "", "list what the daemon profiles", OPTION_SOCKET | OPTION_JSON, verb_list },
-	{ "status", "", "show how the daemon is", OPTION_SOCKET | OPTION_JSON, verb_status },
-	{ "doctor", "", "say what this machine lacks, and what cures it",
+	  "run a program that profiles itself (gcc -pg, profil), with libprofil",
+	  OPTION_RATE | OPTION_CLOCK | OPTION_SOCKET | OPTION_COMMAND, verb_run },
+	{ "top", "[PID...]", "show the hottest functions now, of all processes or these",
+	  OPTIONS_TOP, verb_top },
+	{ "machine", "on|off|status|report|top|diff [A B]|spool [DIR]",
+	  "profile the whole machine all the time, in the daemon",
+	  OPTIONS_REPORT | OPTIONS_TEXT | OPTION_RATE | OPTION_SOCKET | OPTION_DURATION |
+		  OPTION_BATCH | OPTION_INTERVAL | OPTION_SPOOL | OPTION_KEEP,
+	  verb_machine },
+	{ "report", "FILE | --since TIME [--until TIME]",
+	  "show a profile kept by -o, or the spool's of some time",
+	  OPTIONS_REPORT | OPTIONS_VIEW | OPTIONS_TEXT | OPTION_INPUT | OPTION_TREE | OPTION_SPAN |
+		  OPTION_SPOOL,
+	  verb_report },
+	{ "diff", "BEFORE AFTER", "compare two profiles, or two times: 02:00..03:00 03:00..04:00",
+	  OPTION_OUTPUT | OPTION_FORMAT | OPTION_JSON | OPTIONS_TEXT | OPTION_SPOOL, verb_diff },
+	{ "annotate", "FUNCTION FILE",
+	  "show source and instructions of a function with their samples",
+	  OPTION_INPUT | OPTION_ALL_ROWS, verb_annotate },
+	{ "list", "", "list what the daemon profiles; --events: what -e takes",
+	  OPTION_SOCKET | OPTION_JSON | OPTION_EVENTS, verb_list },
+	{ "status", "", "show the state of the daemon, and limits and usage of users",
+	  OPTION_SOCKET | OPTION_JSON, verb_status },
+	{ "doctor", "", "check whether this machine can be profiled, with remedies",
 	  OPTION_SOCKET | OPTION_JSON, verb_doctor },
-	{ "schema", "", "print the JSON schema of all that --json writes", 0, verb_schema },
+	{ "schema", "", "print the JSON schema of what --json writes", 0, verb_schema },
 };
 
 #define NVERBS (sizeof(verbs) / sizeof(*verbs))
@@ -44,8 +61,9 @@ static void help(FILE *f)
 	fputs("usage: profilctl VERB [OPTION...] [ARGUMENT...]\n\n", f);
 	for (size_t i = 0; i < NVERBS; i++)
 		fprintf(f, "  %-8s %s\n", verbs[i].name, verbs[i].summary);
-	fputs("\n'profilctl VERB --help' lists a verb's options; 'profilctl --version' says which "
-	      "one this is.\n",
+	fputs("\n'profilctl VERB --help' lists the options of a verb, 'profilctl --version' prints "
+	      "the "
+	      "version.\n",
 	      f);
 }
 
@@ -56,24 +74,103 @@ static void verb_help(const struct verb *v)
 	options_help(stdout, v->options);
 }
 
+static const struct verb *find(const char *name)
+{
+	for (size_t i = 0; i < NVERBS; i++) {
+		if (!strcmp(name, verbs[i].name))
+			return &verbs[i];
+	}
+	return NULL;
+}
+
+/* The verb for @o: record -p means attach, as in perf. NULL after a message. */
+static const struct verb *verb_for(const struct verb *v, struct options *o)
+{
+	if (!o->npids || v->run != verb_record)
+		return v;
+	if ((size_t)o->argc > o->npids) {
+		log_err("record: -p excludes operands; 'profilctl attach -d SECONDS PID' profiles "
+			"for so long");
+		return NULL;
+	}
+	o->verb = "attach";
+	return find("attach");
+}
+
 static int run(const struct verb *v, int argc, char **argv)
 {
 	struct options o = { .verb = v->name };
+	int status = CTL_USAGE;
 
-	if (options_parse(&o, v->options, argc, argv) < 0)
-		return CTL_USAGE;
-	if (o.help) {
-		verb_help(v);
-		return CTL_OK;
+	if (!options_parse(&o, v->options, argc, argv)) {
+		if (o.quiet)
+			log_limit(LOG_LEVEL_ERR);
+		if (o.help) {
+			verb_help(v);
+			status = CTL_OK;
+		} else {
+			v = verb_for(v, &o);
+			status = v ? v->run(&o) : CTL_USAGE;
+		}
 	}
-	return v->run(&o);
+	options_fini(&o);
+	return status;
+}
+
+/* The verbs of other profilers. */
+static const struct {
+	const char *name, *here;
+} elsewhere[] = {
+	{ "stat", "record" },
+	{ "script", "report -f folded" },
+	{ "ps", "list" },
+	{ "show", "report" },
+	{ "view", "report -f html" },
+	{ "flamegraph", "report -f speedscope" },
+};
+
+static int unknown(const char *name)
+{
+	const char *meant = NULL;
+	unsigned int least = UINT32_MAX;
+
+	for (size_t i = 0; i < NVERBS; i++) {
+		unsigned int d = edit_distance(name, verbs[i].name);
+
+		if (edit_resembles(name, verbs[i].name) && d < least) {
+			least = d;
+			meant = verbs[i].name;
+		}
+	}
+	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++) {
+		if (!strcmp(name, elsewhere[i].name))
+			meant = elsewhere[i].here;
+	}
+	if (*name == '-')
+		log_err("invalid option %s: options follow the verb; 'profilctl --help' lists the "
+			"verbs",
+			name);
+	else if (meant)
+		log_err("unknown verb %s: did you mean 'profilctl %s'?", name, meant);
+	else if (strchr(name, '/') && !access(name, X_OK))
+		log_err("unknown verb %s: to profile a command, 'profilctl record -- %s'", name,
+			name);
+	else
+		log_err("unknown verb %s; 'profilctl --help' lists the verbs", name);
+	return CTL_USAGE;
 }
 
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
+	const struct verb *v;
 
 	log_open("profilctl");
+	truncated_file_reads_as_zeroes();
+	if (!strcmp(name, "help") && argc > 2 && (v = find(argv[2]))) {
+		verb_help(v);
+		return CTL_OK;
+	}
 	if (!strcmp(name, "-h") || !strcmp(name, "--help") || !strcmp(name, "help")) {
 		help(stdout);
 		return CTL_OK;
@@ -82,13 +179,11 @@ int main(int argc, char **argv)
 		puts("profilctl " PROFIL_VERSION);
 		return CTL_OK;
 	}
-	for (size_t i = 0; i < NVERBS; i++) {
-		if (!strcmp(name, verbs[i].name))
-			return run(&verbs[i], argc - 1, argv + 1);
-	}
+	v = find(name);
+	if (v)
+		return run(v, argc - 1, argv + 1);
 	if (*name)
-		log_err("no verb is called %s; 'profilctl --help' lists them", name);
-	else
-		help(stderr);
+		return unknown(name);
+	help(stderr);
 	return CTL_USAGE;
 }

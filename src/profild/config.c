@@ -1,4 +1,4 @@
-/* config.c - what profild was told, on its command line and in a file */
+/* config.c - profild's options, from the command line and a file */
 #include <errno.h>
 #include <getopt.h>
 #include <stddef.h>
@@ -7,34 +7,42 @@
 #include <string.h>
 
 #include "config.h"
-#include "core/layout.h"
+#include "core/shared_maps.h"
 #include "core/log.h"
 #include "core/proto.h"
-#include "core/scope.h"
+#include "core/cleanup.h"
 
-#define ALL_BINS ((uint64_t)PROFIL_MAX_CHUNKS * PROFIL_CHUNK_COUNTERS)
+#define ALL_COUNTERS ((uint64_t)PROFIL_MAX_CHUNKS * PROFIL_CHUNK_COUNTERS)
 #define ALL_CONNECTIONS 512
+#define ALL_CHILDREN (PROFIL_BUCKETS * PROFIL_BUCKET_ENTRIES)
+#define ALL_TABLES (1ull << 30)
+#define ALL_EVENTS (PROFIL_TARGET_EVENTS / PROFIL_TARGET_EVENT)
 
 static const char usage[] =
 	"usage: profild [options]\n"
-	"Profiles processes in the kernel and carries the counts into their buffers.\n"
+	"Counts samples in the kernel for processes that call profil(3), and for profilctl(1).\n"
 	"\n"
-	"  --config FILE           options from FILE, SIGHUP reads the limits again\n"
-	"  --socket PATH           where clients connect [" PROFIL_SOCKET_DEFAULT "]\n"
-	"  --rate HZ               ticks a second of CPU time [100]\n"
-	"  --fast-rate HZ          the same with PROF_FAST [1000]\n"
-	"  --restrict-fast         PROF_FAST only for root\n"
+	"  --config FILE           read options from FILE as well; SIGHUP reads the limits again\n"
+	"  --socket PATH           listen on this socket [" PROFIL_SOCKET_DEFAULT "]\n"
+	"  --rate HZ               samples per second of CPU time [100]\n"
+	"  --fast-rate HZ          the same for PROF_FAST [1000]\n"
+	"  --restrict-fast         refuse PROF_FAST to all users but root\n"
+	"  --machine[=HZ]          profile the whole machine from the start [--rate]\n"
 	"  --clock CLOCK           tick, cpu-clock, cycles or auto [auto]\n"
-	"  --mirror-interval MS    how often counts reach the buffers [100]\n"
-	"  --replay FILE           ticks from FILE instead of the kernel\n"
-	"  --fd-store              profiles outlive a restart in the service manager's store\n"
-	"  --ephemeral             profiles end with this daemon, however it ends\n"
-	"  --user-profiles N       profiles of one user at a time [256]\n"
-	"  --user-regions N        regions of one user at a time [16384]\n"
-	"  --user-bins N           bins of one user at a time [16777216]\n"
-	"  --user-rate HZ          the fastest rate for a user [10000]\n"
+	"  --mirror-interval MS    add counts to the buffers at this interval [100]\n"
+	"  --client-timeout MS     time limit of an operation on a client's memory [5000]\n"
+	"  --replay FILE           take samples from FILE, not from the kernel\n"
+	"  --fd-store              keep profiles over a restart in the service manager's fd store\n"
+	"  --ephemeral             end all profiles when this daemon ends\n"
+	"  --user-profiles N       profiles and attachments of one user at a time [256]\n"
+	"  --user-regions N        regions of one user at a time [16386]\n"
+	"  --user-bins N           counters of one user at a time [16777216]\n"
+	"  --user-children N       children that inherit a target of one user [8192]\n"
+	"  --user-rate HZ          highest rate of one user's attachments [1000]\n"
+	"  --user-tables MIB       tables of one user's attachments [128]\n"
+	"  --user-events N         attachments of one user to events other than CPU time [2]\n"
 	"  --user-connections N    connections of one user at a time [64]\n"
-	"  --user-requests N       requests of one user a second [2000]\n"
+	"  --user-requests N       requests of one user per second [2000]\n"
 	"  --help, --version\n";
 
 enum {
@@ -42,16 +50,19 @@ enum {
 	OPT_SOCKET,
 	OPT_RESTRICT_FAST,
 	OPT_CLOCK,
+	OPT_MACHINE,
 	OPT_REPLAY,
 	OPT_FD_STORE,
 	OPT_EPHEMERAL,
 	OPT_HELP,
 	OPT_VERSION,
-	OPT_NUMBER, /* and those after it: places in numbers[] */
+	OPT_NUMBER, /* + index in numbers[] */
 };
 
-/* How a number is kept. */
-enum kind { COUNT, BINS, RATE, MILLISECONDS };
+/* The unit of a number. */
+enum kind { COUNT, RATE, MILLISECONDS, MIB };
+
+#define USER(what) offsetof(struct config, quota.user.of[what])
 
 static const struct number {
 	const char *name;
@@ -62,13 +73,20 @@ static const struct number {
 	{ "rate", RATE, RATE_MAX_HZ, offsetof(struct config, period_ns) },
 	{ "fast-rate", RATE, RATE_MAX_HZ, offsetof(struct config, fast_period_ns) },
 	{ "mirror-interval", MILLISECONDS, 60000, offsetof(struct config, mirror_interval_ns) },
-	{ "user-profiles", COUNT, PROFIL_MAX_TARGETS, offsetof(struct config, user.profiles) },
-	{ "user-regions", COUNT, PROFIL_MAX_REGIONS, offsetof(struct config, user.regions) },
-	{ "user-bins", BINS, ALL_BINS, offsetof(struct config, user.bins) },
-	{ "user-rate", COUNT, RATE_MAX_HZ, offsetof(struct config, user.rate_hz) },
-	{ "user-connections", COUNT, ALL_CONNECTIONS, offsetof(struct config, user.connections) },
-	{ "user-requests", COUNT, 1000000, offsetof(struct config, user.requests) },
+	{ "client-timeout", MILLISECONDS, 60000, offsetof(struct config, client_timeout_ns) },
+	{ "user-profiles", COUNT, PROFIL_MAX_TARGETS, USER(RES_PROFILES) },
+	{ "user-regions", COUNT, PROFIL_MAX_REGIONS, USER(RES_REGIONS) },
+	{ "user-bins", COUNT, ALL_COUNTERS, USER(RES_COUNTERS) },
+	{ "user-children", COUNT, ALL_CHILDREN, USER(RES_CHILDREN) },
+	{ "user-rate", COUNT, RATE_MAX_HZ, USER(RES_SAMPLES) },
+	{ "user-tables", MIB, ALL_TABLES >> 20, USER(RES_TABLE_BYTES) },
+	{ "user-events", COUNT, ALL_EVENTS, USER(RES_EVENTS) },
+	{ "user-connections", COUNT, ALL_CONNECTIONS, USER(RES_CONNECTIONS) },
+	{ "user-requests", COUNT, 1000000, offsetof(struct config, quota.requests.a_second) },
 };
+
+static const struct number machine_rate = { "machine", RATE, RATE_MAX_HZ,
+					    offsetof(struct config, machine_period_ns) };
 
 #define NUMBER(i) required_argument, NULL, OPT_NUMBER + (i)
 
@@ -77,6 +95,7 @@ static const struct option options[] = {
 	{ "socket", required_argument, NULL, OPT_SOCKET },
 	{ "restrict-fast", no_argument, NULL, OPT_RESTRICT_FAST },
 	{ "clock", required_argument, NULL, OPT_CLOCK },
+	{ "machine", optional_argument, NULL, OPT_MACHINE },
 	{ "replay", required_argument, NULL, OPT_REPLAY },
 	{ "fd-store", no_argument, NULL, OPT_FD_STORE },
 	{ "ephemeral", no_argument, NULL, OPT_EPHEMERAL },
@@ -85,12 +104,16 @@ static const struct option options[] = {
 	{ "rate", NUMBER(0) },
 	{ "fast-rate", NUMBER(1) },
 	{ "mirror-interval", NUMBER(2) },
-	{ "user-profiles", NUMBER(3) },
-	{ "user-regions", NUMBER(4) },
-	{ "user-bins", NUMBER(5) },
-	{ "user-rate", NUMBER(6) },
-	{ "user-connections", NUMBER(7) },
-	{ "user-requests", NUMBER(8) },
+	{ "client-timeout", NUMBER(3) },
+	{ "user-profiles", NUMBER(4) },
+	{ "user-regions", NUMBER(5) },
+	{ "user-bins", NUMBER(6) },
+	{ "user-children", NUMBER(7) },
+	{ "user-rate", NUMBER(8) },
+	{ "user-tables", NUMBER(9) },
+	{ "user-events", NUMBER(10) },
+	{ "user-connections", NUMBER(11) },
+	{ "user-requests", NUMBER(12) },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -99,17 +122,47 @@ static const struct config defaults = {
 	.period_ns = NSEC_PER_SEC / 100,
 	.fast_period_ns = NSEC_PER_SEC / 1000,
 	.mirror_interval_ns = NSEC_PER_SEC / 10,
-	.user = { .profiles = 256,
-		  .regions = 16384,
-		  .bins = 16777216,
-		  .rate_hz = 10000,
-		  .connections = 64,
-		  .requests = 2000 },
-	.all = { .profiles = PROFIL_MAX_TARGETS,
-		 .regions = PROFIL_MAX_REGIONS,
-		 .bins = ALL_BINS,
-		 .rate_hz = RATE_MAX_HZ,
-		 .connections = ALL_CONNECTIONS },
+	.client_timeout_ns = 5 * NSEC_PER_SEC,
+	.quota = {
+		.user.of = {
+			[RES_CONNECTIONS] = 64,
+			[RES_PROFILES] = 256,
+			[RES_TARGETS] = 512,
+			[RES_REGIONS] = 2 * PROFIL_TARGET_REGIONS,
+			[RES_COUNTERS] = 16777216,
+			[RES_CHILDREN] = 8192,
+			[RES_SAMPLES] = 1000,
+			[RES_OPERATIONS] = 2,
+			[RES_TABLE_BYTES] = 128 << 20,
+			[RES_EVENTS] = 2,
+		},
+		.machine.of = {
+			[RES_CONNECTIONS] = ALL_CONNECTIONS,
+			[RES_PROFILES] = PROFIL_MAX_TARGETS,
+			[RES_TARGETS] = PROFIL_MAX_TARGETS,
+			[RES_REGIONS] = PROFIL_MAX_REGIONS,
+			[RES_COUNTERS] = ALL_COUNTERS,
+			[RES_CHILDREN] = ALL_CHILDREN,
+			[RES_SAMPLES] = UINT64_MAX,
+			[RES_OPERATIONS] = 64,
+			[RES_TABLE_BYTES] = ALL_TABLES,
+			[RES_EVENTS] = ALL_EVENTS,
+		},
+		.reserve.of = {
+			[RES_CONNECTIONS] = 16,
+			[RES_PROFILES] = 64,
+			[RES_TARGETS] = 64,
+			[RES_REGIONS] = PROFIL_TARGET_REGIONS + 255,
+			[RES_COUNTERS] = 16ull * PROFIL_CHUNK_COUNTERS,
+			[RES_CHILDREN] = 1024,
+			[RES_OPERATIONS] = 4,
+			[RES_TABLE_BYTES] = 128 << 20,
+			[RES_EVENTS] = 8,
+		},
+		.requests = { 2000, 2000 },
+		/* A quarter of the main thread's time, at most 2 ms in a row. */
+		.time_ns = { 250000000, 2000000 },
+	},
 };
 
 static int set_number(struct config *c, const struct number *n, const char *text)
@@ -127,10 +180,10 @@ static int set_number(struct config *c, const struct number *n, const char *text
 	}
 	switch (n->kind) {
 	case COUNT:
-		*(uint32_t *)where = (uint32_t)value;
-		break;
-	case BINS:
 		*(uint64_t *)where = value;
+		break;
+	case MIB:
+		*(uint64_t *)where = value << 20;
 		break;
 	case RATE:
 		*(uint64_t *)where = period_of(value);
@@ -161,7 +214,7 @@ static int set_clock(struct config *c, const char *text)
 	return -EINVAL;
 }
 
-/* What may stand in a file as well. */
+/* Sets an option that may be in a file as well. */
 static int set_value(struct config *c, int opt, const char *value)
 {
 	switch (opt) {
@@ -170,6 +223,9 @@ static int set_value(struct config *c, int opt, const char *value)
 		return 0;
 	case OPT_CLOCK:
 		return set_clock(c, value);
+	case OPT_MACHINE:
+		c->machine = true;
+		return value ? set_number(c, &machine_rate, value) : 0;
 	default:
 		return set_number(c, &numbers[opt - OPT_NUMBER], value);
 	}
@@ -179,7 +235,8 @@ static const struct option *option_of_file(const char *name)
 {
 	for (const struct option *o = options; o->name; o++) {
 		if (strcmp(o->name, name) == 0 &&
-		    (o->val >= OPT_NUMBER || o->val == OPT_CLOCK || o->val == OPT_RESTRICT_FAST))
+		    (o->val >= OPT_NUMBER || o->val == OPT_CLOCK || o->val == OPT_MACHINE ||
+		     o->val == OPT_RESTRICT_FAST))
 			return o;
 	}
 	return NULL;
@@ -200,17 +257,17 @@ static int read_line(struct config *c, char *line)
 	rest = strtok_r(NULL, blank, &more);
 	o = option_of_file(name);
 	if (!o) {
-		log_err("%s: no option for a file; see profild(8)", name);
+		log_err("%s: not an option of the configuration file; see profild(8)", name);
 		return -EINVAL;
 	}
-	if (rest || !value != (o->has_arg == no_argument)) {
+	if (rest || (o->has_arg != optional_argument && !value != (o->has_arg == no_argument))) {
 		log_err("%s: takes %s value", name, o->has_arg == no_argument ? "no" : "one");
 		return -EINVAL;
 	}
 	return set_value(c, o->val, value);
 }
 
-/* Where there is no such file, nothing is changed. */
+/* A missing file is not an error. */
 static int read_file(struct config *c, const char *path)
 {
 	__cleanup(fclosep) FILE *f = fopen(path, "re");
@@ -223,7 +280,7 @@ static int read_file(struct config *c, const char *path)
 	for (unsigned int n = 1; f && !err && getline(&line, &room, f) >= 0; n++) {
 		err = read_line(c, line);
 		if (err)
-			log_err("%s: line %u is wrong, as said before", path, n);
+			log_err("%s:%u: invalid option", path, n);
 	}
 	return err;
 }
@@ -235,7 +292,7 @@ int config_parse(struct config *c, int argc, char **argv)
 	*c = defaults;
 	c->argc = argc;
 	c->argv = argv;
-	optind = 0; /* from the beginning, also when it is read again */
+	optind = 0; /* restarts getopt for config_reload() */
 	while (!err && (opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (opt) {
 		case OPT_CONFIG:
@@ -270,6 +327,7 @@ int config_parse(struct config *c, int argc, char **argv)
 		log_err("%s: unexpected argument; see profild --help", argv[optind]);
 		return -EINVAL;
 	}
+	c->quota.requests.burst = c->quota.requests.a_second;
 	return err;
 }
 
@@ -282,8 +340,8 @@ int config_reload(struct config *c)
 		return err;
 	if (fresh.period_ns != c->period_ns || fresh.fast_period_ns != c->fast_period_ns ||
 	    fresh.mirror_interval_ns != c->mirror_interval_ns || fresh.clock != c->clock)
-		log_notice("rates, clock and interval stay as they were: they need a restart");
-	c->user = fresh.user;
+		log_notice("rates, clock and interval are unchanged: they need a restart");
+	c->quota = fresh.quota;
 	c->restrict_fast = fresh.restrict_fast;
 	return 0;
 }

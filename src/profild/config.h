@@ -1,27 +1,19 @@
-/* config.h - what profild was told, on its command line and in a file */
-#ifndef PROFIL_CONFIG_H
-#define PROFIL_CONFIG_H
+/* config.h - profild's options, from the command line and a file */
+#ifndef PROFIL_PROFILD_CONFIG_H
+#define PROFIL_PROFILD_CONFIG_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "profild/quota/quota.h"
+
 #define NSEC_PER_SEC 1000000000ULL
 
-/* The range of every rate; the fastest clock that the kernel has ticks each 10 µs. */
+/* The range of every rate. */
 #define RATE_MIN_HZ 1
 #define RATE_MAX_HZ 50000
 
-/* How much one user may have at a time, root excepted, and how much all together. */
-struct quota {
-	uint32_t profiles;
-	uint32_t regions;
-	uint64_t bins;
-	uint32_t rate_hz;
-	uint32_t connections;
-	uint32_t requests; /* a second */
-};
-
-/* What ticks: the timer that a busy CPU takes anyway, perf events, or whichever suits a rate. */
+/* The clock: timer tick, perf events, or by the rate (AUTO). */
 enum clock_choice {
 	CLOCK_AUTO,
 	CLOCK_TICK,
@@ -36,13 +28,15 @@ struct config {
 	uint64_t period_ns;
 	uint64_t fast_period_ns;
 	uint64_t mirror_interval_ns;
+	uint64_t client_timeout_ns; /* of a worker's operation on a client's memory */
 	enum clock_choice clock;
+	bool machine;		    /* profile the machine from the start, ... */
+	uint64_t machine_period_ns; /* ... with this period; 0: period_ns */
 	bool restrict_fast;
-	bool fd_store;	/* the service manager keeps what outlives us */
-	bool ephemeral; /* nothing does */
-	struct quota user;
-	struct quota all;
-	int argc; /* where it comes from, to be read again */
+	bool fd_store;	/* the service manager keeps the persistent store */
+	bool ephemeral; /* no persistent store */
+	struct quota_config quota;
+	int argc; /* of main(), for config_reload() */
 	char **argv;
 };
 
@@ -53,14 +47,14 @@ static inline uint64_t period_of(uint64_t hz)
 }
 
 /*
- * Reads the command line into @c, whose strings it goes on to own. Returns 0, 1 where all was said
- * and the program should end well (--help), or -EINVAL after a line on stderr.
+ * Reads the command line into @c, which refers to its strings. Returns 0, 1 if the program should
+ * exit with 0 (--help), or -EINVAL after a message on stderr.
  */
 int config_parse(struct config *c, int argc, char **argv);
 
 /*
- * Reads all of it again. Only the limits for a user and restrict_fast change; on -EINVAL or another
- * error, after a line on stderr, nothing does.
+ * Reads all options again. Changes only the limits for users and restrict_fast. On an error, after
+ * a message on stderr, nothing is changed.
  */
 int config_reload(struct config *c);
 

@@ -9,49 +9,52 @@
 #include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 
-#include "client.h"
+#include "profild/ipc/connection.h"
 #include "config.h"
 #include "core/log.h"
-#include "listen.h"
-#include "mirror.h"
-#include "policy.h"
-#include "profild.h"
-#include "session.h"
+#include "profild/ipc/server.h"
+#include "profild/profile/buffer_writer.h"
+#include "daemon.h"
+#include "profild/observe/machine.h"
+#include "profild/profile/own_profile.h"
+#include "profild/profile/sync_timer.h"
+#include "profild/profile/sampler.h"
+#include "profild/worker/disposal.h"
+#include "profild/worker/lane.h"
 
-#define KEEP_BYTES 32768 /* of the heap, at most, for the next who wants some */
+#define KEEP_BYTES 32768 /* of freed heap that malloc may keep */
 
-static void on_event(struct target *t, const struct profil_event *event)
+static void on_pc(struct target *t, const struct profil_event *event)
 {
-	struct session *s = t->session;
-
-	if (s->reader)
-		client_event(s->reader, event);
-	else if (event->kind == PROFIL_EVENT_RAW)
-		session_pc(s, (pid_t)event->tgid, event->life, event->pc);
+	own_profile_pc(t->profile, (pid_t)event->tgid, event->generation, event->pc);
 }
 
 static int on_recover(void *arg, struct target *t, const struct profil_owner *owner)
 {
-	return session_recover(arg, t, owner);
+	return own_profile_recover(arg, t, owner);
 }
 
-static void on_idle(void *arg)
+static int on_end(sd_event_source *source, const struct signalfd_siginfo *signal, void *userdata)
 {
-	const struct profild *d = arg;
+	struct profild *d = userdata;
 
-	for (struct client *c = d->clients; c; c = c->next)
-		client_flush(c, false);
+	(void)source;
+	(void)signal;
+	d->ending = true; /* last_counts() runs the event loop further */
+	return 0;
+}
+
+static void on_lost(void *arg, struct user *u, bool late)
+{
+	own_profiles_lost(arg, u, late);
 }
 
 static struct sampler_sink sink = {
-	.counts = mirror_counts,
-	.event = on_event,
-	.redo = mirror_redo,
+	.pc = on_pc,
 	.recover = on_recover,
-	.idle = on_idle,
 };
 
-/* Profiles that are over a lower limit stay: limits are for what starts. */
+/* Limits apply to what starts: profiles above a lowered limit stay. */
 static int on_reload(sd_event_source *source, const struct signalfd_siginfo *signal, void *userdata)
 {
 	struct profild *d = userdata;
@@ -60,16 +63,16 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *sig
 	(void)signal;
 	sd_notify(0, "RELOADING=1");
 	if (config_reload(&d->config) < 0)
-		log_err("the limits stay as they were: correct what is wrong and reload again");
+		log_err("limits unchanged: correct the options and reload again");
 	else
-		log_notice("limits read again");
+		log_notice("limits reloaded");
 	sd_notify(0, "READY=1");
 	return 0;
 }
 
 /*
- * A profile holds two descriptors, a reader's connection one: let there be enough. What may not be
- * had beyond the hard limit, which is 4096 where nobody has raised it, limits the profiles.
+ * File descriptors that suffice for all profiles and connections. A lower hard limit, 4096 by
+ * default, limits their number.
  */
 #define FILES (4 * PROFIL_MAX_TARGETS)
 
@@ -85,8 +88,9 @@ static void raise_limits(void)
 }
 
 /*
- * What a client made us take for a moment goes back to the system when it is freed. Else malloc()
- * would learn from the largest, and keep twice as much for ever.
+ * Pins malloc's thresholds, so that a large temporary allocation for a client is returned to the
+ * system when it is freed. Otherwise its size raises the dynamic mmap threshold, and malloc keeps
+ * twice as much for good.
  */
 static void keep_no_memory(void)
 {
@@ -116,16 +120,15 @@ static int profild_open(struct profild *d)
 		sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_IGN); /* the kernel reaps: wait() takes locks of the process table */
 
 	err = sd_event_default(&d->event);
 	if (err >= 0)
-		err = sd_event_add_signal(d->event, NULL, SIGTERM, NULL, NULL);
+		err = sd_event_add_signal(d->event, NULL, SIGTERM, on_end, d);
 	if (err >= 0)
-		err = sd_event_add_signal(d->event, NULL, SIGINT, NULL, NULL);
+		err = sd_event_add_signal(d->event, NULL, SIGINT, on_end, d);
 	if (err >= 0 && d->config.file)
 		err = sd_event_add_signal(d->event, NULL, SIGHUP, on_reload, d);
-	if (err >= 0)
-		err = sd_event_set_watchdog(d->event, 1);
 	if (err >= 0)
 		err = sd_event_now(d->event, CLOCK_MONOTONIC, &d->started_ns);
 	if (err < 0) {
@@ -133,8 +136,17 @@ static int profild_open(struct profild *d)
 		return err;
 	}
 	d->started_ns *= 1000;
+	err = quota_new(&d->quota, &d->config.quota);
+	if (!err)
+		err = disposal_open(&d->disposal, d->event);
+	if (!err)
+		err = lanes_open(&d->lanes, d->event, d->config.client_timeout_ns, on_lost, d);
+	if (err < 0) {
+		log_err("cannot set up quotas and workers: %s", strerror(-err));
+		return err;
+	}
 	sink.arg = d;
-	/* Before what an earlier daemon left is touched: it may be there still, and answer. */
+	/* Before the store of an earlier daemon is touched: that daemon may still be running. */
 	err = listen_open(d);
 	if (err < 0)
 		return err;
@@ -144,8 +156,65 @@ static int profild_open(struct profild *d)
 		err = sampler_bpf_open(&d->sampler, &d->config, d->event, &sink);
 	if (err < 0)
 		return err;
+	d->places = d->config.replay_path ? &replay_places : d->sampler->places;
 	d->sampler->ops->recover(d->sampler);
-	return 0;
+	machine_open(d);
+	/* Its first ping starts the service manager's timer: not before the programs are loaded. */
+	err = sd_event_set_watchdog(d->event, 1);
+	if (err < 0)
+		log_err("cannot answer the service manager's watchdog: %s", strerror(-err));
+	return err < 0 ? err : 0;
+}
+
+/* Time limit for writing the last counts. */
+#define LAST_US 1000000
+
+static void on_last(void *arg, int err, struct own_profile *own)
+{
+	(void)err;
+	(void)own;
+	--*(unsigned int *)arg;
+}
+
+/*
+ * Ends all profiles, or with @keep only brings their buffers up to date. Counts that the workers
+ * have not written in time are lost.
+ */
+static void last_counts(struct profild *d, bool keep)
+{
+	static unsigned int waiting; /* static: on_last() may be called after the time limit */
+	struct own_profile *own, *next;
+	uint64_t end, now = 0;
+
+	for (own = d->profiles; own; own = next) {
+		next = own->next;
+		waiting++;
+		if (keep ? own_profile_sync(own, on_last, &waiting)
+			 : own_profile_finish(own, on_last, &waiting))
+			waiting--;
+	}
+	if (sd_event_now(d->event, CLOCK_MONOTONIC, &now) < 0)
+		return;
+	for (end = now + LAST_US; waiting && now < end;
+	     sd_event_now(d->event, CLOCK_MONOTONIC, &now)) {
+		if (sd_event_run(d->event, end - now) < 0)
+			return;
+	}
+}
+
+static void close_profiles(struct profild *d)
+{
+	bool keep = d->sampler && d->sampler->ops->keeps(d->sampler);
+
+	if (d->profiles && d->lanes)
+		last_counts(d, keep);
+	while (d->profiles) {
+		if (keep)
+			own_profile_forget(d->profiles);
+		else
+			own_profile_end(d->profiles);
+	}
+	writers_close(d);
 }
 
 static void profild_close(struct profild *d)
@@ -153,24 +222,21 @@ static void profild_close(struct profild *d)
 	listen_close(d);
 	while (d->clients)
 		client_close(d->clients);
-	while (d->sessions) {
-		if (d->sampler->ops->keeps(d->sampler)) {
-			mirror_session(d->sessions);
-			session_forget(d->sessions);
-		} else {
-			session_end(d->sessions);
-		}
-	}
+	if (d->sampler)
+		machine_close(d, d->sampler->ops->keeps(d->sampler));
+	close_profiles(d);
+	d->lanes = lanes_close(d->lanes);
+	d->disposal = disposal_close(d->disposal);
 	if (d->sampler)
 		d->sampler->ops->close(d->sampler);
-	policy_close(d);
+	quota_free(d->quota);
 	sd_event_unref(d->event);
 }
 
 #define FAULTS_MAX 16
-#define SLACK_NS 1000000 /* which a pass of the mirror may wait for another interrupt */
+#define SLACK_NS 1000000 /* by which the kernel may delay a pass, to join another wake-up */
 
-/* Waits until there is an event, for @ns at most: says whether there is. */
+/* Waits for an event, for @ns at most. Returns false if there is none. */
 static bool await_event(int events, uint64_t ns)
 {
 	struct pollfd fd = { .fd = events, .events = POLLIN };
@@ -180,23 +246,31 @@ static bool await_event(int events, uint64_t ns)
 }
 
 /*
- * What fails in one round, as where there is no memory for a moment, need not fail in the next. The
- * mirror's passes, which are most of what wakes the daemon, go past sd-event: after a sleep no page
- * is in a cache, and each that is not touched is a saving.
+ * Passes over the profiles that are due, and one event. Most wake-ups are for passes. They bypass
+ * sd_event_wait(), so that they touch fewer cold cache lines after the sleep.
  */
-static int loop(struct profild *d)
+static int one_turn(struct profild *d, int events)
 {
-	int events = sd_event_get_fd(d->event), faults = 0, err = 1;
+	int err = sd_event_prepare(d->event); /* 0: nothing is pending, and its timers are set */
 	uint64_t ns;
 
+	sync_arm(d);
+	do
+		ns = sync_run(d);
+	while (!err && !await_event(events, ns));
+	if (!err)
+		err = sd_event_wait(d->event, 0);
+	return err > 0 ? sd_event_dispatch(d->event) : err;
+}
+
+/* Tolerates up to FAULTS_MAX errors in a row, because a temporary one (ENOMEM) may not recur. */
+static int loop(struct profild *d)
+{
+	int events = sd_event_get_fd(d->event), faults = 0, err;
+
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
-	while (sd_event_get_state(d->event) != SD_EVENT_FINISHED) {
-		mirror_arm(d);
-		do
-			ns = mirror_run(d);
-		while (!err && !await_event(events, ns));
-		err = sd_event_run(d->event,
-				   0); /* 0: it has nothing to do, and its timers are set */
+	while (!d->ending) {
+		err = one_turn(d, events);
 		faults = err < 0 ? faults + 1 : 0;
 		if (err < 0)
 			log_err("cannot wait for events: %s%s", strerror(-err),

@@ -261,7 +261,61 @@ part_program() {
 	busy_with 0 floor_during
 }
 
-# --- idle: what there is when nobody is profiled --------------------------------------------------
+# --- stacks: what a sample with its call graph takes, against bpf_get_stack() alone -----------------
+
+part_stacks_begin() {
+	old_stats=$(sysctl -n kernel.bpf_stats_enabled)
+	sysctl -q kernel.bpf_stats_enabled=1
+	daemon_start stacks --fast-rate 9999
+}
+
+part_stacks_end() {
+	sysctl -q kernel.bpf_stats_enabled="$old_stats"
+}
+
+# The time of a sample of the process: other processes' runs, which find nothing, take 100 ns.
+graph_during() { # MODE FRAMES PID
+	local before after
+
+	before=$(program_runs "$daemon" tick_event)
+	"$ctl" attach -q --call-graph="$1" -F 9999 -d "$SECONDS_EACH" -f json -o "$dir/graph.json" "$3"
+	after=$(program_runs "$daemon" tick_event)
+	number stacks "$1-$2" run_ns "$(echo "$before $after $(jq .samples.total "$dir/graph.json")" |
+		awk '{ others = $3 - $1 - $5; printf "%.1f", ($4 - $2 - 100 * (others > 0 ? others : 0)) / $5 }')"
+}
+
+get_stack_during() { # FRAMES PID
+	rm -f "$dir/stack.in"
+	mkfifo "$dir/stack.in"
+	"$floor" 9999 "$2" <"$dir/stack.in" >"$dir/stack.out" &
+	peer_pid=$!
+	exec {peer_in}>"$dir/stack.in"
+	sleep "$SECONDS_EACH"
+	exec {peer_in}>&-
+	wait "$peer_pid"
+	peer_pid=''
+	number stacks "get-stack-$1" run_ns "$(awk '/^run_ns/ { print $2 }' "$dir/stack.out")"
+}
+
+part_stacks() {
+	local frames mode pid
+
+	for frames in 5 32 122; do
+		BENCH_CPU=$CPU BENCH_STOP=1 "$work" deep "$frames" &
+		pid=$!
+		until_true state_is "$pid" T
+		kill -CONT "$pid"
+		get_stack_during "$frames" "$pid"
+		for mode in fp cfi; do
+			graph_during "$mode" "$frames" "$pid"
+			clocks_gone stacks
+		done
+		kill -KILL "$pid"
+		wait "$pid" 2>/dev/null
+	done
+}
+
+# --- idle: nothing is profiled --------------------------------------------------
 
 wakeups() { # PID
 	awk '/^voluntary_ctxt_switches/ { print $2 }' "/proc/$1/status"
@@ -375,6 +429,7 @@ part_calls() {
 	number calls profild start_ms "$((($(date +%s%N) - began) / 1000000))"
 	resident=$(resident_kib "$daemon")
 	number calls profild resident_kib "$resident"
+	BENCH_CPU=$CPU "${work%/*}/connect" 1000 | numbers_of calls bare
 	calls_on "$CPU" alone
 	fleet_with "$FLEET" calls_among
 	kill "$daemon"
@@ -389,10 +444,14 @@ calls_among() {
 	calls_on 0 among-apart
 }
 
-# profild stays on the CPU of those who call it, or on another: to wake an idle CPU of a virtual
-# machine takes longer than the call, and there are four turns to a call.
+# profild and its workers stay on the CPU of its callers, or on another: to wake an idle CPU of
+# a virtual machine takes longer than the call, and there are four turns to a call.
 calls_on() { # PROFILD_CPU SUBJECT
-	taskset -cp "$1" "$daemon" >/dev/null
+	local pid
+
+	for pid in "$daemon" $(pgrep -P "$daemon"); do
+		taskset -cp "$1" "$pid" >/dev/null
+	done
 	LD_PRELOAD=$library BENCH_CALL=sprofil BENCH_CPU=$CPU "$work" calls 1000 | numbers_of calls "$2"
 }
 

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profild/memory.h"
+#include "profild/worker/process_memory.h"
 
 #define BYTES (65536 * sizeof(unsigned short))
 

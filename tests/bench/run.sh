@@ -2,22 +2,25 @@
 # run.sh - measures profil against every profiler that is installed, interleaved, as root
 #
 # ROUNDS=7 is how often each measurement is made, PARTS which (overhead handler inherit asleep program
-# idle mirror calls delivered accuracy bytes), QUICK=1 makes all of it short. It prints a table and
+# machine idle mirror calls delivered accuracy bytes), QUICK=1 makes all of it short, MEMORY_S=600 lets
+# the machine's profile run for ten minutes before its memory is measured again. It prints a table and
 # writes $BUILD/bench.json. What misses a limit is marked, and with a ? where the rounds differ so
 # much that this run cannot tell; nothing fails by a number.
 # shellcheck source=tests/bench/parts.sh
 . "$(dirname "$0")/parts.sh"
+# shellcheck source=tests/bench/machine.sh
+. "$(dirname "$0")/machine.sh"
 
 QUICK=${QUICK:-}
 ROUNDS=${ROUNDS:-${QUICK:+2}}
 ROUNDS=${ROUNDS:-7}
-PARTS=${PARTS:-overhead handler inherit asleep program idle mirror calls delivered accuracy bytes}
+PARTS=${PARTS:-overhead handler inherit asleep program machine idle mirror calls delivered accuracy bytes}
 if test -n "$QUICK"; then
 	RATES='250 1000' SECONDS_EACH=0.3 SPLIT=1 FORKS=1000 SWITCHES=20000 ASLEEP=1 IDLE=2 MANY_S=1 FLEET=50
-	BYTES_AFTER='1 3' HANDLER_S=0.1 HANDLER_TURNS=1
+	BYTES_AFTER='1 3' HANDLER_S=0.1 HANDLER_TURNS=1 MIX_S=2 MEMORY_S=${MEMORY_S:-2}
 else
 	RATES='100 250 1000 9999' SECONDS_EACH=1 SPLIT=5 FORKS=5000 SWITCHES=200000 ASLEEP=5 IDLE=10
-	MANY_S=7 FLEET=1000 BYTES_AFTER='1 60' HANDLER_S=0.1 HANDLER_TURNS=20
+	MANY_S=7 FLEET=1000 BYTES_AFTER='1 60' HANDLER_S=0.1 HANDLER_TURNS=20 MIX_S=10 MEMORY_S=${MEMORY_S:-60}
 fi
 CPU=$(($(nproc) - 1))
 BPFTOOL=$(PATH=$PATH:/usr/sbin:/usr/local/sbin command -v bpftool)

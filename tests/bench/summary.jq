@@ -33,6 +33,7 @@ def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 
     def gap($hz; $s): of("overhead-\($hz)"; $s; "gap_ns");
     def cpu($kind; $s): of($kind; $s; "cpu_s") - of($kind; "none"; "cpu_s");
     def mirror($s): of("mirror"; $s; "ns_per_s");
+    def machine($s; $metric): of("machine"; $s; $metric);
     def off($x): if $x == null then null else ($x - 1 | fabs) end;
     [
       ("100", "250" | . as $hz
@@ -50,8 +51,21 @@ def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 
       limit("switches: overhead / that of perf -p"; 0.02; over(cpu("switches"; "profil"); cpu("switches"; "perf-p"))),
       (["hit-1", 2.5], ["hit-4096", 3], ["miss", 1.6] | . as $p
        | limit("BPF program, \($p[0]) / empty"; $p[1]; over(of("program"; $p[0]; "run_ns"); of("program"; "floor"; "run_ns")))),
-      limit("nobody profiled: wake-ups of profild"; 0; of("idle"; "profild"; "wakeups")),
-      limit("nobody profiled: events and links held"; 0; of("idle"; "profild"; "links")),
+      limit("machine: a sample, hot / empty"; 3.5; over(machine("machine"; "run_ns"); machine("floor"; "run_ns"))),
+      limit("machine: a sample, hot / a hit of profil()"; 2; over(machine("machine"; "run_ns"); machine("hit"; "run_ns"))),
+      limit("machine: the whole interruption / that of an empty program"; 1.05;
+            over(machine("machine"; "gap_ns"); machine("floor"; "gap_ns"))),
+      limit("machine: CPU time in user space / perf record -a"; 0.05;
+            over(machine("profil"; "cpu_ns"); machine("perf-a"; "cpu_ns"))),
+      limit("machine: bytes written"; 0; machine("profil"; "written_bytes")),
+      limit("machine: resident memory, late / early"; 1.05;
+            over(machine("memory"; "resident_kib_late"); machine("memory"; "resident_kib_early"))),
+      limit("machine: memory in the kernel, late / early"; 1;
+            over(machine("memory"; "kernel_kib_late"); machine("memory"; "kernel_kib_early"))),
+      ("5", "32", "122" | . as $n | ["fp", 1.3], ["cfi", 3] | . as $m
+       | limit("-g by \($m[0]), \($n) frames / bpf_get_stack()"; $m[1]; over(of("stacks"; "\($m[0])-\($n)"; "run_ns"); of("stacks"; "get-stack-\($n)"; "run_ns")))),
+      limit("nothing profiled: wake-ups of profild"; 0; of("idle"; "profild"; "wakeups")),
+      limit("nothing profiled: events and links held"; 0; of("idle"; "profild"; "links")),
       limit("mirror: ns a changed bin, where most have"; 100;
             over(of("mirror"; "once-most"; "cpu_ns") - of("mirror"; "once-nothing"; "cpu_ns");
                  of("mirror"; "once-most"; "changed") - of("mirror"; "once-nothing"; "changed"))),
@@ -65,6 +79,12 @@ def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 
             (mirror("many-changing") - mirror("wakeups")) / 1e7),
       limit("mirror: many profiles / its system calls alone"; 1.25; over(mirror("many-changing"); mirror("calls-alone"))),
       limit("mirror: many profiles / one, at equal samples"; 15; over(mirror("many-changing"); mirror("one-changing"))),
+      ("on_p50", "off_p50" | limit("profil() \(.), none other / bare connection"; 3;
+            over(of("calls"; "alone"; "\(.)_us"); of("calls"; "bare"; "connect_p50_us")))),
+      ("on_p50", "off_p50" | limit("profil() \(.), many others / bare connection"; 3;
+            over(of("calls"; "among"; "\(.)_us"); of("calls"; "bare"; "connect_p50_us")))),
+      ("on_p50", "off_p50", "on_p99", "off_p99" | limit("profil() \(.), many others / none"; 1.1;
+            over(of("calls"; "among"; "\(.)_us"); of("calls"; "alone"; "\(.)_us")))),
       ("on_p50", "off_p50" | limit("profil() \(.), many others, us"; 100; of("calls"; "among"; "\(.)_us"))),
       ("on_p99", "off_p99" | limit("profil() \(.), many others, us"; 1000; of("calls"; "among"; "\(.)_us"))),
       limit("profild: KiB resident, without bins"; 6144; of("calls"; "profild"; "resident_kib")),

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "metric.h"
+
 /*
  * usage: work KIND AMOUNT
  *
@@ -26,25 +28,6 @@
 
 static unsigned short bins[NBINS];
 static struct timeval tick;
-
-static void die(const char *what)
-{
-	fprintf(stderr, "work: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static void metric(const char *name, double value)
-{
-	printf("%s %.9g\n", name, value);
-}
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 static uint64_t cycles(void)
 {
@@ -98,16 +81,6 @@ static void profile_end(void)
 		sprofil(NULL, 0, NULL, 0);
 }
 
-static void stay_on(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		die("sched_setaffinity");
-}
-
 /* Where an attached profiler is to find the process. */
 static void begin(void)
 {
@@ -123,13 +96,6 @@ extern char __executable_start;
 #define GAP_MIN_NS 300
 #define GAP_MAX_NS 200000
 #define GAPS_MAX 1000000
-
-static int compare(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
 
 /* Nothing but interrupts takes the CPU from it then. */
 static void be_first(void)
@@ -374,7 +340,7 @@ static void woken1300us(double seconds)
 	woken_each(1300, seconds);
 }
 
-/* Answers a client, who asks again at once, with 70/20/10 of some 60 us of work each time. */
+/* Answers a client, which asks again at once, with 70/20/10 of some 60 us of work each time. */
 static void served(double seconds)
 {
 	const double share[] = { .7, .2, .1 };
@@ -511,8 +477,8 @@ static void fleet(double n)
 /* @n times on and off. */
 static void calls(double n)
 {
-	uint32_t *on = malloc((size_t)n * sizeof(*on)), *off = malloc((size_t)n * sizeof(*off));
 	size_t count = (size_t)n;
+	uint32_t *on = malloc(count * sizeof(*on)), *off = malloc(count * sizeof(*off));
 
 	for (size_t i = 0; i < count; i++) {
 		uint64_t start = clock_ns(CLOCK_MONOTONIC), middle;
@@ -523,12 +489,8 @@ static void calls(double n)
 		on[i] = (uint32_t)(middle - start);
 		off[i] = (uint32_t)(clock_ns(CLOCK_MONOTONIC) - middle);
 	}
-	qsort(on, count, sizeof(*on), compare);
-	qsort(off, count, sizeof(*off), compare);
-	metric("on_p50_us", on[count / 2] / 1e3);
-	metric("on_p99_us", on[count * 99 / 100] / 1e3);
-	metric("off_p50_us", off[count / 2] / 1e3);
-	metric("off_p99_us", off[count * 99 / 100] / 1e3);
+	tell_times("on", on, count);
+	tell_times("off", off, count);
 	free(on);
 	free(off);
 }
@@ -548,6 +510,25 @@ static void hits(double regions)
 	spin(&forever);
 }
 
+/* Spins @amount calls deep until it is killed, with frame pointers and with unwind rules. */
+__attribute__((noinline, optimize("no-omit-frame-pointer"))) static void
+go_deeper(unsigned int calls)
+{
+	static volatile unsigned int spun;
+
+	if (calls)
+		go_deeper(calls - 1);
+	while (!calls)
+		spun++;
+	spun++; /* no tail call */
+}
+
+static void deep(double amount)
+{
+	begin();
+	go_deeper(amount > 2 ? (unsigned int)amount - 2 : 0);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(double amount);
@@ -555,7 +536,7 @@ static const struct {
 	{ "gaps", gaps },     { "split", split },	{ "pair", pair },
 	{ "sled", sled },     { "fleet", fleet },	{ "calls", calls },
 	{ "hits", hits },     { "woken4ms", woken4ms }, { "woken1300us", woken1300us },
-	{ "served", served },
+	{ "served", served }, { "deep", deep },
 };
 
 int main(int argc, char **argv)
@@ -565,12 +546,8 @@ int main(int argc, char **argv)
 
 	if (cpu)
 		stay_on(atoi(cpu));
-	if (argc == 3 && strcmp(argv[1], "forks") == 0) {
-		cpu_of(forks, amount);
-		return 0;
-	}
-	if (argc == 3 && strcmp(argv[1], "switches") == 0) {
-		cpu_of(switches, amount);
+	if (argc == 3 && (strcmp(argv[1], "forks") == 0 || strcmp(argv[1], "switches") == 0)) {
+		cpu_of(*argv[1] == 'f' ? forks : switches, amount);
 		return 0;
 	}
 	for (size_t i = 0; argc == 3 && i < sizeof(kinds) / sizeof(kinds[0]); i++) {

@@ -1,27 +1,27 @@
 #!/bin/bash
-# coverage.sh - how many lines the tests that need no root reach, and that parsers are reached whole
+# coverage.sh - line coverage of the tests that need no root; parsers must be covered almost completely
 #
-# COVERAGE_LEAST says how many percent of the lines of a parser must be.
+# COVERAGE_LEAST: the least percentage of a parser's lines.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/../system/lib.sh"
 
 least=${COVERAGE_LEAST:-95}
 build=build/coverage
 table=build/coverage.txt
-# What is fed from outside, and does little else: sockets, the configuration, other processes' files,
-# what an earlier daemon or profilctl has kept.
-parsers=(src/core/wire.c src/profild/config.c src/profild/request.c src/profild/sampler_replay.c
-	src/profild/target.c src/profilctl/json.c src/profilctl/maps.c src/profilctl/perfmap.c)
+# Parsers of input from outside: sockets, the configuration, files of other processes, and what an
+# earlier daemon or profilctl stored.
+parsers=(src/core/wire.c src/profild/config.c src/profild/ipc/request.c src/profild/profile/replay.c
+	src/profild/profile/target.c src/profilctl/formats/json/json.c src/profilctl/proc/proc_maps.c src/profilctl/symbols/perf_map.c)
 
 find "$build" -name '*.gcda' -delete 2>/dev/null
 if ! make --no-print-directory -j"$(nproc)" B="$build" SAN= LDFLAGS=--coverage \
 	CFLAGS='-O0 -g --coverage' all tests >"$dir/make.log" 2>&1; then
-	fail "build for coverage" "$(tail -n 20 "$dir/make.log")"
+	fail "the build for coverage succeeds" "$(tail -n 20 "$dir/make.log")"
 	finish
 fi
-chmod -R a+rwX "$build" # tests that become somebody else note down their lines, too
+chmod -R a+rwX "$build" # tests that change their uid write coverage data as well
 
-# The same tests as elsewhere: that they pass is not asked here.
+# Other suites check that these tests pass.
 BUILD=$build PROFIL_TEST_MESSAGES=5000 PROFIL_TEST_PROFILES=100 PROFIL_TEST_LIVE=32 tests/run.sh \
 	"$build/tests/unit-tests" "replay:$build/tests/system-tests" replay:tests/system/profilctl.sh \
 	replay:tests/system/reports.sh replay:tests/system/formats.sh >"$dir/run.log" 2>&1
@@ -29,7 +29,7 @@ for seeds in tests/fuzz/corpus/*; do
 	"$build/tests/fuzz/${seeds##*/}" "$seeds"/* >/dev/null 2>>"$dir/run.log"
 done
 
-# PERCENT LINES FILE for one source, by its best object: libprofil has some twice.
+# Prints PERCENT and LINES of a source, of its best object: libprofil compiles some twice.
 lines_of() { # SOURCE
 	local object
 
@@ -48,7 +48,7 @@ cat "$table"
 awk '{ n += $4; done += $1 * $4 / 100 } END { printf "%6.2f %% of %d lines in all\n", 100 * done / n, n }' "$table"
 for source in "${parsers[@]}"; do
 	percent=$(awk -v f="$source" '$5 == f { print $1 }' "$table")
-	check "$source: $percent % of its lines" \
+	check "tests cover at least $least % of $source: $percent %" \
 		awk -v p="$percent" -v least="$least" 'BEGIN { exit p < least }'
 done
 finish

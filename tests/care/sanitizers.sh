@@ -1,21 +1,21 @@
 #!/bin/bash
-# sanitizers.sh - the unit and replay tests once more, with what finds wrong accesses and races
+# sanitizers.sh - the unit and replay tests once more, with sanitizers and valgrind
 #
-# Everything by address and undefined; what a threaded program does with libprofil by thread; and
-# the daemon and profilctl as they are, under valgrind.
+# All of them with the address and undefined sanitizers, a threaded program and libprofil with the
+# thread sanitizer, and libprofil's client and profilctl under valgrind.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/../system/lib.sh"
 
-# Builds what is named with a sanitizer, as "SAN=..." does.
+# Builds the targets with make SAN=...
 san_make() { # SAN TARGET...
 	local san=$1
 
 	shift
 	make --no-print-directory -j"$(nproc)" SAN="$san" "$@" >"$dir/make.log" 2>&1 ||
-		fail "build with SAN=$san" "$(tail -n 20 "$dir/make.log")"
+		fail "the build with SAN=$san succeeds" "$(tail -n 20 "$dir/make.log")"
 }
 
-# The suite over replay; its last line has the totals.
+# Runs the unit tests, and the system tests over replay.
 san_suite() { # NAME SAN
 	local build=build/san-${2//,/-} said
 
@@ -33,34 +33,35 @@ san_fuzz_seeds() { # SAN
 
 	for name in tests/fuzz/corpus/*; do
 		name=${name##*/}
-		check "seeds of $name with $1" "$build/tests/fuzz/$name" tests/fuzz/corpus/"$name"/*
+		check "the fuzzer of $name accepts its seeds with $1" "$build/tests/fuzz/$name" tests/fuzz/corpus/"$name"/*
 	done
 }
 
-# Threads that start, sync and stop profiles all at once, and fork meanwhile.
+# Threads start, sync and stop profiles at the same time, and fork meanwhile.
 san_threads() {
 	daemon_start
-	check "many threads call libprofil at once, with the thread sanitizer" \
+	check "many threads call libprofil at once without a data race" \
 		env TSAN_OPTIONS=halt_on_error=1 setarch -R build/san-thread/tests/programs/crowd.linked
 	daemon_stop
 }
 
 san_make address,undefined all tests
-san_suite "unit and replay tests with address and undefined" address,undefined
+san_suite "unit and replay tests pass with address and undefined" address,undefined
 san_fuzz_seeds address,undefined
 san_make thread build/san-thread/tests/programs/crowd.linked
 san_threads
 
 if command -v valgrind >/dev/null; then
 	under=(valgrind -q --error-exitcode=42 --leak-check=full --errors-for-leak-kinds=definite)
-	check "a report under valgrind" \
+	check "profilctl report runs clean under valgrind" \
 		"${under[@]}" "$BUILD/profilctl" report tests/fuzz/corpus/profile/two-functions
 	printf '0x400000 3\n0x400002\n' >"$dir/ticks"
+	valgrind=("${under[@]}") under=() # valgrind lacks pidfd_open(), which the daemon's workers need
 	daemon_start
-	check "libprofil's client under valgrind, of a daemon under valgrind" \
-		"${under[@]}" "$BUILD/tests/programs/served.linked" exact
+	check "libprofil's client runs clean under valgrind" \
+		"${valgrind[@]}" "$BUILD/tests/programs/served.linked" exact
 	daemon_stop
 else
-	skip "valgrind" "no valgrind: sudo make deps"
+	skip "libprofil and profilctl run clean under valgrind" "no valgrind: sudo make deps"
 fi
 finish

@@ -1,4 +1,4 @@
-/* aix.c - profil, monitor, monstartup and moncontrol as AIX's manual has them */
+/* aix.c - profil, monitor, monstartup and moncontrol by AIX's manual */
 #include <errno.h>
 #include <mon.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static int the_high_bits_of_scale_are_ignored(void)
 {
 	WANT(profil((char *)buf, sizeof(buf), AT, 0xabcd7fff) == 0);
 	WANT(buf[0] == TICKS_AT + TICKS_AT_1 && buf[1] == TICKS_AT_4 && buf[2] == TICKS_AT_8);
-	WANT(profil(buf, sizeof(buf), AT, 0x10000) == 0); /* which is 0: off */
+	WANT(profil(buf, sizeof(buf), AT, 0x10000) == 0); /* the low 16 bits are 0: off */
 	WANT(profil(other, sizeof(other), AT, 0xffff) == 0);
 	WANT(sum(other, 32) == ALL_AT);
 	return 1;
@@ -66,7 +66,7 @@ static int scales_0_and_1_are_off(void)
 	return 1;
 }
 
-/* On, though: so that another buffer is ignored. */
+/* The profile is on, so another buffer is ignored. */
 static int a_size_of_0_never_counts(void)
 {
 	WANT(profil(buf, 0, AT, 0xffff) == 0);
@@ -219,7 +219,7 @@ static int bad_pointers_of_an_array_are_efault(void)
 	p[1].p_buff = NULL;
 	WANT_ERRNO(profil(p, -1, 0, 0), EFAULT);
 	WANT(sum(buf, 32) == 0);
-	/* even where it would have no effect */
+	/* even if it would have no effect */
 	WANT(profil(buf, sizeof(buf), AT, 0xffff) == 0);
 	WANT_ERRNO(profil(page_gone(), -1, 0, 0), EFAULT);
 	WANT(profil(buf, sizeof(buf), AT, 0) == 0);
@@ -230,7 +230,7 @@ static int bad_pointers_of_an_array_are_efault(void)
 	return 1;
 }
 
-/* --- monitor(), monstartup(), moncontrol() --- */
+/* --- monitor(), monstartup(), moncontrol() ---------------------------------------------------- */
 
 static struct {
 	caddr_t low;
@@ -239,7 +239,7 @@ static struct {
 	HISTCOUNTER counter[70000];
 } out;
 
-/* Reads a mon.out; returns how many counters it holds, or -1. */
+/* Reads a mon.out; returns the number of its counters, or -1. */
 static long read_out(const char *path)
 {
 	FILE *f = fopen(path, "r");
@@ -253,7 +253,7 @@ static long read_out(const char *path)
 	return n;
 }
 
-/* A directory of its own for the files of one fact. */
+/* Makes a directory for the files of one fact. */
 static int in_new_directory(void)
 {
 	char name[] = "facts.XXXXXX";
@@ -267,7 +267,7 @@ static int monitor_writes_mon_out(void)
 	WANT(monitor((caddr_t)AT, (caddr_t)(AT + 16), buf, 32, 0) == 0);
 	WANT(buf[2] == TICKS_AT_4);
 	WANT(monitor((caddr_t)0) == 0);
-	WANT(read_out("mon.out") == 8); /* two bytes each: no finer scale can be said */
+	WANT(read_out("mon.out") == 8); /* two bytes each: there is no finer scale */
 	WANT(out.low == (caddr_t)AT && out.high == (caddr_t)(AT + 16) && out.functions == 0);
 	WANT(!memcmp(out.counter, buf, 16) && sum(out.counter, 8) == ALL_AT);
 	return 1;
@@ -333,7 +333,7 @@ static int moncontrol_returns_what_was(void)
 {
 	WANT(in_new_directory() && unsetenv("PROFDIR") == 0);
 	WANT(moncontrol(0) == 0);
-	WANT(moncontrol(1) == -1); /* of what? */
+	WANT(moncontrol(1) == -1); /* without a profile to control */
 	WANT(monitor((caddr_t)AT, (caddr_t)(AT + 16), buf, 32, 0) == 0);
 	WANT(moncontrol(0) == 1 && moncontrol(0) == 0);
 	WANT(moncontrol(1) == 0 && moncontrol(1) == 1);

@@ -1,4 +1,4 @@
-/* calls.c - what old programs pass to these functions compiles, in every C and C++ */
+/* calls.c - the arguments that historical programs pass compile in every C and C++ */
 #if defined AIX
 #include <mon.h>
 #elif defined IRIX
@@ -7,7 +7,7 @@
 #include <unistd.h>
 #endif
 
-/* Twice, and after the dialect's own: nothing is declared anew. */
+/* Including the headers again, in either order, declares nothing a second time. */
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ static int function(void)
 	return 0;
 }
 
-/* As a program says that declares what it calls; C++ and C23 never had that. */
+/* A program's own K&R declaration, which C++ and C23 do not have. */
 #if !defined __cplusplus && !(defined __STDC_VERSION__ && __STDC_VERSION__ > 201710L)
 extern int profil();
 #endif
@@ -38,7 +38,7 @@ static int buffers_and_offsets(void)
 	return n;
 }
 
-/* A pointer to the function is one to the dialect's own. */
+/* A pointer to the function points to the dialect's function. */
 static int called_by_pointer(void)
 {
 	return sizeof(profil(counters, 0, 0, 0)) == sizeof(int) && &profil != 0;

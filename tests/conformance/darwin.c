@@ -1,4 +1,4 @@
-/* darwin.c - profil and add_profil as Darwin's manual has them */
+/* darwin.c - profil and add_profil by Darwin's manual */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 
 static unsigned short buf[32], other[32];
 
-/* Only a profile that is on lets add_profil count. */
+/* add_profil() counts only while a profile is on. */
 static int is_on(void)
 {
 	unsigned short counter = 0;
@@ -128,7 +128,7 @@ static int add_profil_adds_a_buffer(void)
 	return 1;
 }
 
-/* profil's own, then the newest: the first that has a counter for the pc. */
+/* The order is profil()'s buffer, then the newest: the first with a counter for the pc counts. */
 static int the_first_buffer_that_matches_counts(void)
 {
 	unsigned short first[1] = { 0 }, older[8], newer[3];

@@ -1,4 +1,4 @@
-/* facts.c - what a manual says, fact by fact, each tried in a process of its own */
+/* facts.c - the facts of a manual, each tested in a process of its own */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ int fact_skipped(const char *why)
 	return SKIPPED;
 }
 
-/* In the child: the verdict is its status, the reason goes through the pipe. */
+/* Runs in the child: its exit status is the result, the reason goes through the pipe. */
 static void try(const struct fact *f, int out)
 {
 	int verdict;

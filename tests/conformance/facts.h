@@ -1,13 +1,12 @@
-/* facts.h - what a manual says, fact by fact, each tried in a process of its own */
+/* facts.h - the facts of a manual, each tested in a process of its own */
 #ifndef PROFIL_TEST_FACTS_H
 #define PROFIL_TEST_FACTS_H
 
 #include <stddef.h>
 
 /*
- * The ticks of every profile that starts, when a profild replays them (FACTS_OVER=replay), in this
- * order; they are in the buffer when the call returns. And AT_HOT_TICKS at hot(), before all
- * others.
+ * The samples that profild replays to every profile that starts (FACTS_OVER=replay), in this order,
+ * after TICKS_AT_HOT at hot(). They are in the buffer when the call returns.
  */
 #define AT 0x10000000ul
 #define TICKS_AT 3     /* at AT */
@@ -29,7 +28,7 @@ struct fact {
 	int (*holds)(void);
 };
 
-/* Ends a fact that does not hold. */
+/* Ends a fact as failed. */
 #define WANT(what)                                    \
 	do {                                          \
 		if (!(what)) {                        \
@@ -38,10 +37,10 @@ struct fact {
 		}                                     \
 	} while (0)
 
-/* ... where a call should fail with an errno. */
+/* The same, if a call should have failed with an errno. */
 #define WANT_ERRNO(call, error) WANT((errno = 0, (call) == -1) && errno == (error))
 
-/* Says so, and counts as a fact that could not be tried. */
+/* Ends a fact as skipped, with a reason. */
 #define SKIP(why) return fact_skipped(why)
 
 void fact_missed(const char *what, int line);
@@ -51,15 +50,15 @@ int fact_skipped(const char *why);
  */
 int facts_try(const struct fact *facts);
 
-/* Says whether ticks are real ones, and not replayed. */
+/* True if samples are taken by the kernel, not replayed. */
 int facts_live(void);
 
-/* Spends some CPU time, nearly all of it in hot(); replayed ticks need none. */
+/* Uses some CPU time, nearly all of it in hot(); returns at once over replay. */
 void burn(void);
 void hot(unsigned long n);
 #define HOT_BYTES 64
 
-/* A page of memory, writable, readable only, or gone; there is nothing behind it. */
+/* A page that is writable, read-only, or unmapped; the page after it is unmapped. */
 #define PAGE 4096
 void *page_writable(void);
 void *page_read_only(void);

@@ -1,4 +1,4 @@
-/* glibc.c - profil and sprofil as glibc's manual and headers have them, without its defects */
+/* glibc.c - profil and sprofil by glibc's manual and headers, without its defects */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "facts.h"
 
 /*
- * These facts are about real ticks, too, so that libc's own profil can be put to them: each is
- * about hot(), at which there are some in any case.
+ * These facts also hold with samples of the kernel, so that libc's own profil can be tested by
+ * them: each uses hot(), which always has some.
  */
 #define COUNTERS (HOT_BYTES / 2)
 #define IN_HOT ((size_t)hot)
@@ -20,7 +20,7 @@
 
 static unsigned short buf[COUNTERS + 4], other[COUNTERS + 4], left[4];
 
-/* <unistd.h> says nonnull, yet this is how one stops: by a pointer that says nothing. */
+/* <unistd.h> declares the buffer nonnull, but NULL stops a profile: hides it from the compiler. */
 static int stop(void)
 {
 	int (*volatile call)(unsigned short *, size_t, size_t, unsigned int) = profil;
@@ -136,7 +136,7 @@ static int leaves_sigprof_and_its_timer_alone(void)
 	return 1;
 }
 
-/* A whole page, so that no counter is outside it. */
+/* A whole page, so that every counter is inside it. */
 static int memory_that_cannot_be_written_raises_no_signal(void)
 {
 	WANT(profil(page_read_only(), PAGE, IN_HOT, ONE_TO_ONE) == 0);
@@ -153,13 +153,13 @@ static int survives_an_exec(void)
 
 	WANT(self > 0);
 	WANT(profil(buf, HOT_BYTES, IN_HOT, ONE_TO_ONE) == 0);
-	/* a shell that spends CPU time, then ends with the status of a fact that holds */
+	/* a shell that uses CPU time and exits with the status of success */
 	execl("/bin/sh", "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; exit 1",
 	      (char *)NULL);
 	return 0;
 }
 
-static int a_child_goes_on_counting(void)
+static int a_fork_child_keeps_counting(void)
 {
 	int ends[2];
 	unsigned long mine = 0;
@@ -288,7 +288,7 @@ static double cpu_us(void)
 	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-/* Within a third: a tick is a statistic, a wrong period is wrong by far more. */
+/* Within a third: samples are statistical, and a wrong period differs by far more. */
 static int tvp_is_the_time_of_a_tick(void)
 {
 	unsigned int ticks = 0;
@@ -380,7 +380,7 @@ static const struct fact facts[] = {
 	{ "memory that cannot be written raises no signal",
 	  memory_that_cannot_be_written_raises_no_signal },
 	{ "survives an exec", survives_an_exec },
-	{ "a child goes on counting", a_child_goes_on_counting },
+	{ "a fork child keeps counting", a_fork_child_keeps_counting },
 	{ "sprofil counts in several regions", sprofil_counts_in_several_regions },
 	{ "sprofil replaces what is on", sprofil_replaces_what_is_on },
 	{ "pcs below every region are nowhere", pcs_below_every_region_are_nowhere },

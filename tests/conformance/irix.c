@@ -1,4 +1,4 @@
-/* irix.c - profil and sprofil as IRIX's manual has them */
+/* irix.c - profil and sprofil by IRIX's manual */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static struct prof region(void *base, unsigned int size, unsigned long off, unsi
 {
 	struct prof p;
 
-	memset(&p, 0xee, sizeof(p)); /* what lies between the members is nobody's business */
+	memset(&p, 0xee, sizeof(p)); /* the padding must not matter */
 	p.pr_base = base;
 	p.pr_size = size;
 	p.pr_off = off;
@@ -111,7 +111,7 @@ static int the_first_of_equal_offsets_wins(void)
 	return 1;
 }
 
-static int past_its_buffer_the_next_smaller_offset_is_tried(void)
+static int the_largest_offset_decides_alone_then_the_overflow_bin(void)
 {
 	struct prof p[3];
 
@@ -120,8 +120,31 @@ static int past_its_buffer_the_next_smaller_offset_is_tried(void)
 	p[2] = region(rest, 2, 0, 2);
 	WANT(sprofil(p, 3, NULL, PROF_USHORT) == 0);
 	WANT(other[0] == TICKS_AT_4 && other[1] == 0);
-	WANT(buf[2] == 0 && buf[4] == TICKS_AT_8);
+	WANT(sum(buf, 32) == TICKS_AT + TICKS_AT_1);
 	WANT(rest[0] == 65535);
+	rest[0] = 0;
+	WANT(sprofil(p, 2, NULL, PROF_USHORT) == 0);
+	WANT(rest[0] == 0 && buf[4] == 0);
+	return 1;
+}
+
+static int a_scale_of_2_counts_all_from_its_offset_on(void)
+{
+	unsigned int left = 0, all[2] = { 0, 0 };
+	struct prof p[2];
+
+	WANT(profil(buf, sizeof(buf), AT + 4, 2) == 0);
+	WANT(buf[0] == 65535 && sum(buf, 32) == 65535);
+	p[0] = region(all, sizeof(all), MANY, 2);
+	p[1] = region(&left, sizeof(left), 0, 2);
+	WANT(sprofil(p, 2, NULL, PROF_UINT) == 0);
+	WANT(all[0] == TICKS_MANY + TICKS_AFTER && all[1] == 0);
+	WANT(left == TICKS_ALL - TICKS_MANY - TICKS_AFTER);
+	p[0] = region(buf, sizeof(buf), AT, 0x10000);
+	p[1] = region(other, sizeof(other), AT + 4, 2);
+	buf[0] = 0;
+	WANT(sprofil(p, 2, NULL, PROF_USHORT) == 0);
+	WANT(buf[0] == TICKS_AT + TICKS_AT_1 && buf[2] == 0 && other[0] == 65535);
 	return 1;
 }
 
@@ -150,16 +173,35 @@ static int the_overflow_bin_must_be_last(void)
 	return 1;
 }
 
-static int a_region_of_scale_0_or_1_or_no_size_is_off(void)
+static int a_region_that_is_off_counts_nothing(void)
 {
-	struct prof p[4];
+	unsigned int scale;
+	struct prof p[3];
 
-	p[0] = region(other, sizeof(other), AT + 4, 0);
-	p[1] = region(other, sizeof(other), AT + 4, 1);
-	p[2] = region(other, 0, AT + 4, 0x10000);
-	p[3] = region(buf, sizeof(buf), AT, 0x10000);
-	WANT(sprofil(p, 4, NULL, PROF_USHORT) == 0);
-	WANT(sum(other, 32) == 0 && sum(buf, 32) == ALL_AT);
+	for (scale = 0; scale < 2; scale++) {
+		memset(buf, 0, sizeof(buf));
+		memset(rest, 0, sizeof(rest));
+		p[0] = region(other, sizeof(other), AT + 4, scale);
+		p[1] = region(buf, sizeof(buf), AT, 0x10000);
+		p[2] = region(rest, 2, 0, 2);
+		WANT(sprofil(p, 3, NULL, PROF_USHORT) == 0);
+		WANT(sum(other, 32) == 0 && sum(buf, 32) == TICKS_AT + TICKS_AT_1);
+		WANT(rest[0] == TICKS_AT_HOT); /* none from AT + 4 on */
+	}
+	return 1;
+}
+
+static int a_region_without_a_counter_leaves_all_to_the_overflow_bin(void)
+{
+	struct prof p[3];
+
+	p[0] = region(other, 0, AT + 4, 0x10000);
+	p[1] = region(buf, sizeof(buf), AT, 0x10000);
+	p[2] = region(rest, 2, 0, 2);
+	WANT(sprofil(p, 2, NULL, PROF_USHORT) == 0);
+	WANT(sum(other, 32) == 0 && sum(buf, 32) == TICKS_AT + TICKS_AT_1);
+	WANT(sprofil(p, 3, NULL, PROF_USHORT) == 0);
+	WANT(sum(other, 32) == 0 && rest[0] == 65535);
 	return 1;
 }
 
@@ -308,12 +350,15 @@ static const struct fact facts[] = {
 	{ "the largest offset at or below the pc wins",
 	  the_largest_offset_at_or_below_the_pc_wins },
 	{ "the first of equal offsets wins", the_first_of_equal_offsets_wins },
-	{ "past its buffer the next smaller offset is tried",
-	  past_its_buffer_the_next_smaller_offset_is_tried },
+	{ "the largest offset decides alone, then the overflow bin",
+	  the_largest_offset_decides_alone_then_the_overflow_bin },
+	{ "a scale of 2 counts all from its offset on",
+	  a_scale_of_2_counts_all_from_its_offset_on },
 	{ "the overflow bin takes what is left", the_overflow_bin_takes_what_is_left },
 	{ "the overflow bin must be last", the_overflow_bin_must_be_last },
-	{ "a region of scale 0 or 1 or no size is off",
-	  a_region_of_scale_0_or_1_or_no_size_is_off },
+	{ "a region that is off counts nothing", a_region_that_is_off_counts_nothing },
+	{ "a region without a counter leaves all to the overflow bin",
+	  a_region_without_a_counter_leaves_all_to_the_overflow_bin },
 	{ "as many regions as PROFIL_MAX", as_many_regions_as_profil_max },
 	{ "no regions are E2BIG", no_regions_are_too_many },
 	{ "bad pointers are EFAULT", bad_pointers_are_efault },
@@ -326,7 +371,7 @@ static const struct fact facts[] = {
 	{ NULL, NULL },
 };
 
-/* Replayed ticks are all there before anything can fail. */
+/* Replayed samples are all written before a fault is possible. */
 static const struct fact live_facts[] = {
 	{ "a failing call changes nothing", a_failing_call_changes_nothing },
 	{ NULL, NULL },

@@ -1,10 +1,13 @@
-/* solaris.c - profil and pcsample as Solaris's manual has them */
+/* solaris.c - profil and pcsample by Solaris's manual */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "facts.h"
+
+int profil_sync(void);
 
 static unsigned short buf[32];
 
@@ -57,7 +60,7 @@ static int nothing_is_checked_at_the_call(void)
 	return 1;
 }
 
-/* The counter is at the front; its 32768th tick ends the profile before what comes after. */
+/* The counter's 32768th sample ends the profile, so later samples are not counted. */
 static int a_count_stays_at_32767_and_stops_it_all(void)
 {
 	static unsigned short all[0x20000];
@@ -99,6 +102,24 @@ static int pcsample_tells_how_many_since_the_last_call(void)
 	WANT(pcsample(pc, 16) == 4);
 	WANT(pcsample(pc, 0) == 16);
 	WANT(pcsample(pc, 0) == 0);
+	return 1;
+}
+
+/* profil_sync() and fork(), which also syncs, do not count as calls of pcsample(). */
+static int pcsample_tells_how_many_since_its_own_last_call(void)
+{
+	uintptr_t pc[16];
+	int status;
+	pid_t pid;
+
+	WANT(pcsample(pc, 4) == 0);
+	WANT(profil_sync() == 0);
+	WANT(pcsample(pc, 16) == 4);
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	WANT(waitpid(pid, &status, 0) == pid && status == 0);
+	WANT(pcsample(pc, 0) == 16);
 	return 1;
 }
 
@@ -144,6 +165,8 @@ static const struct fact facts[] = {
 	{ "pcsample stores pcs until it is full", pcsample_stores_pcs_until_it_is_full },
 	{ "pcsample tells how many since the last call",
 	  pcsample_tells_how_many_since_the_last_call },
+	{ "pcsample tells how many since its own last call",
+	  pcsample_tells_how_many_since_its_own_last_call },
 	{ "pcsample refuses a negative number", pcsample_refuses_a_negative_number },
 	{ "pcsample stores all where there is room", pcsample_stores_all_where_there_is_room },
 	{ "the last of profil and pcsample wins", the_last_of_profil_and_pcsample_wins },

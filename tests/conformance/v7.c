@@ -1,4 +1,4 @@
-/* v7.c - profil as the seventh edition's manual has it */
+/* v7.c - profil by the seventh edition's manual */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

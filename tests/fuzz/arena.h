@@ -1,16 +1,16 @@
-/* arena.h - the only memory of ours that a daemon in our own process may be told to write to */
+/* arena.h - the only memory that a daemon in the fuzzer's own process may write to */
 #ifndef PROFIL_FUZZ_ARENA_H
 #define PROFIL_FUZZ_ARENA_H
 
 #include <sys/mman.h>
 
-#include "core/layout.h"
+#include "core/shared_maps.h"
 #include "fuzz.h"
 
 #define ARENA_BYTES 65536
 #define ARENA_REACH (1ul << 36) /* farther than 2^32 bins of 8 bytes from anywhere inside */
 
-/* Nothing else is within reach of a buffer that begins in it. */
+/* A buffer that begins in it cannot reach other mappings: guard pages surround it. */
 static inline uint64_t arena(void)
 {
 	static void *at;
@@ -23,7 +23,7 @@ static inline uint64_t arena(void)
 	return (uintptr_t)at;
 }
 
-/* An address for a buffer, whatever the input says; 0 stays 0. */
+/* Maps any number of the input to an address in the arena; 0 stays 0. */
 static inline uint64_t arena_address(uint64_t wish)
 {
 	return wish ? arena() + wish % ARENA_BYTES : 0;

@@ -1,4 +1,4 @@
-/* config.c - fuzzes what profild is told, in its file and on its command line */
+/* config.c - fuzzes profild's configuration file and command line */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "profild/config.h"
-#include "core/layout.h"
+#include "core/shared_maps.h"
 #include "fuzz.h"
 
 #define WORDS 32
@@ -17,15 +17,12 @@ static void in_range(const struct config *c)
 	must(c->fast_period_ns >= period_of(RATE_MAX_HZ) &&
 	     c->fast_period_ns <= period_of(RATE_MIN_HZ));
 	must(c->mirror_interval_ns > 0 && c->clock <= CLOCK_CYCLES && c->socket_path);
-	must(c->user.profiles && c->user.profiles <= PROFIL_MAX_TARGETS);
-	must(c->user.regions && c->user.regions <= PROFIL_MAX_REGIONS);
-	must(c->user.bins && c->user.bins <= c->all.bins);
-	must(c->user.rate_hz && c->user.rate_hz <= RATE_MAX_HZ);
-	must(c->user.connections && c->user.connections <= c->all.connections);
-	must(c->user.requests > 0);
+	must(c->quota.requests.a_second > 0);
+	for (int i = 0; i < N_RESOURCES; i++)
+		must(c->quota.user.of[i] && c->quota.user.of[i] <= c->quota.machine.of[i]);
 }
 
-/* Says whether each line is a comment: then it is a good file. */
+/* True if each line is a comment: then the file must be accepted. */
 static int is_comment(const char *text)
 {
 	const char *line = text;
@@ -37,7 +34,7 @@ static int is_comment(const char *text)
 	return !line || !*line;
 }
 
-/* The file up to the first NUL; then each line is a word of the command line. */
+/* The input is the file up to the first NUL; after it each line is an argument. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	char *text = strndup((const char *)bytes, n), *words = NULL, *rest, file[64];

@@ -1,4 +1,4 @@
-/* fuzz.c - what the fuzzers share: a stream of input, checks, and a log that is kept to itself */
+/* fuzz.c - shared by the fuzzers: a stream of input, checks, and a silent log */
 #include <dirent.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ int file_of(const void *bytes, size_t n)
 	return fd;
 }
 
-/* In the place of src/core/log.c: every word is put together, and nobody has to read it. */
+/* Replaces src/core/log.c: formats every message and prints none. */
 void log_open(const char *name)
 {
 	(void)name;

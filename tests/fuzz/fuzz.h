@@ -1,4 +1,4 @@
-/* fuzz.h - what the fuzzers share: a stream of input, checks, and a log that is kept to itself */
+/* fuzz.h - shared by the fuzzers: a stream of input, checks, and a silent log */
 #ifndef PROFIL_FUZZ_H
 #define PROFIL_FUZZ_H
 
@@ -6,29 +6,29 @@
 #include <stdint.h>
 
 /*
- * libFuzzer calls it, or the main() in seeds.c, which only runs the seeds. An input is good when
- * this returns: it dies of what is not.
+ * Called by libFuzzer, or by the main() in seeds.c, which only runs the seeds. It returns if the
+ * input caused no defect, and aborts otherwise.
  */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
-/* What is left of the input. */
+/* The rest of the input. */
 struct input {
 	const uint8_t *at;
 	size_t left;
 };
 
-/* Moves @bytes of it to @out; zeros where it has no more. */
+/* Moves @bytes of the input to @out; zeros after its end. */
 void input_take(struct input *in, void *out, size_t bytes);
 uint8_t input_byte(struct input *in);
 
-/* Dies where @good is not so. */
+/* Aborts if @good is false. */
 #define must(good) must_be((good), #good, __FILE__, __LINE__)
 void must_be(int good, const char *what, const char *file, int line);
 
-/* How many descriptors this process has open. */
+/* The number of open descriptors of this process. */
 unsigned int descriptors(void);
 
-/* A file of no name that holds these bytes, at its beginning. */
+/* An anonymous file with these bytes; its position is at the beginning. */
 int file_of(const void *bytes, size_t n);
 
 #endif

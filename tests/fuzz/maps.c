@@ -1,6 +1,6 @@
-/* maps.c - fuzzes the text of /proc/PID/maps, as profilctl and as the daemon reads it */
-#include "profild/memory.c"
-#include "profilctl/maps.h"
+/* maps.c - fuzzes /proc/PID/maps, as read by profilctl and by the daemon */
+#include "profild/worker/process_memory.c"
+#include "profilctl/proc/proc_maps.h"
 
 #include "fuzz.h"
 
@@ -15,16 +15,17 @@ static void sorted(const struct maps *maps)
 	}
 }
 
-/* What kernels before 6.11 make the daemon read: it trusts what it finds there to be writable. */
+/* Before Linux 6.11 the daemon reads this file to find out what is writable. */
 static void writable(const uint8_t *bytes, size_t n, uint64_t addr)
 {
 	struct memory m = { .mem = -1, .maps = file_of(bytes, n) };
-	int err = read_maps(&m, addr);
+	int err = find_in_maps(&m, addr);
 
 	if (!err)
-		must(m.start <= addr && addr < m.end);
+		must(m.seen.start <= addr && addr < m.seen.end);
 	else
 		must(err == -EFAULT || err == -ESRCH);
+	free(m.writable);
 	close(m.maps);
 }
 

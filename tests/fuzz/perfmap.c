@@ -1,8 +1,8 @@
-/* perfmap.c - fuzzes a just-in-time compiler's list of names */
+/* perfmap.c - fuzzes the map of a just-in-time compiler's names */
 #include <string.h>
 #include <unistd.h>
 
-#include "profilctl/perfmap.h"
+#include "profilctl/symbols/perf_map.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "profild/config.h"
-#include "profild/sampler.h"
+#include "profild/profile/sampler.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)

@@ -1,7 +1,8 @@
-/* request.c - fuzzes clients' whole conversations with the daemon, over replay, in one process */
+/* request.c - fuzzes whole conversations of clients with the daemon, over replay, in one process */
 int profild_main(int argc, char **argv);
 #define main profild_main
 #include "profild/main.c"
+#include "profild/ipc/request.h"
 #undef main
 
 #include <fcntl.h>
@@ -10,22 +11,24 @@ int profild_main(int argc, char **argv);
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "core/scope.h"
+#include "core/cleanup.h"
 #include "core/wire.h"
 #include "arena.h"
 #include "fuzz.h"
 
 #define CLIENTS 4
-#define TURNS 8 /* of the event loop after each step: the mirror's timer is due in every one */
+#define TURNS                                                                               \
+	8 /* of the event loop after each step: the timer of the passes is due in every one \
+	   */
 
 static struct profild d;
 
-static struct peer {
+static struct end {
 	int sock;
-	unsigned char cookie[PROFIL_COOKIE_BYTES];
+	struct profil_cookie_area area;
 } peers[CLIENTS];
 
-/* Some of the ticks fall where regions are likely to be. */
+/* Some samples are where regions are likely to be. */
 static const char ticks[] = "0x400000 3\n0x400002\n0\n0x401000 65535\n0x7fffffffffff 4294967295\n"
 			    "0xffffffffffffffff\n0x4010\n0x10 40000\n";
 
@@ -40,38 +43,59 @@ static void open_daemon(void)
 	d.config.replay_path = replay;
 	d.config.socket_path = address;
 	d.config.mirror_interval_ns = 1;
-	d.config.user = (struct quota){ .profiles = 3,
-					.regions = 64,
-					.bins = 1 << 20,
-					.rate_hz = 1000,
-					.connections = 3,
-					.requests = 1000000 };
+	d.config.quota.user.of[RES_PROFILES] = 3;
+	d.config.quota.user.of[RES_TARGETS] = 6;
+	d.config.quota.user.of[RES_REGIONS] = 64;
+	d.config.quota.user.of[RES_COUNTERS] = 1 << 20;
+	d.config.quota.user.of[RES_CONNECTIONS] = 3;
+	d.config.quota.requests = (struct rate_limit){ 0, 0 };
+	d.config.quota.time_ns = (struct rate_limit){ 0, 0 };
+	must(quota_new(&d.quota, &d.config.quota) == 0);
 	d.operators = (gid_t)-1;
 	must(sd_event_default(&d.event) >= 0);
 	sink.arg = &d;
 	d.listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 	must(d.listener >= 0 && bind(d.listener, (void *)&any, sizeof(any.sun_family)) == 0);
 	must(listen(d.listener, CLIENTS) == 0);
+	must(lanes_open(&d.lanes, d.event, NSEC_PER_SEC, on_lost, &d) == 0);
+	must(disposal_open(&d.disposal, d.event) == 0);
 	must(sampler_replay_open(&d.sampler, &d.config, &sink) == 0);
 }
 
+/* Runs some passes, then the event loop until the worker is idle and its answers are handled. */
 static void turn(void)
 {
-	for (int i = 0; i < TURNS && sd_event_run(d.event, 0) > 0; i++) {
-		mirror_arm(&d);
-		mirror_run(&d);
+	for (int i = 0; i < TURNS || lanes_busy(d.lanes) || d.idle; i++) {
+		must(sd_event_run(d.event, lanes_busy(d.lanes) ? UINT64_MAX : 0) >= 0);
+		if (i >= TURNS)
+			continue;
+		sync_arm(&d);
+		sync_run(&d);
 	}
 }
 
-static void hang_up(struct peer *p)
+static void hang_up(struct end *p)
 {
 	if (p->sock >= 0)
 		close(steal_fd(p->sock));
 	turn();
 }
 
-/* As root or as somebody else: the daemon asks the kernel, and so is told another story here. */
-static void connect_as(struct peer *p, uid_t uid)
+/* Replaces the credentials that the kernel reports for the peer. */
+static void set_user(struct client *c, uid_t uid)
+{
+	struct user *u;
+
+	must(user_get(&u, d.quota, uid, uid == 0) == 0);
+	must(charge_transfer(&c->charge, u) == 0);
+	user_unref(c->user);
+	c->user = u;
+	c->peer.cred.uid = uid;
+	c->peer.privileged = uid == 0;
+}
+
+/* Connects as root or as another user. */
+static void connect_as(struct end *p, uid_t uid)
 {
 	struct profil_msg_hello hello;
 	struct sockaddr_un address;
@@ -81,29 +105,30 @@ static void connect_as(struct peer *p, uid_t uid)
 	p->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
 	must(p->sock >= 0 && getsockname(d.listener, (void *)&address, &len) == 0);
 	must(connect(p->sock, (void *)&address, len) == 0);
-	client_accept(&d, d.listener);
+	client_open(&d, accept4(d.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC),
+		    request_handle);
+	turn();
 	if (wire_recv(p->sock, &hello, sizeof(hello), NULL, NULL))
 		return;
-	memcpy(p->cookie, hello.cookie, sizeof(p->cookie));
-	d.clients->peer.uid = uid;
+	p->area = hello.area;
+	if (d.clients)
+		set_user(d.clients, uid);
 }
 
-/* How many bytes of a message of this type are before its regions; 0: it has none. */
+/* The number of bytes before the regions of a message of this type; 0: it has none. */
 static size_t before_regions(unsigned int type)
 {
 	switch (type) {
 	case PROFIL_MSG_START:
 	case PROFIL_MSG_EXTEND:
 		return sizeof(struct profil_msg_start);
-	case PROFIL_MSG_IMAGE:
-		return sizeof(struct profil_msg_image);
 	case PROFIL_MSG_REGIONS:
 		return sizeof(struct profil_msg_regions);
 	}
 	return 0;
 }
 
-/* The process that is written to is this one: no buffer may be anywhere but in the arena. */
+/* The daemon writes to this process, so every buffer must be in the arena. */
 static void tame(uint8_t *packet, size_t n)
 {
 	const struct profil_header *h = (const void *)packet;
@@ -117,15 +142,14 @@ static void tame(uint8_t *packet, size_t n)
 	}
 }
 
-/* What is to be right about a packet, so that the input need not guess it. */
+/* Corrects fields of a packet that the input could hardly guess. */
 enum right {
 	RIGHT_HEADER = 1,
 	RIGHT_COOKIE = 2,
 	RIGHT_COUNT = 4,
-	RIGHT_TGID = 8,
 };
 
-static void make_right(uint8_t *packet, size_t n, unsigned int right, const struct peer *p)
+static void make_right(uint8_t *packet, size_t n, unsigned int right, const struct end *p)
 {
 	struct profil_header *h = (void *)packet;
 	size_t fixed = before_regions(h->type);
@@ -140,13 +164,10 @@ static void make_right(uint8_t *packet, size_t n, unsigned int right, const stru
 				   ? (__u32)((n - fixed) / sizeof(struct profil_msg_region))
 				   : 0;
 	if (right & RIGHT_COOKIE && n >= sizeof(struct profil_msg_self) && h->type < 32)
-		((struct profil_msg_self *)h)->cookie_addr = (unsigned long)p->cookie;
-	if (right & RIGHT_TGID && n >= sizeof(struct profil_msg_image) &&
-	    h->type == PROFIL_MSG_IMAGE)
-		((struct profil_msg_image *)h)->tgid = (__u32)getpid();
+		((struct profil_msg_self *)h)->cookie_addr = (unsigned long)&p->area;
 }
 
-/* Two descriptors of which an ATTACH can make something, or not. */
+/* Two descriptors that an ADD may or may not accept. */
 static unsigned int open_fds(int fds[2], unsigned int kind)
 {
 	if (!(kind & 3))
@@ -156,7 +177,7 @@ static unsigned int open_fds(int fds[2], unsigned int kind)
 	return kind & 4 ? 1 : 2;
 }
 
-static void send_packet(struct peer *p, struct input *in)
+static void send_packet(struct end *p, struct input *in)
 {
 	static union {
 		struct profil_header h;
@@ -175,7 +196,7 @@ static void send_packet(struct peer *p, struct input *in)
 	make_right(packet.space, n, right, p);
 	tame(packet.space, n);
 	nfds = open_fds(fds, kind);
-	/* Past wire_send(), which sends as many bytes as the header says. */
+	/* Not by wire_send(), which sends as many bytes as the header says. */
 	struct iovec iov = { &packet, n };
 	union {
 		char space[CMSG_SPACE(sizeof(fds))];
@@ -197,7 +218,7 @@ static void send_packet(struct peer *p, struct input *in)
 	turn();
 }
 
-static void hear(struct peer *p)
+static void hear(struct end *p)
 {
 	static uint8_t answer[PROFIL_MSG_MAX];
 	int fds[PROFIL_MSG_FDS];
@@ -210,7 +231,7 @@ static void hear(struct peer *p)
 	}
 }
 
-static void step(struct peer *p, unsigned int what, struct input *in)
+static void step(struct end *p, unsigned int what, struct input *in)
 {
 	switch (what % 8) {
 	case 0:
@@ -231,14 +252,14 @@ static void step(struct peer *p, unsigned int what, struct input *in)
 	}
 }
 
-/* Whatever was asked: nobody counts more or less than there was. */
+/* The totals of every profile add up after any requests. */
 static void adds_up(void)
 {
-	for (const struct session *s = d.sessions; s; s = s->next) {
-		struct ticks t;
+	for (const struct own_profile *own = d.profiles; own; own = own->next) {
+		struct samples t;
 
-		session_ticks(s, &t);
-		must(s->reader || t.total == t.binned + t.unmatched + t.lost);
+		own_profile_samples(own, &t);
+		must(t.total == t.binned + t.unmatched + t.lost);
 	}
 }
 
@@ -249,9 +270,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 
 	if (!d.event) {
 		open_daemon();
-		/* The loop's own descriptor for timers comes with the first. */
+		/* The first timer opens the event loop's timerfd. */
 		must(sd_event_add_time(d.event, NULL, CLOCK_MONOTONIC, UINT64_MAX, 0, NULL, NULL) >=
 		     0);
+		/* A worker opens descriptors, too; one worker is left at the end. */
+		peers[0].sock = -1;
+		connect_as(&peers[0], 0);
+		hang_up(&peers[0]);
+		for (int i = 0; i < 30; i++)
+			must(sd_event_run(d.event, 10000) >= 0);
 	}
 	before = descriptors();
 	for (int i = 0; i < CLIENTS; i++)
@@ -265,10 +292,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	for (int i = 0; i < CLIENTS; i++)
 		hang_up(&peers[i]);
 	turn();
+	/* A connection with an operation under way ends after it. */
+	for (int i = 0; i < 200 && d.clients; i++)
+		must(sd_event_run(d.event, 10000) >= 0);
 	must(!d.clients);
-	while (d.sessions)
-		session_end(d.sessions);
-	policy_close(&d);
+	while (d.profiles)
+		own_profile_end(d.profiles);
+	turn();
+	/* A long input starts a second worker, which ends after a while. */
+	for (int i = 0; i < 200 && descriptors() != before; i++)
+		must(sd_event_run(d.event, 10000) >= 0);
 	must(descriptors() == before);
 	return 0;
 }

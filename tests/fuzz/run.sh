@@ -1,7 +1,7 @@
 #!/bin/bash
-# run.sh - runs each fuzzer for FUZZ_S seconds, two at a time, from the seeds in corpus/ on
+# run.sh - runs each fuzzer for FUZZ_S seconds, two at a time, starting with the seeds in corpus/
 #
-# They are built in build/fuzz/. What a fuzzer dies of is kept in build/fuzz-found/.
+# The fuzzers are in build/fuzz/. Inputs that make one fail are kept in build/fuzz-found/.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/../system/lib.sh"
 
@@ -10,11 +10,11 @@ found=build/fuzz-found
 BUILD=build/fuzz
 mkdir -p "$found"
 if ! make --no-print-directory -j"$(nproc)" fuzz-build >"$dir/make.log" 2>&1; then
-	fail "build of the fuzzers" "$(tail -n 20 "$dir/make.log")"
+	fail "the fuzzers compile" "$(tail -n 20 "$dir/make.log")"
 	finish
 fi
-# What sd-bus and the loader keep until the end is no leak; ours is found by the count of
-# descriptors and by LeakSanitizer after each input.
+# sd-bus and the loader keep memory until the end. Our own leaks are found after each input, by
+# LeakSanitizer and by the number of descriptors.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1}
 
 fuzz() { # NAME
@@ -32,9 +32,9 @@ verdict() { # NAME
 	status=$(cat "$dir/$1.status")
 	ran=$(sed -n 's/^stat::number_of_executed_units: *//p' "$dir/$1.log")
 	if test "$status" -eq 0 && test "${ran:-0}" -gt 0; then
-		ok "fuzz $1: $ran inputs in $seconds s, $(grep -o 'cov: [0-9]*' "$dir/$1.log" | tail -n 1)"
+		ok "the fuzzer of $1 finds no failure: $ran inputs in $seconds s, $(grep -o 'cov: [0-9]*' "$dir/$1.log" | tail -n 1)"
 	else
-		fail "fuzz $1" "status $status; the input is in $found/$1-*, run $BUILD/tests/fuzz/$1 with it:
+		fail "the fuzzer of $1 finds no failure" "status $status; the input is in $found/$1-*, run $BUILD/tests/fuzz/$1 with it:
 $(grep -v '^#' "$dir/$1.log" | tail -n 60)"
 	fi
 }

@@ -1,11 +1,11 @@
-/* seeds.c - runs a fuzzer over seeds, where it is built without libFuzzer
+/* seeds.c - runs a fuzzer over seed files when it is built without libFuzzer
  *
  * usage: FUZZER FILE...
  */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/scope.h"
+#include "core/cleanup.h"
 #include "fuzz.h"
 
 static int run(const char *path)

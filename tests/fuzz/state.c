@@ -1,6 +1,7 @@
-/* state.c - fuzzes what a killed daemon left in the maps, as the next one reads it
+/* state.c - fuzzes the maps of a killed daemon, as the next one reads them
  *
- * The maps, the clocks and the store are ours; all between them and the processes' memory is real.
+ * Maps, clocks and the persistent store are simulated; the daemon's other code and the processes'
+ * memory are real.
  */
 int profild_main(int argc, char **argv);
 #define main profild_main
@@ -14,48 +15,45 @@ int profild_main(int argc, char **argv);
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/scope.h"
-#include "profild/chunks.h"
-#include "profild/clock.h"
-#include "profild/grace.h"
-#include "profild/lifetimes.h"
-#include "profild/maps.h"
+#include "core/cleanup.h"
+#include "profild/bpf/counters/counter_pool.h"
+#include "profild/clock/clock.h"
+#include "profild/bpf/background.h"
+#include "profild/bpf/rcu_barrier.h"
+#include "profild/bpf/lifecycle_hooks.h"
+#include "profild/bpf/object.h"
 #include "profild/skeleton.h"
-#include "profild/store.h"
+#include "profild/persist.h"
+#include "profild/worker/process_memory.h"
 #include "arena.h"
 #include "fuzz.h"
 
-#define LEFT_TARGETS 4 /* at most so many in one input */
+#define LEFT_TARGETS 4 /* the most in one input */
 #define LEFT_EVENTS 8
 
 static struct profild d;
 
-/* What the maps hold. */
-static struct profil_bucket bucket[PROFIL_BUCKETS];
+/* The contents of the maps. */
+static struct profil_tables tables;
+static struct profil_bucket *const bucket = tables.bucket;
 static struct profil_target target[PROFIL_MAX_TARGETS];
-static struct profil_news news;
 static struct profil_ledger ledger[PROFIL_MAX_TARGETS];
 static struct profil_owner owner[PROFIL_MAX_TARGETS];
 static struct profil_region region[PROFIL_MAX_REGIONS];
-static struct profil_journal journal;
 static struct profil_event event[LEFT_EVENTS];
 static unsigned int nevents;
-static int first_chunk = -1;
-static uint8_t cookie[PROFIL_COOKIE_BYTES];
+static struct profil_cookie_area area;
 
-/* --- maps.h ------------------------------------------------------------------------------------
- */
+/* --- object.h --------------------------------------------------------------------------------- */
 
 int maps_open(struct maps *m, struct store *store)
 {
 	static struct profil_bpf skel;
 
 	(void)store;
-	skel.maps.chunk_0 = (struct bpf_map *)&skel;
 	m->skel = &skel;
-	m->processes = (struct processes){ .bucket = bucket, .target = target, .news = &news };
+	m->processes = (struct process_table){ .tables = &tables, .target = target };
 	m->ledger = ledger;
-	m->journal = &journal;
 	m->found = true;
 	return 0;
 }
@@ -63,9 +61,6 @@ int maps_open(struct maps *m, struct store *store)
 void maps_close(struct maps *m)
 {
 	(void)m;
-	if (first_chunk >= 0)
-		close(first_chunk);
-	first_chunk = -1;
 }
 
 int maps_set_owner(struct maps *m, uint32_t index, const struct profil_owner *o)
@@ -84,24 +79,11 @@ int maps_get_owner(struct maps *m, uint32_t index, struct profil_owner *out)
 	return 0;
 }
 
-int maps_reach(struct maps *m, uint32_t targets, uint32_t regions)
-{
-	(void)m;
-	must(targets <= PROFIL_MAX_TARGETS && regions <= PROFIL_MAX_REGIONS);
-	return 0;
-}
-
-int maps_narrow(struct maps *m)
-{
-	(void)m;
-	return 0;
-}
-
-int maps_image(struct maps *m, uint32_t tgid, uint32_t *image)
+int maps_exec_id(struct maps *m, uint32_t tgid, uint32_t *exec_id)
 {
 	(void)m;
 	(void)tgid;
-	*image = 0;
+	*exec_id = 0;
 	return 0;
 }
 
@@ -122,8 +104,7 @@ int maps_read_regions(struct maps *m, struct target *t)
 	return 0;
 }
 
-/* --- clock.h, lifetimes.h, grace.h, store.h ----------------------------------------------------
- */
+/* --- clock.h, lifecycle_hooks.h, rcu_barrier.h, persist.h ------------------------------------- */
 
 int clocks_open(struct clocks **out, const struct config *config, struct profil_bpf *skel,
 		struct store *store, sd_event *loop)
@@ -156,6 +137,12 @@ void clocks_unuse(struct clocks *c, uint64_t period_ns, uint32_t flags)
 	(void)flags;
 }
 
+void clocks_begun(struct clocks *c, const struct profil_target *k)
+{
+	(void)c;
+	(void)k;
+}
+
 void clocks_begin(const struct clocks *c, struct profil_target *k)
 {
 	(void)c;
@@ -164,8 +151,8 @@ void clocks_begin(const struct clocks *c, struct profil_target *k)
 
 static int users;
 
-int lifetimes_open(struct lifetimes **out, struct profil_bpf *skel, struct store *store,
-		   sd_event *loop)
+int lifecycle_hooks_open(struct lifecycle_hooks **out, struct profil_bpf *skel, struct store *store,
+			 sd_event *loop)
 {
 	(void)skel;
 	(void)store;
@@ -174,19 +161,19 @@ int lifetimes_open(struct lifetimes **out, struct profil_bpf *skel, struct store
 	return 0;
 }
 
-struct lifetimes *lifetimes_close(struct lifetimes *l)
+struct lifecycle_hooks *lifecycle_hooks_close(struct lifecycle_hooks *l)
 {
 	return l;
 }
 
-int lifetimes_use(struct lifetimes *l)
+int lifecycle_hooks_use(struct lifecycle_hooks *l)
 {
 	(void)l;
 	users++;
 	return 0;
 }
 
-void lifetimes_unuse(struct lifetimes *l)
+void lifecycle_hooks_unuse(struct lifecycle_hooks *l)
 {
 	(void)l;
 	must(users-- > 0);
@@ -196,7 +183,7 @@ static void (*passed)(void *arg);
 static void *passed_arg;
 static bool asked;
 
-int grace_open(struct grace **out, sd_event *loop, void (*fn)(void *arg), void *arg)
+int rcu_barrier_open(struct rcu_barrier **out, sd_event *loop, void (*fn)(void *arg), void *arg)
 {
 	(void)loop;
 	*out = NULL;
@@ -206,17 +193,35 @@ int grace_open(struct grace **out, sd_event *loop, void (*fn)(void *arg), void *
 	return 0;
 }
 
-struct grace *grace_close(struct grace *g)
+struct rcu_barrier *rcu_barrier_close(struct rcu_barrier *g)
 {
 	return g;
 }
 
-int grace_ask(struct grace *g, const struct grace_drops *drops)
+void rcu_barrier_ask(struct rcu_barrier *g, const struct rcu_barrier_drops *drops)
 {
 	(void)g;
 	(void)drops;
 	asked = true;
+}
+
+int background_open(struct background **out, sd_event *loop)
+{
+	(void)loop;
+	*out = NULL;
 	return 0;
+}
+
+struct background *background_close(struct background *b)
+{
+	return b;
+}
+
+void background_submit(struct background *b, struct job *job)
+{
+	(void)b;
+	job->run(job);
+	job->done(job);
 }
 
 int store_open(struct store **out, const struct config *config)
@@ -251,7 +256,7 @@ void store_drop(struct store *s, const char *name)
 	(void)name;
 }
 
-/* A chunk in which the first counters have counted. */
+/* A chunk whose first counters are not 0. */
 int store_take(struct store *s, const char *name)
 {
 	static const uint8_t dirty[32] = { 1, 0, 1, 1 };
@@ -267,6 +272,11 @@ int store_take(struct store *s, const char *name)
 	return fd;
 }
 
+void store_abandon(struct store *s)
+{
+	(void)s;
+}
+
 void store_sweep(struct store *s)
 {
 	(void)s;
@@ -277,18 +287,15 @@ void store_clear(struct store *s)
 	(void)s;
 }
 
-/* --- libbpf ------------------------------------------------------------------------------------
- */
+/* --- libbpf ----------------------------------------------------------------------------------- */
 
 static ring_buffer_sample_fn take_event;
 static void *take_event_ctx;
 
-/* Only the first chunk's is used. */
 int bpf_map__fd(const struct bpf_map *map)
 {
-	if (map && first_chunk < 0)
-		first_chunk = store_take(NULL, "chunk_0");
-	return map ? first_chunk : -1;
+	(void)map;
+	return -1;
 }
 
 struct ring_buffer *ring_buffer__new(int fd, ring_buffer_sample_fn fn, void *ctx,
@@ -299,6 +306,15 @@ struct ring_buffer *ring_buffer__new(int fd, ring_buffer_sample_fn fn, void *ctx
 	take_event = fn;
 	take_event_ctx = ctx;
 	return (struct ring_buffer *)&take_event;
+}
+
+int ring_buffer__add(struct ring_buffer *rb, int fd, ring_buffer_sample_fn fn, void *ctx)
+{
+	(void)rb;
+	(void)fd;
+	(void)fn;
+	(void)ctx;
+	return 0;
 }
 
 void ring_buffer__free(struct ring_buffer *rb)
@@ -366,10 +382,9 @@ int bpf_map_delete_elem(int fd, const void *key)
 	return 0;
 }
 
-/* --- the input ---------------------------------------------------------------------------------
- */
+/* --- the input -------------------------------------------------------------------------------- */
 
-/* What a well-meant profile of ours would have there, in the place of what the input says. */
+/* Replaces fields of the input by those of a valid profile of this process. */
 static void make_ours(struct profil_owner *o)
 {
 	struct memory *m = NULL;
@@ -377,15 +392,15 @@ static void make_ours(struct profil_owner *o)
 	must(memory_open(&m, getpid()) == 0);
 	o->live = 1;
 	o->tgid = (__u32)getpid();
-	o->cookie_addr = (unsigned long)cookie;
-	memcpy(o->cookie, cookie, sizeof(o->cookie));
+	o->cookie_addr = (unsigned long)&area;
+	memcpy(o->cookie, area.cookie, sizeof(o->cookie));
 	o->image = memory_image(m);
 	memory_close(m);
 }
 
 /*
- * In the order that the seeds have, whatever the layout's. The rest of a target is what a tick
- * wants at hand; the daemon never reads it.
+ * Reads fields in the order of the seeds, which does not depend on the layout. The daemon does not
+ * read the other fields of a target.
  */
 static void take_counted(struct input *in, struct profil_target *t)
 {
@@ -393,10 +408,10 @@ static void take_counted(struct input *in, struct profil_target *t)
 	input_take(in, &t->region_first, sizeof(t->region_first));
 	input_take(in, &t->nregions, sizeof(t->nregions));
 	input_take(in, &t->flags, sizeof(t->flags));
-	input_take(in, &t->began, sizeof(t->began));
+	input_take(in, &t->epoch, sizeof(__u32));
 	input_take(in, &t->members, sizeof(t->members));
 	input_take(in, &t->ended, sizeof(t->ended));
-	input_take(in, &t->time_ns, sizeof(t->time_ns));
+	input_take(in, &t->elapsed_ns, sizeof(t->elapsed_ns));
 	input_take(in, &t->total, sizeof(t->total));
 	input_take(in, &t->unmatched, sizeof(t->unmatched));
 	input_take(in, &t->lost, sizeof(t->lost));
@@ -427,10 +442,10 @@ static void take_target(struct input *in)
 		target[at].nregions = (__u16)n;
 	if (how & 4)
 		target[at].period_ns = NSEC_PER_SEC / 100;
-	/* A wrong number only makes the end of a target slow: it is waited for, so often. */
+	/* A wrong count of members only delays the end of a target. */
 	target[at].members = how >> 3 & 1;
 	if (how & 8)
-		bucket[profil_bucket_of(owner[at].tgid, 0)].entry[how >> 5] =
+		bucket[profil_bucket_of(owner[at].tgid, 0, 0)].entry[how >> 5] =
 			profil_entry(owner[at].tgid, at);
 }
 
@@ -441,27 +456,22 @@ static void take_state(struct input *in)
 
 	while (n--)
 		take_target(in);
-	input_take(in, &journal, offsetof(struct profil_journal, count));
-	memset(journal.count, 1, sizeof(journal.count));
 	input_take(in, &entry, sizeof(entry));
-	bucket[profil_bucket_of(profil_entry_tgid(entry), 0)].entry[1] = entry;
+	bucket[profil_bucket_of(profil_entry_tgid(entry), 0, 0)].entry[1] = entry;
 	nevents = input_byte(in) % (LEFT_EVENTS + 1);
 	input_take(in, event, sizeof(event));
 }
 
 static void clear_state(void)
 {
-	memset(bucket, 0, sizeof(bucket));
+	memset(&tables, 0, sizeof(tables));
 	memset(target, 0, sizeof(target));
-	memset(&news, 0, sizeof(news));
 	memset(ledger, 0, sizeof(ledger));
 	memset(owner, 0, sizeof(owner));
 	memset(region, 0, sizeof(region));
-	memset(&journal, 0, sizeof(journal));
 }
 
-/* --- a daemon's life ---------------------------------------------------------------------------
- */
+/* --- a daemon's run --------------------------------------------------------------------------- */
 
 static void grace_period(void)
 {
@@ -471,24 +481,33 @@ static void grace_period(void)
 	}
 }
 
-/* As if each of them asked for something. */
+/* Runs the event loop until the worker is idle and its answers are handled. */
+static void settle(void)
+{
+	while (lanes_busy(d.lanes) || d.idle)
+		must(sd_event_run(d.event, UINT64_MAX) >= 0);
+}
+
+/* Handles each profile as after a request of its process. */
 static void serve(void)
 {
-	struct session *s, *next;
-	struct ticks t;
+	struct own_profile *own, *next;
+	struct samples t;
 
 	ring_buffer__consume(NULL);
-	for (s = d.sessions; s; s = next) {
-		next = s->next;
-		mirror_session(s);
-		session_ticks(s, &t);
-		session_check(s);
+	for (own = d.profiles; own; own = next) {
+		next = own->next;
+		own_profile_sync(own, NULL, NULL);
+		own_profile_samples(own, &t);
+		own_profile_check(own);
 	}
-	for (s = d.sessions; s; s = next) {
-		next = s->next;
-		if (s->tgid)
-			session_leave(s, s->tgid);
+	settle();
+	for (own = d.profiles; own; own = next) {
+		next = own->next;
+		if (own->tgid)
+			own_profile_leave(own, own->tgid, NULL, NULL);
 	}
+	settle();
 }
 
 static void open_daemon(void)
@@ -497,8 +516,9 @@ static void open_daemon(void)
 
 	must(config_parse(&d.config, 1, argv) == 0);
 	must(sd_event_default(&d.event) >= 0);
+	must(quota_new(&d.quota, &d.config.quota) == 0);
 	ring_fd = eventfd(0, 0);
-	memset(cookie, 7, sizeof(cookie));
+	memset(area.cookie, 7, sizeof(area.cookie));
 	sink.arg = &d;
 }
 
@@ -509,19 +529,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 
 	if (!d.event) {
 		open_daemon();
-		/* The loop's own descriptor for timers comes with the first. */
+		/* The first timer opens the event loop's timerfd. */
 		must(sd_event_add_time(d.event, NULL, CLOCK_MONOTONIC, UINT64_MAX, 0, NULL, NULL) >=
 		     0);
 	}
 	before = descriptors();
 	clear_state();
 	take_state(&in);
+	must(lanes_open(&d.lanes, d.event, NSEC_PER_SEC, on_lost, &d) == 0);
 	must(sampler_bpf_open(&d.sampler, &d.config, d.event, &sink) == 0);
 	d.sampler->ops->recover(d.sampler);
 	serve();
 	grace_period();
-	while (d.sessions)
-		session_end(d.sessions);
+	while (d.profiles)
+		own_profile_end(d.profiles);
+	grace_period();
+	settle();
+	writers_close(&d);
+	d.lanes = lanes_close(d.lanes);
 	grace_period();
 	must(users == 0);
 	d.sampler->ops->close(d.sampler);

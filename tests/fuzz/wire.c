@@ -1,4 +1,4 @@
-/* wire.c - fuzzes one message with descriptors, from a socket to what a request may rely on */
+/* wire.c - fuzzes the reception of one message with descriptors */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 #include "core/wire.h"
 #include "fuzz.h"
 
-/* Sends the input with as many descriptors, past wire_send(), which would make it well-formed. */
+/* Sends the input with @n descriptors; wire_send() would make it well-formed. */
 static void put(int sock, const struct input *in, unsigned int nfds)
 {
 	union {
@@ -31,7 +31,7 @@ static void put(int sock, const struct input *in, unsigned int nfds)
 	must(sendmsg(sock, &msg, MSG_NOSIGNAL) == (ssize_t)in->left);
 }
 
-/* A message that fits is as long as its parts, computed so that nothing wraps. */
+/* A message that fits is as long as its parts; no sum may wrap. */
 static void fits(const struct profil_header *h, size_t n)
 {
 	static const struct {
@@ -41,8 +41,6 @@ static void fits(const struct profil_header *h, size_t n)
 		{ sizeof(struct profil_header), 0, 0 },
 		{ sizeof(struct profil_msg_start), sizeof(struct profil_msg_region),
 		  PROFIL_MSG_REGION_MAX },
-		{ sizeof(struct profil_msg_events), sizeof(struct profil_msg_event),
-		  PROFIL_MSG_MAX },
 		{ sizeof(struct profil_msg_list), sizeof(struct profil_msg_profile), ~0u },
 	};
 

@@ -1,7 +1,8 @@
-/* failing.c - for LD_PRELOAD: one allocation of a program fails, and the program is none the wiser
+/* failing.c - for LD_PRELOAD: makes one allocation of a program fail
  *
- * FAILING_AT=N lets the N-th allocation fail. FAILING_REPORT=FILE has the number of those until
- * then written there when it does; without FAILING_AT, of all at the end.
+ * FAILING_AT=N lets the N-th allocation fail, counted over the program and all its children.
+ * FAILING_REPORT=FILE: the number of allocations is written there, up to the one that fails, or
+ * without FAILING_AT when the program ends.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,17 +11,19 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-static unsigned long count, at;
+static unsigned long *count, none, at; /* the count is shared with all children */
 static int hold;
+static pid_t program;
 static const char *report;
 
 extern void *__libc_malloc(size_t bytes);
 extern void *__libc_calloc(size_t n, size_t bytes);
 extern void *__libc_realloc(void *p, size_t bytes);
 
-/* Without an allocation. */
+/* Writes the report without an allocation. */
 static void write_report(void)
 {
 	int fd = report ? open(report, O_WRONLY | O_CREAT | O_TRUNC, 0644) : -1;
@@ -29,18 +32,18 @@ static void write_report(void)
 
 	if (fd < 0)
 		return;
-	n = snprintf(digits, sizeof(digits), "%lu\n", count);
+	n = snprintf(digits, sizeof(digits), "%lu\n", *count);
 	if (write(fd, digits, (size_t)n) != n)
 		unlink(report);
 	close(fd);
 }
 
-/* Says whether it is this one's turn. */
+/* Counts an allocation; true if it is the one that must fail. */
 static int fails(void)
 {
-	if (hold)
+	if (hold || !count)
 		return 0;
-	if (__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) != at)
+	if (__atomic_add_fetch(count, 1, __ATOMIC_RELAXED) != at)
 		return 0;
 	write_report();
 	errno = ENOMEM;
@@ -73,7 +76,7 @@ void *reallocarray(void *p, size_t n, size_t bytes)
 	return realloc(p, all);
 }
 
-/* libc dies of what fails in here: it is left alone. */
+/* Allocations in here never fail: libc aborts if they do. */
 struct group *getgrnam(const char *name)
 {
 	struct group *(*next)(const char *name);
@@ -86,18 +89,22 @@ struct group *getgrnam(const char *name)
 	return group;
 }
 
-/* The loader's own are over by now. */
+/* The dynamic loader has done its own allocations by now. */
 __attribute__((constructor)) static void begin(void)
 {
 	const char *text = getenv("FAILING_AT");
 
 	at = text ? strtoul(text, NULL, 10) : 0;
 	report = getenv("FAILING_REPORT");
-	count = 0;
+	program = getpid();
+	count = mmap(NULL, sizeof(*count), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	if (count == MAP_FAILED)
+		count = &none;
 }
 
 __attribute__((destructor)) static void end(void)
 {
-	if (!at)
+	if (!at && getpid() == program)
 		write_report();
 }

@@ -1,15 +1,16 @@
 #!/usr/bin/python3
-# faults.py - every system call and every allocation of daemon and library fails, once and always
+# faults.py - daemon and library survive the failure of every system call and every allocation
 #
 # usage: faults.py BUILD OVER DIR
 #
 # OVER is replay or kernel, DIR a scratch directory. PROFIL_TEST_FAULTS=all lets each call fail at
 # each of its turns, instead of at the first, the middle and the last one; any other value is the
-# name, or the beginning of it, of the only ones to be tried. PROFIL_TEST_FAULTS_STEP=N tries each
-# N-th of them only. Prints verdicts as lib.sh does. What must hold under each fault: nobody dies of
-# a signal or hangs, what is refused is told by an errno or a line on stderr, what is granted is
-# right, the daemon serves the next client, and leaves nothing in /sys/fs/bpf. Faults of which none
-# came to pass have shown nothing: that fails, too.
+# beginning of the names of the faults to be tried. PROFIL_TEST_FAULTS_STEP=N tries every N-th of
+# them. Prints verdicts as lib.sh does.
+#
+# Under each fault: no process dies of a signal or hangs, a refusal has an errno or a line on stderr,
+# granted profiles are right, and the daemon serves the next client and leaves nothing in
+# /sys/fs/bpf. A plan of which no fault occurred fails as well.
 import collections
 import concurrent.futures
 import dataclasses
@@ -37,21 +38,21 @@ FAILING = os.path.abspath(BUILD + "/tests/hostile/failing.so")
 TICKS = "0x400000 3\n0x400002\n"
 WAIT_S = 60
 MUTE_S = 3
-# These fail for nobody who is alive; and who cannot write (below) has no way to be heard.
+# These cannot fail in a live process. A process whose write() fails (MUTE) cannot report an error.
 NEVER = {"execve", "exit_group", "exit", "rt_sigreturn", "restart_syscall", "getpid", "gettid",
          "getuid", "geteuid", "getgid", "getegid"}
-# Without these libc itself gives up; and the kernel's brk has no errno.
+# libc itself aborts when these fail; and the kernel's brk returns no errno.
 LIBC = {"futex", "rt_sigprocmask", "rt_sigaction", "brk"}
-# The memory of who is profiled: what fails there for good turns a profile off, as a fault does.
+# Accesses to the memory of a profiled process: a permanent failure turns its profile off.
 MEMORY = {"pread64", "pwrite64", "ioctl"}
 AGAIN = {"ENOMEM", "EINTR", "EAGAIN"}
 MUTE = {"write", "writev"}
-# Each turn is another call.
+# Each turn is a different command.
 MANY = {"bpf"}
-# Who can never take a pin away leaves it.
+# A daemon that can never unlink a pin leaves it.
 UNPIN = {"unlink", "unlinkat", "rmdir"}
-# A call that is interrupted each time, or never has what poll says it has, is nobody's kernel: so
-# often, and then no more.
+# No kernel interrupts a call each time, or never delivers what poll() reports: EINTR and EAGAIN end
+# after so many times.
 AGAIN_TIMES = 20
 
 
@@ -60,7 +61,7 @@ class Wrong(Exception):
 
 
 class Daemon:
-    """A profild of its own, under a fault or not."""
+    """A profild, under a fault or not."""
 
     def __init__(self, prefix=(), env=None):
         self.ready = False
@@ -89,7 +90,7 @@ class Daemon:
             notify.close()
 
     def await_ready(self, notify):
-        """Until it says so, or ends; who listens and says nothing for a while has no way to."""
+        """Waits for READY=1, for the end, or until a daemon that cannot write has listened for MUTE_S."""
         pidfd = os.pidfd_open(self.process.pid)
         waited = 0
         try:
@@ -116,7 +117,7 @@ class Daemon:
         return self.process.poll() is not None
 
     def stop(self):
-        """Ends it; the status, or Wrong."""
+        """Ends the daemon by SIGTERM; returns its status."""
         try:
             if not self.ended():
                 self.process.send_signal(signal.SIGTERM)
@@ -129,14 +130,14 @@ class Daemon:
                 self.process.wait()
 
     def pins(self):
-        """Where it keeps its maps for the next daemon: a name that its socket makes."""
+        """The directory of its pins, which is named after its socket."""
         key = 14695981039346656037
         for byte in self.socket.encode():
             key = (key ^ byte) * 1099511628211 % 2**64
         return f"/sys/fs/bpf/profil-{key:016x}"
 
     def forget(self):
-        """Also what it could not take away itself; says what that was."""
+        """Removes the files of an ended daemon; returns the pins that it had left."""
         self.log.close()
         shutil.rmtree(self.dir, ignore_errors=True)
         pins = self.pins()
@@ -150,7 +151,7 @@ class Daemon:
 
 
 def client(daemon, prefix=(), env=None):
-    """Runs the client; its status and what it said."""
+    """Runs the client; returns its status and output."""
     try:
         done = subprocess.run([*prefix, *SERVED], stdin=subprocess.DEVNULL, capture_output=True,
                               timeout=WAIT_S, text=True,
@@ -162,21 +163,23 @@ def client(daemon, prefix=(), env=None):
     return done.returncode, done.stdout + done.stderr
 
 
-def expect_served(daemon, who, may_refuse, may_turn_off=False):
+def expect_served(daemon, name, may_refuse, may_turn_off=False):
+    """may_refuse and may_turn_off may be functions, which are called after the client has ended."""
     status, said = client(daemon)
-    if status == 0 or (status == 3 and may_refuse) or (status == 1 and may_turn_off):
+    refuse, turn_off = (e() if callable(e) else e for e in (may_refuse, may_turn_off))
+    if status == 0 or (status == 3 and refuse) or (status == 1 and turn_off):
         return
-    raise Wrong(f"{who} ends with status {status}: {said}")
+    raise Wrong(f"{name} ends with status {status}: {said}")
 
 
 @dataclasses.dataclass
 class Fault:
-    """What fails in one run of a program, and what that excuses."""
+    """A fault of one run of a program, and the failures that it excuses."""
     name: str
     what: str  # the system call, or "allocation"
     prefix: list = dataclasses.field(default_factory=list)
     env: dict = dataclasses.field(default_factory=dict)
-    came: object = None  # says whether it has come to pass by now
+    came: object = None  # returns the processes in which it has occurred so far
     for_ever: bool = False
 
     @property
@@ -199,13 +202,13 @@ class Fault:
 numbers = itertools.count()
 
 
-def is_injected(trace):
-    """Says whether strace has let a call fail."""
+def injected(trace):
+    """The processes in which strace has made a call fail; it counts the turns of each by itself."""
     try:
         with open(trace, errors="replace") as f:
-            return "(INJECTED)" in f.read()
+            return {int(line.split()[0]) for line in f if "(INJECTED)" in line}
     except FileNotFoundError:
-        return False
+        return set()
 
 
 def of_call(call, errno, at, when, for_ever):
@@ -213,31 +216,40 @@ def of_call(call, errno, at, when, for_ever):
     prefix = ["strace", "-D", "-f", "-o", trace, "-e", f"trace={call}",
               "-e", f"inject={call}:error={errno}:when={when}"]
     return Fault(f"{call} {errno} {at}", call, prefix, {},
-                 lambda: is_injected(trace), for_ever)
+                 lambda: injected(trace), for_ever)
 
 
 def of_allocation(n, count):
     report = f"{DIR}/trace.{next(numbers)}"
     env = {"LD_PRELOAD": FAILING, "FAILING_AT": str(n), "FAILING_REPORT": report}
     return Fault(f"allocation {n} of {count}", "allocation", [], env,
-                 lambda: os.path.exists(report))
+                 lambda: {0} if os.path.exists(report) else set())
+
+
+def expect_next_served(d, fault):
+    """After its fault a daemon refuses nothing; but each of its processes has a fault of its own."""
+    before = fault.came()
+
+    def later():
+        return not (d.ready and before) or fault.came() != before
+
+    expect_served(d, "the next client", later, lambda: later() and fault.may_turn_off)
 
 
 def daemon_under(fault):
-    """What must hold of a daemon under a fault."""
+    """Checks a daemon under a fault."""
     d = Daemon(fault.prefix, fault.env)
     left = []
     try:
         if not d.ended():
             expect_served(d, "the first client", True, fault.may_turn_off)
         if not d.ended() and not fault.for_ever:
-            later = not (d.ready and fault.came())
-            expect_served(d, "the next client", later, later and fault.may_turn_off)
+            expect_next_served(d, fault)
         status = d.stop()
         if status < 0:
             raise Wrong(f"profild dies of signal {-status}")
         if status and not fault.mute and not d.said().strip():
-            raise Wrong(f"profild ends with status {status} and without a word")
+            raise Wrong(f"profild ends with status {status} and without a message")
     except Wrong as e:
         raise Wrong(f"{e}; profild said: {d.said()}")
     finally:
@@ -253,7 +265,7 @@ shared = threading.local()
 
 
 def client_under(fault):
-    """What must hold of a client under a fault, and of the daemon that it talks to."""
+    """Checks a client under a fault, and its daemon."""
     if not hasattr(shared, "daemon"):
         shared.daemon = Daemon()
         everyone.append(shared.daemon)
@@ -271,9 +283,9 @@ everyone = []
 
 def calls_of(run, begins):
     """
-    The system calls of a run under strace: how many of each the loader makes, until one in which
-    "begins" stands, and how many the program itself does, in its first thread: strace counts the
-    turns in each.
+    The system calls of a run under strace, in the first thread: how many of each the loader makes,
+    until a line that contains begins, and how many the program makes after that. strace counts the
+    turns of each thread by itself.
     """
     path = DIR + "/calls"
     run(["strace", "-D", "-f", "-o", path])
@@ -289,14 +301,14 @@ def calls_of(run, begins):
 
 
 def turns(call, first, count):
-    """At which of its turns a call fails once."""
+    """The turns at which a call fails once."""
     if EVERY or call in MANY or count <= 3:
         return range(first, first + count)
     return sorted({first, first + count // 2, first + count - 1})
 
 
 def plan(counts):
-    """All faults of system calls."""
+    """Yields every fault of the system calls."""
     for (call, (loader, count)), errno in itertools.product(counts.items(), ERRNOS):
         for turn in turns(call, loader + 1, count):
             yield of_call(call, errno, f"at {turn}", turn, False)
@@ -321,7 +333,7 @@ def run_client(prefix):
 
 
 def allocations():
-    """Each allocation of the daemon fails once."""
+    """The faults in which one allocation of the daemon fails once."""
     path = DIR + "/allocations"
     run_daemon([], {"LD_PRELOAD": FAILING, "FAILING_REPORT": path})
     with open(path) as f:
@@ -331,7 +343,7 @@ def allocations():
 
 
 def try_all(faults, under):
-    """Two at a time; who came to pass, and what was wrong."""
+    """Tries two faults at a time; returns how often each call failed, and what was wrong."""
     came, wrong = collections.Counter(), []
 
     def one(fault):
@@ -339,7 +351,7 @@ def try_all(faults, under):
             under(fault)
         except Wrong as e:
             wrong.append(f"{fault.name}: {e}")
-        came[fault.what] += fault.came()
+        came[fault.what] += bool(fault.came())
 
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         list(pool.map(one, faults))
@@ -347,20 +359,20 @@ def try_all(faults, under):
 
 
 def verdict(name, faults, under):
-    """Runs a plan and says how it went."""
+    """Runs a plan and prints its verdict."""
     chosen = [f for f in faults if EVERY or f.name.startswith(WHICH)][::STEP]
     if faults and not chosen:
         print(f"skip {name}: none of its faults begins with {WHICH}")
         return "skipped"
     came, wrong = try_all(chosen, under)
     if not came.total():
-        wrong.append(f"of {len(chosen)} faults none came to pass")
+        wrong.append(f"none of {len(chosen)} faults occurred")
     elif STEP == 1:
-        wrong += [f"no fault of {what} came to pass" for what, n in came.items() if not n]
+        wrong += [f"no fault of {what} occurred" for what, n in came.items() if not n]
     for line in wrong:
         print(f"FAIL {name}: {line}")
     if not wrong:
-        print(f"ok {name}: {len(chosen)} faults, of which {came.total()} came to pass")
+        print(f"ok {name}: {len(chosen)} faults, of which {came.total()} occurred")
     sys.stdout.flush()
     return "failed" if wrong else "passed"
 
@@ -368,14 +380,14 @@ def verdict(name, faults, under):
 def main():
     daemon_calls = calls_of(run_daemon, "RLIMIT_NOFILE")
     print(f"profild makes {len(daemon_calls)} system calls: {' '.join(sorted(daemon_calls))}")
-    verdicts = [verdict("profild lives with every system call failing",
+    verdicts = [verdict("profild survives the failure of every system call",
                         list(plan(daemon_calls)), daemon_under),
-                verdict("profild lives with every allocation failing",
+                verdict("profild survives the failure of every allocation",
                         allocations(), daemon_under)]
-    if OVER == "replay":  # whatever its daemon counts with is all the same to the library
+    if OVER == "replay":  # the library does not depend on the daemon's sampler
         client_calls = calls_of(run_client, "socket(AF_UNIX")
         print(f"libprofil's client makes {len(client_calls)}: {' '.join(sorted(client_calls))}")
-        verdicts.append(verdict("libprofil lives with every system call failing",
+        verdicts.append(verdict("libprofil survives the failure of every system call",
                                 list(plan(client_calls)), client_under))
     for d in everyone:
         d.stop()

@@ -1,4 +1,4 @@
-/* darwin.c - a Darwin program that has one buffer for a function, and adds another for a second */
+/* darwin.c - a Darwin program that profiles one function, and adds a buffer for a second */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* glibc.c - a GNU program that profiles its own text section and prints the lines that are hot */
+/* glibc.c - a GNU program that profiles its own text section and prints the hot lines */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-/* irix.c - an IRIX program that has an sprofil() region for each object that is mapped */
+/* irix.c - an IRIX program that has an sprofil() region for each mapped object */
 #define _GNU_SOURCE /* the list of objects was rld's on IRIX */
 #include <link.h>
 #include <math.h>
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 		light();
 		for (end = clock() + (clock() - start); clock() < end;)
 			for (i = 0; i < 1000; i++)
-				x = sin(x + i) * exp(x);
+				x = tgamma(3 + sin(x + i)); /* far more than its call */
 	}
 	regions[nregions].pr_scale = 0;
 	sprofil(&regions[nregions], 1, NULL, PROF_UINT);

@@ -1,4 +1,4 @@
-/* solaris.c - a Solaris program that samples its pc, and tells which function each is in */
+/* solaris.c - a Solaris program that samples its pc and prints the function of each sample */
 #include <pcsample.h>
 #include <stdint.h>
 #include <stdio.h>

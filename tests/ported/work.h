@@ -1,5 +1,4 @@
-/* work.h - what the ported programs spend their time on: seven parts heavy(), three parts light()
- */
+/* work.h - the work of the ported programs: seven parts heavy(), three parts light() */
 #ifndef PROFIL_TEST_WORK_H
 #define PROFIL_TEST_WORK_H
 

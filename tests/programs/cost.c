@@ -1,4 +1,4 @@
-/* cost.c - runs a command and notes what it took: "cost FILE COMMAND [ARG...]" */
+/* cost.c - runs a command and stores its CPU time: "cost FILE COMMAND [ARG...]" */
 #include <linux/perf_event.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A clock that goes while we or our children have a CPU; see loops.h. */
+/* A clock that runs while this process or its children have a CPU; see loops.h. */
 static int task_clock_open(void)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
@@ -18,17 +18,18 @@ static int task_clock_open(void)
 	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* The CPU time of all of us by the scheduler and by the task clock, in ns. */
+/* Stores the CPU time of this process and its children, by the scheduler and by the task clock, in
+ * ns. */
 static int note(const char *path, int task_clock)
 {
 	FILE *f = fopen(path, "w");
 	uint64_t task_ns;
 	long long us = 0;
 
-	for (int who = RUSAGE_CHILDREN; who <= RUSAGE_SELF; who++) {
+	for (int of = RUSAGE_CHILDREN; of <= RUSAGE_SELF; of++) {
 		struct rusage used;
 
-		getrusage(who, &used);
+		getrusage(of, &used);
 		us += (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000ll +
 		      used.ru_utime.tv_usec + used.ru_stime.tv_usec;
 	}

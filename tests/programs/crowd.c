@@ -1,6 +1,6 @@
-/* crowd.c - threads that start, sync and stop profiles all at once, and fork meanwhile
+/* crowd.c - threads that start, sync and stop profiles at the same time, and fork meanwhile
  *
- * Over replay of a tick at 0x400000. Exit status 0: each call was granted.
+ * Runs over replay of a sample at 0x400000. Exit status 0: every call succeeded.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* forkstorm.c - forks by the thousand while it is profiled, beside execs of what is not */
+/* forkstorm.c - forks thousands of children while profiled, beside execs of unprofiled programs */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,14 +12,14 @@
 
 #include "loops.h"
 
-/* Only where this is linked with our library. */
+/* NULL unless this is linked with libprofil. */
 __attribute__((__weak__)) int profil_sync(void);
 
 #define OUTSTANDING 64 /* children at a time */
-#define SYNC_EACH 16   /* so many children each ask for their counts, and fork by fork() */
-#define EXEC_EACH 8    /* so many children each exec */
+#define SYNC_EACH 16   /* one in so many children is forked by fork() and syncs */
+#define EXEC_EACH 8    /* one in so many children execs */
 
-/* All images of this program have it at one address. A write beside the counters would show. */
+/* At the same address in all images of this program, with space that shows stray writes. */
 static struct {
 	unsigned char before[4096];
 	unsigned short count[LOOPS];
@@ -31,24 +31,24 @@ enum { FINE, STRAY, WRITTEN, FAILED, OUTCOMES };
 
 struct tally {
 	unsigned long forks;
-	unsigned long wraps;	     /* how often pids began again */
-	unsigned long end[OUTCOMES]; /* how children ended */
-	unsigned long ticks;	     /* that children found in their own loops */
+	unsigned long wraps;	     /* how often pids wrapped around */
+	unsigned long end[OUTCOMES]; /* exit statuses of the children */
+	unsigned long ticks;	     /* of children, in their own loops */
 };
 
 static struct tally *storm, *execs;
-static unsigned long least_wraps; /* it goes on until then ... */
-#define PATIENCE 10		  /* ... or until it has taken so many times as long */
+static unsigned long least_wraps; /* the storm ends after so many wraps, ... */
+#define PATIENCE 10		  /* ... or after so many times the requested duration */
 static char self[4096];
 static char *victim_args[] = { self, (char *)"victim", NULL };
 
-/* Some hundred microseconds at most: a child is to live for so long as a fork takes. */
+/* Some hundred microseconds at most: a child runs about as long as a fork takes. */
 static void turn(unsigned int loop, unsigned long times)
 {
 	((void (*)(unsigned long))loop_at(loop))(times);
 }
 
-/* Nobody profiles this image: what is not zero was meant for another. */
+/* This image is not profiled: a byte that is not zero is a stray write. */
 static int victim(void)
 {
 	const unsigned char *byte = (const unsigned char *)&arena;
@@ -88,7 +88,7 @@ static int child(unsigned long n)
 	return FINE;
 }
 
-/* Takes one child, or all there are, that have ended; @flags as of waitpid(). */
+/* Reaps one child or all that have ended; @flags as of waitpid(). */
 static int reap(struct tally *t, int flags)
 {
 	int status, n = 0;
@@ -110,7 +110,7 @@ static int is_over(const struct tally *t, uint64_t began_ns, uint64_t ns)
 	return took >= ns && (t->wraps >= least_wraps || took >= PATIENCE * ns);
 }
 
-/* Forks @rate times a second, as far as it can, until the storm is over. */
+/* Forks @rate times a second, or as often as possible, until the storm ends. */
 static void fork_on(struct tally *t, unsigned long rate, uint64_t ns, int (*fn)(unsigned long))
 {
 	uint64_t began = cpu_ns(CLOCK_MONOTONIC);
@@ -123,7 +123,7 @@ static void fork_on(struct tally *t, unsigned long rate, uint64_t ns, int (*fn)(
 			usleep(500);
 			continue;
 		}
-		/* fork() asks the daemon first, for what belongs into the child's copy. */
+		/* libprofil syncs before a fork(), so that the child's copy has all counts. */
 		pid = t->forks % SYNC_EACH ? _Fork() : fork();
 		if (pid == 0)
 			_exit(fn(t->forks));
@@ -147,7 +147,7 @@ static int exec_victim(unsigned long n)
 	return FAILED;
 }
 
-/* A process of its own, which is not profiled. */
+/* Runs in a process that is not profiled. */
 static pid_t exec_on(unsigned long rate, uint64_t ns)
 {
 	pid_t pid = fork();

@@ -1,5 +1,5 @@
-/* image.c - is profiled, and execs itself: the new image lies where the old one did, and looks on
- */
+/* image.c - starts a profile and execs itself at the same addresses: the new image checks its
+ * memory */
 #include <pthread.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static unsigned short counts[LOOPS];
 static char self[4096];
 static char *after_args[] = { self, (char *)"after", NULL };
 
-/* Works where the old image did, and says what came of it; stays until its input ends. */
+/* Uses CPU time at the old image's addresses and prints its counters; exits with its input. */
 static int after(void)
 {
 	unsigned int ticks = 0;
@@ -34,8 +34,8 @@ static int after(void)
 }
 
 /*
- * Has a cookie at the address at which whoever execs it had it, as a program could that copies its
- * arguments about, and room for counters behind it. Works after the first byte of its input.
+ * Has a copy of the cookie at the same address as the process that executed it, from its arguments,
+ * and space for counters after it. Uses CPU time after the first byte of its input.
  */
 static int forge(unsigned long address, const char *cookie, unsigned long ms)
 {

@@ -1,4 +1,4 @@
-/* loops.h - loops at known addresses that take known CPU time: what a tick must find */
+/* loops.h - loops at known addresses that use known CPU time */
 #ifndef PROFIL_TEST_LOOPS_H
 #define PROFIL_TEST_LOOPS_H
 
@@ -40,7 +40,7 @@ __asm__(".pushsection .text\n"
 
 __attribute__((visibility("hidden"))) extern const char loops[];
 
-/* Where loop @n begins; LOOP_SYSCALL's and what follows it too. */
+/* The address of loop @n; also of LOOP_SYSCALL and of the end of the code. */
 static inline uintptr_t loop_at(unsigned int n)
 {
 	return (uintptr_t)loops + n * LOOP_BYTES;
@@ -54,10 +54,10 @@ static inline uint64_t cpu_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Between two looks at the clock: half a millisecond or so, of which a look takes a thousandth. */
+/* Turns between two clock reads: about half a millisecond, of which a read takes a thousandth. */
 #define LOOP_TURNS 1000000ul
 
-/* Spends @ns of the calling thread's CPU time in loop @n; returns how much it was. */
+/* Uses @ns of the calling thread's CPU time in loop @n; returns the measured time. */
 static inline uint64_t loop_for(unsigned int n, uint64_t ns)
 {
 	void (*turn)(unsigned long times) = (void (*)(unsigned long))loop_at(n);
@@ -71,13 +71,13 @@ static inline uint64_t loop_for(unsigned int n, uint64_t ns)
 }
 
 /*
- * What the calling thread takes, by two clocks. Where the kernel goes from one process to the next
- * with interrupts off, the scheduler's CPU time stops and begins at one instant, a perf event's
- * task clock and the next tick that finds somebody at another: the machine being busy, they drift
- * apart. As many ticks are due as the one says, or the other, or in between.
+ * The calling thread's CPU time by two clocks. The kernel switches tasks with interrupts off: the
+ * scheduler accounts CPU time at one instant, a perf event's task clock and the next tick at
+ * another. On a busy machine the two clocks drift apart. A correct number of samples is that of
+ * either clock, or one in between.
  */
 struct loop_watch {
-	int task_clock; /* -1: there is none */
+	int task_clock; /* -1: none */
 	uint64_t cpu_ns;
 	uint64_t task_ns;
 };
@@ -102,13 +102,13 @@ static inline void loop_watch_stop(struct loop_watch *w)
 		close(w->task_clock);
 }
 
-/* What loops have taken. */
+/* The CPU time that loops have used. */
 struct loop_time {
 	uint64_t cpu_ns;
 	uint64_t task_ns;
 };
 
-/* Spends @ns of the calling thread's CPU time in loop @n, and adds what it took to @t. */
+/* Uses @ns of the calling thread's CPU time in loop @n and adds the measured time to @t. */
 static inline void loop_timed(struct loop_time *t, unsigned int n, uint64_t ns)
 {
 	struct loop_watch w;
@@ -120,7 +120,7 @@ static inline void loop_timed(struct loop_time *t, unsigned int n, uint64_t ns)
 	t->task_ns += w.task_ns;
 }
 
-/* The system call @nr, made from LOOP_SYSCALL's place. Returns what the kernel does. */
+/* Makes system call @nr at the address of LOOP_SYSCALL. Returns the kernel's result. */
 static inline long loop_syscall(long nr, long a, long b, long c)
 {
 	long (*call)(long, long, long, long) =

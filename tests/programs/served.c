@@ -1,10 +1,11 @@
-/* served.c - asks for one profile of each kind, and checks what it gets: for faulty daemons
+/* served.c - starts one profile of each kind and checks its counts: a client for daemons under
+ * faults
  *
  * usage: served exact|some
  *
- * "exact": the daemon replays three ticks at 0x400000 and one at 0x400002. "some": the kernel's
- * ticks; any will do. Exit status: 0 all is right, 3 something was refused and said so by its
- * errno, which is printed, 1 a call has lied.
+ * "exact": the daemon replays three ticks at 0x400000 and one at 0x400002. "some": any ticks of the
+ * kernel. Exit status: 0 every count is right; 3 a call failed with an errno, which is printed; 1 a
+ * call succeeded with a wrong result.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ static unsigned int wide[32];
 static struct prof prof[REGIONS];
 static int refused, lied;
 
-/* Says whether @result is a success; a failure must name its reason. */
+/* True if @result is a success; a failure must have set errno. */
 static int granted(const char *call, int result)
 {
 	if (result == 0)
@@ -51,7 +52,7 @@ static void lie(const char *what)
 	lied = 1;
 }
 
-/* The library refuses what it cannot do; what it grants, it does. */
+/* A call that succeeds must also have its effect. */
 static void use_profil(int exact)
 {
 	unsigned long sum = 0;

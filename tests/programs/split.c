@@ -1,8 +1,8 @@
-/* split.c - two loops, the first with seven tenths of the time, profiled as glibc documents it
+/* split.c - profiles two loops, the first with seven tenths of the time, as glibc documents it
  *
  * usage: split [SECONDS [on]]
  *
- * "on": it goes on after these seconds until its input has ended.
+ * "on": after these seconds it keeps running until the end of its input.
  */
 #include <dirent.h>
 #include <poll.h>
@@ -18,7 +18,7 @@ extern char __executable_start, etext;
 
 #define ROUNDS 5
 
-/* <unistd.h> says nonnull, yet NULL is how one stops: by a pointer that says nothing. */
+/* <unistd.h> declares the buffer nonnull, but NULL stops a profile: hides it from the compiler. */
 static int (*volatile stop)(unsigned short *buf, size_t bytes, size_t offset,
 			    unsigned int scale) = profil;
 
@@ -54,7 +54,7 @@ static void show_names(const char *what)
 		closedir(dir);
 }
 
-/* What a profiler of the old kind would leave in us, in one line: "footprint ..." */
+/* Prints what a profiler inside the process would leave in it, in one line: "footprint ..." */
 static void show_footprint(void)
 {
 	static const char *const lines[] = { "SigPnd", "ShdPnd", "SigBlk",
@@ -76,7 +76,7 @@ static void show_footprint(void)
 	printf("\n");
 }
 
-/* The ticks of the code between @from and @to. */
+/* The samples of the code between @from and @to. */
 static unsigned long sum(const unsigned short *counts, uintptr_t from, uintptr_t to)
 {
 	uintptr_t start = (uintptr_t)&__executable_start;

@@ -1,4 +1,4 @@
-/* threads.c - three threads, each busy in a function of its own, for "threads SECONDS" of CPU time
+/* threads.c - "threads SECONDS": three threads that use so much CPU time, each in its own function
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -34,7 +34,7 @@ __attribute__((noinline)) static uint64_t divide(uint64_t x)
 
 struct work {
 	uint64_t (*turn)(uint64_t x);
-	double share; /* of all the time */
+	double share; /* of the whole CPU time */
 	pthread_t thread;
 };
 
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 			       { .turn = divide, .share = 0.5 } };
 
 	seconds = argc > 1 ? atof(argv[1]) : 1;
-	getchar(); /* whoever attaches to us says when to begin */
+	getchar(); /* the profiler that attaches sends a line */
 	for (unsigned int i = 0; i < 3; i++) {
 		if (pthread_create(&work[i].thread, NULL, run, &work[i]))
 			return fprintf(stderr, "cannot start a thread\n"), 1;

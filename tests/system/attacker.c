@@ -1,4 +1,4 @@
-/* attacker.c - a client that says whatever harms: broken, false, stale, too much, or nothing */
+/* attacker.c - a client that sends broken, false, stale and excessive messages */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,12 +14,12 @@
 #include <unistd.h>
 
 #include "attacker.h"
-#include "core/scope.h"
+#include "core/cleanup.h"
 #include "core/wire.h"
 
 #define CONNECTIONS 12 /* at a time, some of them stuck */
 #define KINDS 12       /* of descriptors */
-#define STALE 8	       /* messages that were good once */
+#define STALE 8	       /* kept messages that were valid */
 #define WAIT_MS 2000
 #define PAGE 4096
 #define REACH (1ul << 36) /* 2^32 bins, each of 8 bytes, and more */
@@ -30,15 +30,14 @@ static struct attacker {
 	int sock[CONNECTIONS];
 	unsigned long connected;
 	int kind[KINDS];
-	void *buffer; /* behind it is nothing that a false number of bins could harm */
-	unsigned char cookie[CONNECTIONS][PROFIL_COOKIE_BYTES];
+	void *buffer; /* REACH bytes, so that no number of bins reaches other memory */
+	struct profil_cookie_area area[CONNECTIONS];
 	unsigned char stale[STALE][sizeof(struct profil_msg_self)];
 	union {
 		struct profil_header h;
 		struct profil_msg_start start;
 		struct profil_msg_self self;
-		struct profil_msg_attach attach;
-		struct profil_msg_image image;
+		struct profil_msg_observe observe;
 		unsigned char space[PROFIL_MSG_MAX + 4096];
 	} out;
 } a;
@@ -51,7 +50,7 @@ static uint64_t any(uint64_t below)
 	return a.random % below;
 }
 
-/* Values on which arithmetic likes to fail. */
+/* Values at which arithmetic often fails. */
 static uint64_t nasty(void)
 {
 	static const uint64_t values[] = { 0,
@@ -94,7 +93,7 @@ static void open_kinds(void)
 	k[11] = open("/", O_RDONLY | O_DIRECTORY);
 }
 
-/* A connection that has been greeted, or one that the daemon has refused. */
+/* Connects, and mostly waits for the HELLO; returns the socket, or -1. */
 static int dial(unsigned int i)
 {
 	struct profil_msg_hello hello;
@@ -108,11 +107,11 @@ static int dial(unsigned int i)
 		return -1;
 	a.connected++;
 	if (!any(16))
-		return a.sock[i]; /* speaks first */
+		return a.sock[i]; /* does not wait for the HELLO */
 	ready.fd = a.sock[i];
 	if (poll(&ready, 1, WAIT_MS) == 1 &&
 	    recv(a.sock[i], &hello, sizeof(hello), MSG_DONTWAIT) == sizeof(hello))
-		memcpy(a.cookie[i], hello.cookie, sizeof(a.cookie[i]));
+		a.area[i] = hello.area;
 	return a.sock[i];
 }
 
@@ -122,7 +121,7 @@ static void hang_up(unsigned int i)
 	a.sock[i] = -1;
 }
 
-/* As many descriptors of all kinds as a message can have, or none. */
+/* Chooses up to as many descriptors as a message can have, or none. */
 static unsigned int take_fds(int *fds)
 {
 	unsigned int n = any(4) ? 0 : (unsigned int)any(PROFIL_MSG_FDS + 1), got = 0;
@@ -138,7 +137,7 @@ static unsigned int take_fds(int *fds)
 	return got;
 }
 
-/* As it is, whatever its header says. */
+/* Sends @bytes of the message, whatever its header says. */
 static int put(int sock, size_t bytes)
 {
 	int fds[PROFIL_MSG_FDS];
@@ -161,7 +160,7 @@ static int put(int sock, size_t bytes)
 	return sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-/* Regions, good ones but for one number in some of them. */
+/* Makes valid regions, some of them with one wrong number. */
 static void make_regions(struct profil_msg_region *r, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {
@@ -204,27 +203,13 @@ static size_t make_start(unsigned int i, unsigned int type)
 	struct profil_msg_start *m = &a.out.start;
 
 	memset(m, 0, sizeof(*m));
-	m->cookie_addr = any(8) ? (unsigned long)a.cookie[i] : nasty();
+	m->cookie_addr = any(8) ? (unsigned long)&a.area[i] : nasty();
 	m->flags = (__u32)any(32);
 	m->width = widths[any(7)];
 	m->cap = any(4) ? 65535 : (__u32)nasty();
 	m->nregions = any(8) ? n : (__u32)nasty();
 	make_regions(m->region, n);
 	wire_header(&m->h, type, sizeof(*m), sizeof(m->region[0]), n);
-	return m->h.bytes;
-}
-
-static size_t make_image(void)
-{
-	struct profil_msg_image *m = &a.out.image;
-	unsigned int n = (unsigned int)any(4);
-
-	memset(m, 0, sizeof(*m));
-	m->tgid = any(2) ? (__u32)getpid() : (__u32)nasty();
-	m->nregions = any(8) ? n : (__u32)nasty();
-	m->execs = any(4) ? 0 : (__u32)nasty();
-	make_regions(m->region, n);
-	wire_header(&m->h, PROFIL_MSG_IMAGE, sizeof(*m), sizeof(m->region[0]), n);
 	return m->h.bytes;
 }
 
@@ -242,24 +227,35 @@ static size_t make_self(unsigned int i, unsigned int type)
 {
 	struct profil_msg_self *m = &a.out.self;
 
-	m->cookie_addr = any(4) ? (unsigned long)a.cookie[i] : nasty();
+	m->cookie_addr = any(4) ? (unsigned long)&a.area[i] : nasty();
 	wire_header(&m->h, type, sizeof(*m), 0, 0);
 	memcpy(a.stale[any(STALE)], m, sizeof(*m));
 	return sizeof(*m);
 }
 
-static size_t make_attach(void)
+static size_t make_observe(void)
 {
-	struct profil_msg_attach *m = &a.out.attach;
+	struct profil_msg_observe *m = &a.out.observe;
 
-	m->period_ns = any(2) ? 0 : nasty();
-	m->flags = (__u32)any(16);
-	m->zero = 0;
-	wire_header(&m->h, PROFIL_MSG_ATTACH, sizeof(*m), 0, 0);
+	*m = (struct profil_msg_observe){ .period_ns = any(2) ? 0 : nasty(),
+					  .flags = (__u32)any(16),
+					  .scope = (__u32)any(8),
+					  .uid = any(2) ? getuid() : (__u32)nasty(),
+					  .group_by = (__u32)any(8),
+					  .shift = any(4) ? 0 : (__u32)nasty(),
+					  .places = any(4) ? 1024 : (__u32)nasty(),
+					  .images = any(4) ? 64 : (__u32)nasty() };
+	wire_header(&m->h, PROFIL_MSG_OBSERVE, sizeof(*m), 0, 0);
 	return sizeof(*m);
 }
 
-/* A request that is well-formed, if not honest. */
+static size_t make_add(void)
+{
+	wire_header(&a.out.h, PROFIL_MSG_ADD, sizeof(a.out.h), 0, 0);
+	return sizeof(a.out.h);
+}
+
+/* Makes a request that is well-formed, but may have false values. */
 static size_t make_request(unsigned int i)
 {
 	static const unsigned int bare[] = { PROFIL_MSG_DETACH, PROFIL_MSG_STATS, PROFIL_MSG_LIST,
@@ -275,9 +271,9 @@ static size_t make_request(unsigned int i)
 	case 3:
 		return make_self(i, PROFIL_MSG_SYNC);
 	case 4:
-		return make_attach();
+		return make_observe();
 	case 5:
-		return make_image();
+		return make_add();
 	case 6:
 		return any(8) ? make_self(i, PROFIL_MSG_SYNC) : make_regions_only();
 	}
@@ -285,7 +281,7 @@ static size_t make_request(unsigned int i)
 	return sizeof(a.out.h);
 }
 
-/* One thing in it is not as it should be. Most of these make the daemon hang up. */
+/* Makes one thing wrong in the message; most of these make the daemon close the connection. */
 static size_t spoil(size_t bytes)
 {
 	switch (any(8)) {
@@ -315,7 +311,7 @@ static size_t spoil(size_t bytes)
 	return bytes;
 }
 
-/* Takes what has been said, now and then: the slow reader, and the stuck one. */
+/* Reads what the daemon has sent, except on a quarter of the connections, which are never read. */
 static void listen_now(unsigned int i)
 {
 	static unsigned char heap[PROFIL_MSG_MAX];
@@ -342,7 +338,7 @@ static void say(void)
 		bytes = spoil(bytes);
 	err = put(sock, bytes);
 	if (err && err != -EAGAIN) {
-		hang_up(i); /* it has cut us off */
+		hang_up(i); /* the daemon has closed it */
 		return;
 	}
 	if (err)

@@ -1,11 +1,11 @@
 #!/bin/bash
-# conformance.sh - a program for each dialect, written from its manual alone, keeps what that says
+# conformance.sh - a program for each dialect, written from its manual alone, finds the manual's promises kept
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 from=tests/conformance
 
-# Not position independent: the replayed ticks name an address in it.
+# Builds without PIE: the replayed ticks name an address in the program.
 build() { # PROGRAM SOURCE FLAGS...
 	local out=$dir/$1 source=$2 said
 
@@ -17,14 +17,14 @@ build() { # PROGRAM SOURCE FLAGS...
 	fi
 }
 
-# The ticks that facts.h tells of, the ones at hot() first.
+# Prints the ticks that facts.h describes, those at hot() first.
 ticks_for() { # PROGRAM
 	nm "$dir/$1" | awk '$3 == "hot" { print "0x" $1, 50 }'
 	printf '0x%x %d\n' 0x10000000 3 0x10000001 1 0x10000004 2 0x10000008 5 0x10000100 7 \
 		0x20000000 70000 0x30000000 9
 }
 
-# Passes on a program's verdicts as ours.
+# Counts a program's verdicts as the script's own.
 pass_on() { # PROGRAM
 	local line
 
@@ -37,7 +37,7 @@ pass_on() { # PROGRAM
 	done
 }
 
-# Runs a program over a profild of its own.
+# Runs PROGRAM with a profild of its own.
 try() { # PROGRAM [DAEMON_ARGS...]
 	local program=$1
 
@@ -45,21 +45,21 @@ try() { # PROGRAM [DAEMON_ARGS...]
 	ticks_for "$program" >"$dir/ticks"
 	daemon_start "$@"
 	(cd "$dir" && FACTS_OVER=${PROFIL_TEST_OVER:-replay} "${as[@]}" "./$program") >"$dir/said" 2>&1
-	grep -q '^[0-9]* passed, ' "$dir/said" || fail "$program ends" "$(cat "$dir/said")"
+	grep -q '^[0-9]* passed, ' "$dir/said" || fail "$program runs to its end" "$(cat "$dir/said")"
 	pass_on "$program" <"$dir/said"
 	daemon_stop
 }
 
-# The facts that libc's own profil does not keep: shown, and no failures of ours.
+# Shows the facts that libc's own profil() breaks; they are no failures.
 try_libc() {
 	build libc glibc || return
 	(cd "$dir" && FACTS_OVER=libc ./libc) >"$dir/said" 2>&1
 	grep '^FAIL ' "$dir/said" | sed "s/^FAIL /libc's own profil fails: /"
-	check "libc's own profil counts, where it does not fail" grep -q '^ok counts where' "$dir/said"
-	check "libc's own profil is told from ours" grep -q '^FAIL ' "$dir/said"
+	check "libc's own profil counts" grep -q '^ok counts where' "$dir/said"
+	check "libc's own profil breaks some of the facts" grep -q '^FAIL ' "$dir/said"
 }
 
-# Where any user can get at it.
+# Every user can read and write $dir.
 cp "$BUILD/libprofil.so.1" "$dir"
 export LD_LIBRARY_PATH=$dir
 library=("-L$BUILD" -lprofil)
@@ -77,7 +77,7 @@ for d in aix darwin solaris v7; do
 	build "$d" "$d" "-Iinclude/profil/$d" "${library[@]}" && try "$d"
 done
 
-# Once more where the daemon keeps the fast clock for root.
+# Once more with a daemon that keeps the fast clock for root.
 test "$(id -u)" -ne 0 || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 export FACTS_FAST=no
 try irix --restrict-fast

@@ -1,4 +1,4 @@
-/* daemon.c - a real profild for one test, and a client that speaks the bare protocol to it */
+/* daemon.c - a real profild for one test, and a client of its protocol */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/scope.h"
+#include "core/cleanup.h"
 #include "core/wire.h"
 #include "daemon.h"
 
@@ -25,7 +25,7 @@
 #define DAEMON_WAIT_MS 30000
 #define DESCRIPTORS_WAIT_S 10
 #define TRY_WAIT_S 20
-#define CLIENT_WAIT_MS 5000 /* before the daemon hangs up on the silent */
+#define CLIENT_WAIT_MS 5000 /* less than the daemon's timeout of silent clients */
 
 static const char *from_env(const char *name, const char *otherwise)
 {
@@ -46,7 +46,7 @@ int daemon_over_kernel(void)
 	return strcmp(from_env("PROFIL_TEST_OVER", "replay"), "kernel") == 0;
 }
 
-/* Returns what the daemon has said so far, for the message of a failure. */
+/* Returns the log at @path so far, for the message of a failure. */
 static const char *said(const char *path)
 {
 	static char text[4096];
@@ -157,7 +157,7 @@ void daemon_start(struct daemon *d, const char *ticks, const char **args)
 	memset(d, 0, sizeof(*d));
 	snprintf(d->dir, sizeof(d->dir), "%s/daemon.XXXXXX", from_env("PROFIL_TEST_DIR", "/tmp"));
 	cr_assert(mkdtemp(d->dir), "mkdtemp %s: %s", d->dir, strerror(errno));
-	cr_assert(chmod(d->dir, 0755) == 0); /* clients of other users must get at the socket */
+	cr_assert(chmod(d->dir, 0755) == 0); /* clients of other users use the socket */
 	snprintf(d->socket, sizeof(d->socket), "%s/sock", d->dir);
 	snprintf(d->log, sizeof(d->log), "%s/log", d->dir);
 	d->args = args;
@@ -171,7 +171,7 @@ void daemon_start(struct daemon *d, const char *ticks, const char **args)
 	daemon_restart(d);
 }
 
-/* Waits for the end and returns the wait status. */
+/* Waits for the daemon's end; returns the wait status. */
 static int reap(struct daemon *d)
 {
 	struct pollfd end = { .fd = d->pidfd, .events = POLLIN };
@@ -238,7 +238,7 @@ long daemon_kib(const struct daemon *d)
 	__cleanup(fclosep) FILE *f = fopen(path, "re");
 	while (f && kib < 0 && fgets(line, sizeof(line), f))
 		sscanf(line, "RssAnon: %ld", &kib);
-	cr_assert_geq(kib, 0, "%s does not say how much memory the daemon has", path);
+	cr_assert_geq(kib, 0, "%s has no RssAnon of the daemon", path);
 	return kib;
 }
 
@@ -295,7 +295,7 @@ size_t client_recv(int sock, void *buf, size_t bytes)
 	cr_assert(poll(&ready, 1, CLIENT_WAIT_MS) > 0, "no answer within %d s",
 		  CLIENT_WAIT_MS / 1000);
 	n = read(sock, buf, bytes);
-	return n > 0 ? (size_t)n : 0; /* a reset is an end too */
+	return n > 0 ? (size_t)n : 0; /* a reset is an end as well */
 }
 
 int client_ask(int sock, const struct profil_header *h, struct profil_msg_reply *reply)
@@ -306,25 +306,34 @@ int client_ask(int sock, const struct profil_header *h, struct profil_msg_reply 
 	if (!reply)
 		reply = &ours;
 	cr_assert(client_send(sock, h, h->bytes), "request %u: %s", h->type, strerror(errno));
-	do /* a reader's events come before it, if there are any */
-		n = client_recv(sock, reply, sizeof(*reply));
-	while (n >= sizeof(reply->h) && reply->h.type == PROFIL_MSG_EVENTS);
+	n = client_recv(sock, reply, sizeof(*reply));
 	cr_assert(n == sizeof(*reply) && reply->h.type == PROFIL_MSG_REPLY,
 		  "request %u got %zu bytes, not a REPLY", h->type, n);
 	return (int)reply->error;
 }
 
-int client_attach(int sock, __u64 period_ns, struct profil_msg_reply *reply)
+int client_observe(int sock, __u64 period_ns)
 {
-	__cleanup(closep) int pidfd = pidfd_open(getpid(), 0);
-	__cleanup(closep) int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	struct profil_msg_attach m = { .period_ns = period_ns };
-	int fds[] = { pidfd, maps };
+	struct profil_msg_observe m = { .period_ns = period_ns, .places = 1024, .images = 64 };
 
-	wire_header(&m.h, PROFIL_MSG_ATTACH, sizeof(m), 0, 0);
-	cr_assert_eq(wire_send(sock, &m.h, fds, 2), 0);
-	cr_assert_eq(wire_recv(sock, reply, sizeof(*reply), NULL, NULL), 0);
-	return (int)reply->error;
+	struct profil_msg_reply reply;
+	unsigned int nfds = 1;
+	int table = -1;
+
+	wire_header(&m.h, PROFIL_MSG_OBSERVE, sizeof(m), 0, 0);
+	if (wire_send(sock, &m.h, NULL, 0) || wire_recv(sock, &reply, sizeof(reply), &table, &nfds))
+		return CLIENT_CUT_OFF;
+	if (nfds)
+		close(table);
+	return (int)reply.error;
+}
+
+int client_add(int sock, const int *fds, unsigned int nfds)
+{
+	struct profil_header h;
+
+	wire_header(&h, PROFIL_MSG_ADD, sizeof(h), 0, 0);
+	return client_try(sock, &h, fds, nfds);
 }
 
 int client_dial(const struct daemon *d, struct profil_msg_hello *hello)

@@ -1,4 +1,4 @@
-# gmon.py - prints the ticks in a gmon.out, after reading all of it
+# gmon.py - checks every record of a gmon.out and prints the sum of its ticks
 import struct
 import sys
 

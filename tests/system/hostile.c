@@ -1,6 +1,6 @@
-/* hostile.c - a flood of hostile messages: the daemon lives, keeps nothing, and others are served
+/* hostile.c - a flood of hostile messages: the daemon survives, leaks nothing, and serves others
  *
- * PROFIL_TEST_MESSAGES says how many, PROFIL_TEST_SEED which.
+ * PROFIL_TEST_MESSAGES: their number. PROFIL_TEST_SEED: the seed that selects them.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -12,14 +12,14 @@
 #include <unistd.h>
 
 #include "attacker.h"
-#include "core/scope.h"
+#include "core/cleanup.h"
 #include "core/wire.h"
 #include "kernel_ticks.h"
 #include "neighbour.h"
 #include "profil.h"
 #include "users.h"
 
-#define FLOOD_S 1000000 /* who runs us knows how long so many messages take */
+#define FLOOD_S 1000000 /* tests/run.sh limits the time by the number of messages */
 #define ATTACKERS 2
 #define ATTACKER 60001 /* and the next */
 #define CALLER 60008
@@ -28,18 +28,18 @@
 #define PACE_NS 500000
 #define BASE 0x400000ul
 #define TICKS "0x400000 3\n0x400002\n"
-#define P99_TIMES 10 /* as long as on an idle daemon, at most */
+#define P99_TIMES 10 /* at most so many times as long as on an idle daemon */
 
 static struct daemon d;
 
-/* What the others report, in memory that they share with us. */
+/* Results of the other processes, in memory shared with the test. */
 static struct shared {
 	int end;
 	unsigned long messages;
 	unsigned long connections;
-	unsigned long profiles; /* that were started, counted and stopped meanwhile */
+	unsigned long profiles; /* started, counted and stopped meanwhile */
 	unsigned int calls;
-	unsigned int ns[CALLS_MAX]; /* that each of them took */
+	unsigned int ns[CALLS_MAX]; /* duration of each call */
 } * shared;
 
 static void start(void)
@@ -60,8 +60,7 @@ static void stop(void)
 TestSuite(hostile, .init = start, .fini = stop);
 TestSuite(kernel_hostile, .init = start, .fini = stop);
 
-/* --- those who flood ---------------------------------------------------------------------------
- */
+/* --- attackers -------------------------------------------------------------------------------- */
 
 static int flood(unsigned int i)
 {
@@ -83,23 +82,25 @@ static void flood_all(unsigned long messages)
 		users_expect_end(pid[i], 0, "an attacker");
 }
 
-/* --- those who are served ----------------------------------------------------------------------
- */
+/* --- well-behaved clients --------------------------------------------------------------------- */
 
 /* Connects, asks and hangs up, as every call of the library does. */
 static int call(void)
 {
 	struct profil_msg_hello hello;
-	struct profil_msg_status status;
+	union {
+		struct profil_msg_status status;
+		char space[PROFIL_MSG_MAX];
+	} answer;
 	__cleanup(closep) int sock = client_dial(&d, &hello);
 	struct profil_header ask;
 
 	wire_header(&ask, PROFIL_MSG_STATUS, sizeof(ask), 0, 0);
 	return sock < 0 || wire_send(sock, &ask, NULL, 0) ||
-	       wire_recv(sock, &status, sizeof(status), NULL, NULL);
+	       wire_recv(sock, &answer, sizeof(answer), NULL, NULL);
 }
 
-/* Calls until the end, @most times, and notes down how long each took. */
+/* Calls until the end, at most @most times, and records the duration of each call. */
 static int call_on(unsigned int most)
 {
 	const struct timespec pace = { .tv_nsec = PACE_NS };
@@ -115,7 +116,7 @@ static int call_on(unsigned int most)
 	return 0;
 }
 
-/* Over replay every profile is known to the last tick. */
+/* Over replay the counts of every profile are exact. */
 static int profile_on(unsigned int unused)
 {
 	unsigned short buf[16];
@@ -133,8 +134,7 @@ static int profile_on(unsigned int unused)
 	return 0;
 }
 
-/* --- figures -----------------------------------------------------------------------------------
- */
+/* --- figures ---------------------------------------------------------------------------------- */
 
 static int by_size(const void *x, const void *y)
 {
@@ -143,7 +143,7 @@ static int by_size(const void *x, const void *y)
 	return a < b ? -1 : a > b;
 }
 
-/* The time in which @percent of the calls were over. */
+/* The duration that @percent of the calls did not exceed. */
 static unsigned int percentile(unsigned int percent)
 {
 	cr_assert(shared->calls > 100, "only %u calls", shared->calls);
@@ -151,8 +151,7 @@ static unsigned int percentile(unsigned int percent)
 	return shared->ns[(unsigned long)shared->calls * percent / 100];
 }
 
-/* --- the test ----------------------------------------------------------------------------------
- */
+/* --- the test --------------------------------------------------------------------------------- */
 
 static pid_t good_neighbour(void)
 {
@@ -185,8 +184,8 @@ static void flood_beside_neighbour(unsigned long messages)
 	good_neighbour_stop(neighbour);
 }
 
-/* The second half finds a daemon that has seen all that there is, and leaves it as it was. */
-Test(hostile, a_flood_of_messages_harms_nobody, .timeout = FLOOD_S)
+/* After the first half the daemon has reached its full size: the second half must not add to it. */
+Test(hostile, a_flood_of_messages_leaks_nothing_and_disturbs_no_neighbour, .timeout = FLOOD_S)
 {
 	unsigned long messages = number_from_env("PROFIL_TEST_MESSAGES", 50000);
 	uint64_t began = cpu_ns(CLOCK_MONOTONIC);
@@ -194,7 +193,7 @@ Test(hostile, a_flood_of_messages_harms_nobody, .timeout = FLOOD_S)
 	long kib[2];
 
 	flood_beside_neighbour(messages / 2);
-	ticks_await_profiles(&d, 0); /* who hung up is gone */
+	ticks_await_profiles(&d, 0); /* closed connections have no profile any more */
 	fds[0] = daemon_descriptors(&d, ~0u);
 	kib[0] = daemon_kib(&d);
 	flood_beside_neighbour(messages - messages / 2);
@@ -210,7 +209,7 @@ Test(hostile, a_flood_of_messages_harms_nobody, .timeout = FLOOD_S)
 	cr_expect_leq(kib[1], kib[0] + DAEMON_KIB_MORE);
 }
 
-/* How long a caller waits at most in 99 of 100 cases: on an idle daemon, and during a flood. */
+/* Measures the 99th percentile of a call, on an idle daemon and during a flood. */
 static void measure_calls(unsigned int *idle, unsigned int *p99)
 {
 	pid_t caller;
@@ -230,9 +229,8 @@ static void measure_calls(unsigned int *idle, unsigned int *p99)
 #define TRIALS 5
 
 /*
- * Only where no other test runs at the same time, and no neighbour burns a CPU: what is measured
- * is how long one waits for the daemon, not for the CPU. Whatever else the machine does makes it
- * longer, so one trial of a few is enough.
+ * Measures the wait for the daemon, not for the CPU: no other test or neighbour runs at the same
+ * time. Other load can only make it longer, so one good trial of five is enough.
  */
 Test(kernel_hostile, others_are_served_during_a_flood, .timeout = FLOOD_S)
 {

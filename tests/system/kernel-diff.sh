@@ -10,10 +10,10 @@ ctl=$BUILD/profilctl
 pairs=${PROFIL_TEST_DIFF_PAIRS:-100}
 ${CC:-gcc} -O2 -g -o "$dir/shares" tests/system/programs/shares.c || exit 1
 
-# Where others keep the daemon from its work, so short a command is over before it can be asked.
+# In user mode only: kernel mode includes interrupts for other processes, which differ from run to run.
 profile() { # FILE HZ ROUNDS [PERCENT]
 	for _ in 1 2 3 4 5; do
-		"$ctl" record -F "$2" -o "$1" -- "$dir/shares" "${@:3}" >"$dir/said" 2>&1 || cat "$dir/said"
+		"$ctl" record --user-only -F "$2" -o "$1" -- "$dir/shares" "${@:3}" >"$dir/said" 2>&1 || cat "$dir/said"
 		jq -e '.samples.binned > .samples.total * 0.9' "$1" >/dev/null && break
 	done
 }
@@ -22,7 +22,7 @@ significant() { # FILTER
 	"$ctl" diff --json "$dir/a" "$dir/b" | jq "[.functions[] | select(.significant) | $1] | length"
 }
 
-# Rounds that take about a second.
+# Prints the number of rounds that take about a second.
 rounds_of_a_second() {
 	local ns
 
@@ -39,9 +39,9 @@ same_work() {
 		samples=$((samples + $(jq .samples.total "$dir/a")))
 		test "$(significant .)" = 0 || differing=$((differing + 1))
 	done
-	check "of $pairs pairs of some $((samples / pairs)) samples $differing differ, of 100 at most 5" \
+	check "at most 5 % of pairs of equal runs differ: $differing of $pairs, with some $((samples / pairs)) samples" \
 		test $((differing * 100)) -le $((5 * pairs))
-	check "... and none has next to nothing in it" test $((samples / pairs)) -ge 200
+	check "the compared profiles have at least 200 samples" test $((samples / pairs)) -ge 200
 }
 
 # A function's share before and after, as "50.01 % and 51.22 %".
@@ -50,16 +50,16 @@ share_of() { # FUNCTION
 		jq -r --arg f "$1" '.functions[] | select(.name == $f) | "\(.percent[0]) % and \(.percent[1]) %"'
 }
 
-# Some 200,000 samples each: the share of half goes from 50.0 % to 51.2 %, which is 7.7 deviations of
-# the difference of two sampled shares, of which 3.2 are asked for: one run in 300,000 may miss it, were
-# the ticks at random; at even distances they do better. main has no share of its own: what it takes to
-# come back from a loop is 0.08 to 0.22 % of runs of the same command, by perf as well.
+# Some 200,000 samples each: the share of half grows from 50.0 % to 51.2 %, which is 7.7 standard
+# deviations of the difference of two sampled shares. diff needs 3.2, so 1 run in 300,000 would miss it
+# with random ticks; ticks at even distances do better. main is excluded: its share, the returns from
+# loops, varies from 0.08 to 0.22 % between runs of the same command, by perf as well.
 regression() {
 	profile "$dir/a" 10000 $((20 * second))
 	profile "$dir/b" 10000 $((20 * second)) 5
-	check "a regression of 5 % in one function is found: it has $(share_of half)" \
+	check "diff finds a regression of 5 % in one function: $(share_of half)" \
 		test "$(significant 'select(.name == "half" and .percent[1] > .percent[0])')" = 1
-	check "... of all the work, in that alone did the share grow" \
+	check "diff finds a growing share in that function alone" \
 		test "$(significant 'select(.name != "main" and .percent[1] > .percent[0])')" = 1
 }
 

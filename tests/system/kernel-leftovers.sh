@@ -1,20 +1,20 @@
 #!/bin/bash
-# kernel-leftovers.sh - whatever ends, and however: nothing of it is left in the daemon or the kernel
+# kernel-leftovers.sh - a program, target, profiler or daemon that ends leaves nothing in daemon or kernel
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-exec 2>/dev/null # of processes that are killed bash tells all
+exec 2>/dev/null # bash reports every killed process
 PATH=$PATH:/usr/sbin
 ctl=$BUILD/profilctl
 split=$BUILD/tests/programs/split.linked
 wait_s=30
 
-# The programs, maps and links that a process holds: "KIND ID" each.
+# Prints the BPF programs, maps and links that a process holds: "KIND ID" each.
 held() { # PID
 	cat "/proc/$1/fdinfo/"* 2>/dev/null | awk -F '[_:\t ]+' '/^(prog|map|link)_id:/ { print $1, $3 }' | sort -u
 }
 
-# True as soon as the command is; after a while it is not.
+# Returns 0 as soon as the command succeeds, 1 when it has not after $wait_s seconds.
 soon() { # COMMAND...
 	local end=$((SECONDS + wait_s))
 
@@ -26,7 +26,7 @@ soon() { # COMMAND...
 	done
 }
 
-# The kernel frees what nobody holds some grace periods later. Its ids are not given twice.
+# The kernel frees an object some RCU grace periods after its last reference. Ids are not reused.
 gone() { # FILE
 	local kind id left=
 
@@ -37,7 +37,7 @@ gone() { # FILE
 	test -z "$left"
 }
 
-# The daemon holds nothing that would make the kernel call us.
+# The daemon holds no BPF link.
 unattached() {
 	held "$daemon" | grep '^link'
 	test "${PIPESTATUS[1]}" -eq 1
@@ -51,11 +51,11 @@ profiles_are() { # NUMBER
 	}
 }
 
-# It says so by leaving no profile, nothing attached, and by serving the next one.
+# The daemon has no profile and no BPF link, and serves the next program.
 unharmed() { # AFTER WHAT
-	check "$1: no profile is left" soon profiles_are 0
-	check "$1: nothing is attached" soon unattached
-	check "$1: the next is served" "$split" 0.05
+	check "no profile is left after $1" soon profiles_are 0
+	check "no BPF link is left after $1" soon unattached
+	check "the next program is profiled after $1" "$split" 0.05
 }
 
 is_sleep() { # PID
@@ -74,61 +74,61 @@ attach() {
 
 daemon_start
 check "an idle daemon has programs and maps loaded" test -n "$(held "$daemon")"
-check "an idle daemon has nothing attached" soon unattached
+check "an idle daemon has no BPF links" soon unattached
 
 "$split" 100 >/dev/null &
 program=$!
-check "a program is profiled" soon profiles_are 1
-check "... by what is attached meanwhile" sh -c '! "$@"' - unattached
+check "the daemon has a profile while a program runs" soon profiles_are 1
+check "the daemon has BPF links while a program is profiled" sh -c '! "$@"' - unattached
 kill -KILL "$program"
 wait "$program"
-unharmed "a profiled program is killed"
+unharmed "a profiled program was killed"
 
 for i in $(seq 20); do
-	"$ctl" record -F 1000 -f json -o "$dir/json" -- true || echo "record $i: $?"
+	"$ctl" record -q -F 1000 -f json -o "$dir/json" -- true || echo "record $i: $?"
 done >"$dir/out" 2>&1
-check "20 commands that are over at once" test ! -s "$dir/out"
-unharmed "commands that are over at once"
+check "record profiles 20 commands that end at once" test ! -s "$dir/out"
+unharmed "commands that ended at once"
 
 for i in $(seq 20); do
 	"$split" 0 >"$dir/split" 2>&1 || echo "split $i: $? $(cat "$dir/split")"
 done >"$dir/out" 2>&1
-check "20 programs that are over at once" test ! -s "$dir/out"
-unharmed "programs that are over at once"
+check "20 programs profile themselves and end at once" test ! -s "$dir/out"
+unharmed "programs that ended at once"
 
 attach
 kill "$target"
 wait "$reader"
-check "a target that is killed: the report is made" test $? -eq 0
-unharmed "a target is killed"
+check "attach writes a report when its process is killed" test $? -eq 0
+unharmed "an attached process was killed"
 
 attach
 kill -KILL "$reader"
 wait "$reader"
-unharmed "a reader is killed"
-check "a reader is killed: its target runs on" kill "$target"
+unharmed "a profiler was killed"
+check "an attached process keeps running when its profiler is killed" kill "$target"
 wait "$target"
 
 "$split" 2 >"$dir/split" 2>&1 &
 program=$!
 soon profiles_are 1
 held "$daemon" >"$dir/held"
-check "a program is profiled, and a daemon that ends" grep -q '^link' "$dir/held"
+check "the daemon has BPF links before it ends" grep -q '^link' "$dir/held"
 daemon_stop
-check "nothing of the daemon is left in the kernel" soon gone "$dir/held"
+check "the kernel frees the daemon's programs, maps and links" soon gone "$dir/held"
 wait "$program"
-check "the program did not notice" test $? -eq 0
+check "a profiled program outlives the daemon" test $? -eq 0
 
-PROFIL_SOCKET=$dir/nobody
-"$ctl" record -d 0.5 -f json -o "$dir/json" -- sleep 100 2>"$dir/err" &
+PROFIL_SOCKET=$dir/no-daemon
+"$ctl" record -d 5 -f json -o "$dir/json" -- sleep 100 2>"$dir/err" &
 reader=$!
 private_is_there() {
 	pgrep -P "$reader" -x profild >"$dir/private" && held "$(cat "$dir/private")" | tee "$dir/held" | grep '^link'
 }
-check "profilctl starts a daemon of its own" soon private_is_there
+check "record starts a daemon of its own" soon private_is_there
 wait "$reader"
-check "... and ends" test $? -eq 0
+check "record ends: $(cat "$dir/err")" test $? -eq 0
 kill "$(jq .pid "$dir/json")"
-check "... with it" test ! -e "/proc/$(cat "$dir/private")/fd"
-check "... and nothing of it is left in the kernel" soon gone "$dir/held"
+check "record's own daemon ends with it" test ! -e "/proc/$(cat "$dir/private")/fd"
+check "the kernel frees the programs, maps and links of record's own daemon" soon gone "$dir/held"
 finish

@@ -1,20 +1,21 @@
 #!/usr/bin/python3
-# kernel-perf.py - holds a profile against the samples that perf took of the same run
+# kernel-perf.py - compares a profile with the samples that perf took of the same run
 #
 # usage: kernel-perf.py time JSON CPU_NS TASK_NS
-#        kernel-perf.py shares|first|ten JSON PERF_DATA COMM
+#        kernel-perf.py shares|first|ten|count JSON PERF_DATA COMM[,COMM...]
 #
-# time:   its samples are those of CPU_NS of CPU time, or of TASK_NS of task clock (see loops.h), or
-#         in between.
-# shares: each function's share is perf's. A pc that perf's sample has, or for a sample in the
-#         kernel the one it came from, belongs to the function of the profile in which it lies.
-# ten:    perf's ten hottest functions, by the names that the profile has for perf's, are the profile's,
-#         and their shares are perf's within the intervals of both.
-# first:  the function, not of the kernel, that "perf report" names first is the profile's first, or
-#         one whose count cannot be told from that of the first. Where perf report has pcs only, they
-#         are summed up to the profile's functions.
+# time:   the profile has as many samples as CPU_NS of CPU time, or TASK_NS of task clock (see
+#         loops.h), makes, or a number in between.
+# shares: each function's share is perf's. perf's user pc, for a sample in the kernel that of the entry,
+#         is assigned to the function of the profile in which it lies.
+# ten:    perf's ten hottest functions, under the profile's names for them, are the profile's, and their
+#         shares are perf's within the intervals of both.
+# count:  both have as many samples of an event of which both sample each occurrence.
+# first:  the user function that "perf report" lists first is the profile's first, or one whose count
+#         does not differ from the first's significantly. Where perf report has pcs only, they are
+#         added up to the profile's functions.
 #
-# Of perf's samples only those of processes named COMM count, and of "cost", which ran it.
+# Of perf's samples only those of processes named COMM and of "cost", which runs the command, count.
 import collections
 import json
 import subprocess
@@ -22,12 +23,12 @@ import sys
 
 # Both sample the same run, each at pcs of its own. Over 10,000 samples two shares of a half differ
 # by a standard deviation of 0.71 points: three points are 4.2 of those, one comparison in 37,000.
-# Where there are fewer samples the limit grows with that deviation.
+# With fewer samples the limit grows with that deviation.
 POINTS = 3.0
 SIGMAS = 4.2
-SHOWN = 0.5  # percent: what is smaller than this no report shows
-TIED = 3.0  # two counts a and b of one profile differ by sqrt(a + b) at one deviation
-WORTH = 5.0  # percent: what is smaller than this is not compared
+SHOWN = 0.5  # percent: reports leave out smaller shares
+TIED = 3.0  # deviations; the difference of two counts a and b of one profile has one of sqrt(a + b)
+WORTH = 5.0  # percent: smaller shares are not compared
 
 
 def perf(*args):
@@ -42,7 +43,7 @@ def user_pcs(data, comm):
     pcs = collections.Counter()
     for sample in perf("script", "-i", data, "-F", "comm,ip,dso").split("\n\n"):
         head, *frames = sample.strip().split("\n")
-        if head.strip() not in (comm, "cost"):
+        if head.strip() not in (*comm.split(","), "cost"):
             continue
         where = None
         for frame in frames:
@@ -62,11 +63,11 @@ def function_of(functions, where):
 
 
 def perf_functions(functions, data, comm):
-    """Counts perf's own functions, by name and object, and says which of ours each is."""
+    """Counts perf's own functions, by name and object, and maps each to a function of the profile."""
     counts, ours = collections.Counter(), collections.defaultdict(collections.Counter)
     for sample in perf("script", "-i", data, "-F", "comm,ip,sym,dso").split("\n\n"):
         head, *frames = sample.strip().split("\n")
-        if head.strip() not in (comm, "cost"):
+        if head.strip() not in (*comm.split(","), "cost"):
             continue
         for frame in frames:
             address, _, rest = frame.strip().partition(" ")
@@ -82,13 +83,13 @@ def perf_functions(functions, data, comm):
     return counts, {key: names.most_common(1)[0][0] for key, names in ours.items()}
 
 
-# Ten differences of two sampled shares: each is beyond 1.96 deviations once in 20, more than three of
-# them are once in a thousand, and one beyond 4.2 once in 3,700. At rank ten the next ones may be
-# as hot: one that is missing there may not be distinguishable from our tenth (see TIED).
+# Ten differences of two sampled shares: one is beyond 1.96 deviations once in 20 times, more than three
+# of ten once in 1,000, and one of ten beyond 4.2 once in 3,700. Ranks 10 and 11 may be as hot as each
+# other: a function may be missing whose count does not differ from our tenth's significantly (TIED).
 def ten(profile, data, comm):
     counts, ours = perf_functions(profile["functions"], data, comm)
     total, mine = sum(counts.values()), profile["samples"]["total"]
-    # By name and object. Of a stripped object perf may have a function of ours in two.
+    # By name and object. In a stripped object perf may split a function of ours in two.
     theirs, share = collections.Counter(), collections.Counter()
     for key, n in counts.items():
         if key:
@@ -130,8 +131,8 @@ def shares(profile, data, comm):
     return bad or not compared
 
 
-# A slice more or less is half a sample at most, at random: 10,000 samples in 2000 slices have a
-# standard deviation of 22, and of 65 in 17,000, the most seen.
+# Each slice adds or loses at most half a sample at random: 10,000 samples in 2000 slices have a standard
+# deviation of 22, in 17,000 slices, the most seen, one of 65.
 def time(profile, cpu_ns, task_ns):
     ours, tick_ns = profile["samples"]["total"], profile["tick_ns"]
     least, most = int(cpu_ns) / tick_ns, int(task_ns) / tick_ns
@@ -139,8 +140,15 @@ def time(profile, cpu_ns, task_ns):
     return not least * 0.98 - 20 <= ours <= max(least, most) * 1.02 + 20
 
 
+# perf counts from the fork of the command on, profilctl from its exec on.
+def count(profile, data, comm):
+    theirs, ours = sum(user_pcs(data, comm).values()), profile["samples"]["total"]
+    print(f"{ours} samples, of perf's {theirs}")
+    return abs(ours - theirs) > 0.01 * theirs + 50
+
+
 def first(profile, data, comm):
-    # Not by --comms, which takes the samples of a function away where another's came first.
+    # Without --comms, which drops samples of a function that another process's samples hit first.
     report = perf("report", "-i", data, "--no-children", "-g", "none", "--stdio", "-q",
                   "-F", "sample,comm,dso,sym", "-t", "|")
     rows = [[part.strip() for part in row.split("|", 3)] for row in report.split("\n") if row.count("|") >= 3]
@@ -162,6 +170,6 @@ def first(profile, data, comm):
 
 
 if __name__ == "__main__":
-    check = {"time": time, "shares": shares, "first": first, "ten": ten}[sys.argv[1]]
+    check = {"time": time, "shares": shares, "first": first, "ten": ten, "count": count}[sys.argv[1]]
     with open(sys.argv[2], encoding="utf-8") as file:
         sys.exit(check(json.load(file), *sys.argv[3:]))

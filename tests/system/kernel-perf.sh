@@ -1,5 +1,5 @@
 #!/bin/bash
-# kernel-perf.sh - real programs: the profile is perf's of the same run, and adds up to its CPU time
+# kernel-perf.sh - profiles of real programs agree with perf's of the same run, and with their CPU time
 #
 # PROFIL_TEST_PERF_S CPU seconds of each at PROFIL_TEST_PERF_HZ give both profilers some 10,000 samples.
 # shellcheck source=tests/system/lib.sh
@@ -11,7 +11,7 @@ programs=$BUILD/tests/programs
 judge=tests/system/kernel-perf.py
 
 if ! command -v perf >/dev/null; then
-	skip "perf finds the same" "no perf: sudo make deps"
+	skip "perf's profile of the same run agrees" "no perf: sudo make deps"
 	finish
 fi
 
@@ -20,33 +20,35 @@ adds_up() { # JSON
 		([.functions[].samples] | add) == .samples.binned' "$1"
 }
 
-# Gives the verdicts on $dir/NAME.json, $dir/NAME.perf and $dir/NAME.cost.
+# Compares $dir/NAME.kept, $dir/NAME.perf and $dir/NAME.cost. Samples in the kernel count in the user
+# function that entered it: of kernel symbols that share an address, perf may choose another name.
 compare() { # NAME COMM
 	local json=$dir/$1.json perf=$dir/$1.perf cpu_ns task_ns
 
+	"$BUILD/profilctl" report --fold-kernel -f json "$dir/$1.kept" >"$json"
 	read -r cpu_ns task_ns <"$dir/$1.cost"
-	check "$1: the samples are its CPU time" "$judge" time "$json" "$cpu_ns" "$task_ns"
-	check "$1: total = binned + unmatched + lost, and the functions add up" adds_up "$json"
-	check "$1: perf report names the same function first" "$judge" first "$json" "$perf" "$2"
-	check "$1: its ten hottest functions are perf's, and their shares" "$judge" ten "$json" "$perf" "$2"
-	check "$1: the shares of its functions are perf's" "$judge" shares "$json" "$perf" "$2"
+	check "the samples of $1 account for its CPU time" "$judge" time "$json" "$cpu_ns" "$task_ns"
+	check "the samples of $1 add up, by outcome and by function" adds_up "$json"
+	check "perf report names the same hottest function of $1" "$judge" first "$json" "$perf" "$2"
+	check "the ten hottest functions of $1 and their shares are perf's" "$judge" ten "$json" "$perf" "$2"
+	check "the shares of the functions of $1 are perf's" "$judge" shares "$json" "$perf" "$2"
 }
 
-# Both profilers from the command's first instruction to its end.
+# Both profilers record from the command's first instruction to its end.
 record() { # NAME COMM COMMAND...
 	local name=$1 comm=$2
 
 	shift 2
 	if perf record -q -F "$rate" -e cpu-clock -g -o "$dir/$name.perf" -- \
-		"$BUILD/profilctl" record -F "$rate" -f json -o "$dir/$name.json" -- \
+		"$BUILD/profilctl" record -F "$rate" -o "$dir/$name.kept" -- \
 		"$programs/cost" "$dir/$name.cost" "$@" >"$dir/out" 2>&1; then
 		compare "$name" "$comm"
 	else
-		fail "$name: recorded" "$*: $(tail -n 5 "$dir/out")"
+		fail "perf and profilctl record $name" "$*: $(tail -n 5 "$dir/out")"
 	fi
 }
 
-# A process that runs already: it waits for a line, so both see all that it does after that.
+# Both profilers attach to a process that waits for a line, so both see all that it does afterwards.
 attach() { # NAME COMM COMMAND...
 	local name=$1 comm=$2 cost pid perf profilctl ack=
 
@@ -56,28 +58,26 @@ attach() { # NAME COMM COMMAND...
 	cost=$!
 	exec {go}>"$dir/go"
 	until pid=$(pgrep -P "$cost" -x "$comm"); do
-		kill -0 "$cost" || break
+		alive "$cost" || break
 	done
 	perf record -q -F "$rate" -e cpu-clock -g -D -1 --control "fifo:$dir/ctl,$dir/ack" \
 		-o "$dir/$name.perf" -p "$pid" >"$dir/out" 2>&1 &
 	perf=$!
 	echo enable >"$dir/ctl"
 	read -r -t 30 ack <"$dir/ack"
-	"$BUILD/profilctl" attach -F "$rate" -f json -o "$dir/$name.json" "$pid" >>"$dir/out" 2>&1 &
+	"$BUILD/profilctl" attach -F "$rate" -o "$dir/$name.kept" "$pid" >>"$dir/out" 2>&1 &
 	profilctl=$!
-	until "$BUILD/profilctl" list | grep -q "^ *$pid .* reader "; do
-		kill -0 "$profilctl" || break
-	done
+	await_listed "^ *$pid .* attachment " "$profilctl"
 	echo >&"$go"
 	exec {go}>&-
 	if wait "$cost" && wait "$profilctl" && wait "$perf" && test "$ack"; then
 		compare "$name" "$comm"
 	else
-		fail "$name: attached" "$*: $(tail -n 5 "$dir/out")"
+		fail "perf and profilctl attach to $name" "$*: $(tail -n 5 "$dir/out")"
 	fi
 }
 
-# All the text that every machine which can build this has, over and over.
+# Prints BYTES of source text that every build machine has, repeated as often as needed.
 text() { # BYTES
 	find /usr/include /usr/share/perl /usr/lib/python3* -type f -readable -print0 2>/dev/null |
 		sort -z | xargs -0 cat 2>/dev/null >"$dir/once"
@@ -87,8 +87,8 @@ text() { # BYTES
 daemon_start
 text $((seconds * 30000000)) >"$dir/text"
 record gzip gzip gzip -c "$dir/text"
-# Larger blocks make a loop of some 10 us, always the same: its small parts are then in step with
-# periods of 500 us, for one profiler more than for the other.
+# Blocks of 64 bytes: larger ones make a constant loop of some 10 us, whose small parts fall in step with
+# sampling periods of 500 us, for one profiler more than for the other.
 record openssl openssl openssl speed -seconds "$seconds" -bytes 64 sha256
 record python3 python3 /usr/bin/python3 -c '
 import sys, time
@@ -104,18 +104,18 @@ record threads threads "$programs/threads" "$seconds"
 if ${CXX:-g++} -O2 -g -o "$dir/words" tests/system/programs/words.cc; then
 	record words words "$dir/words" "$seconds" "$dir/text"
 else
-	fail "words: in C++" "it cannot be compiled"
+	fail "the C++ program compiles" "it cannot be compiled"
 fi
 if ! command -v go >/dev/null; then
-	skip "work in Go, and a threaded server under load" "no go: sudo make deps"
+	skip "perf's profile of a Go program agrees" "no go: sudo make deps"
 elif HOME=$dir GOFLAGS=-mod=mod go build -o "$dir/gowork" tests/system/programs/work.go; then
 	record go gowork "$dir/gowork" work "$seconds"
 	"$BUILD/profilctl" record -F "$rate" -o "$dir/kept" -- "$dir/gowork" work 0.5
-	check "go: a profile that was kept finds the lines of the file" sh -c "$BUILD/profilctl report --by line \
+	check "report --by line finds source lines of a Go program" sh -c "$BUILD/profilctl report --by line \
 		'$dir/kept' | grep -Eq '[a-z0-9_]+[.](go|s):[1-9][0-9]* .* gowork$'"
 	record server gowork "$dir/gowork" serve "$seconds"
 else
-	fail "work in Go" "it cannot be compiled"
+	fail "the Go program compiles" "it cannot be compiled"
 fi
 attach attach threads "$programs/threads" "$seconds"
 daemon_stop

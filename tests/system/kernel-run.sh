@@ -10,16 +10,17 @@ for kind in pie no-pie; do
 		tests/system/programs/calls.c || exit 1
 done
 
-# In a directory that only its owner may write to. The programs say what CPU time they took.
+# Only root may write to this directory. The programs print the CPU time that they used.
 mkdir "$dir/here"
 cd "$dir/here" || exit 1
 
 rate=(-F 1000)
 run() { # ARGS...
-	"$ctl" run "${rate[@]}" -- "$@" >"$dir/out" 2>"$dir/said" || { cat "$dir/said"; false; }
+	"$ctl" run "${rate[@]}" -- "$@" >"$dir/out" 2>"$dir/said"
+	test $? -ne 125 || { cat "$dir/said"; false; }
 }
 
-# The seconds that gprof finds in a function.
+# Prints gprof's seconds of a function.
 seconds_of() { # PROGRAM FUNCTION
 	gprof -b -p "$1" | awk -v name="$2" '$NF == name { print $3 }'
 }
@@ -34,7 +35,7 @@ near() { # IS WANTED PERCENT
 	}'
 }
 
-# What was said of the ticks is what is in the file, and all of the CPU time.
+# The samples in gmon.out are those that run reported, and account for all of the CPU time.
 conserved() { # HZ
 	local said
 
@@ -50,33 +51,34 @@ threads() { # HZ
 
 	for kind in pie no-pie; do
 		rm -f gmon.out
-		check "$kind: four threads" run "$dir/$kind" 100000 3 threads
-		check "$kind: all ticks are there" conserved "$1"
+		check "run profiles four threads of a $kind program" run "$dir/$kind" 100000 3 threads
+		check "the samples of a $kind program account for its CPU time" conserved "$1"
 		number=0
 		for function in tenth two_tenths three_tenths four_tenths; do
 			number=$((number + 1))
-			check "$kind: the time of $function" near \
+			check "gprof shows the time of $function in a $kind program" near \
 				"$(seconds_of "$dir/$kind" $function)" "$((number * 3))e-1" 10
 		done
-		check "$kind: no call is lost" grep -qE ' 400000/400000 +call_leaf ' \
+		check "gprof shows every call of a $kind program" grep -qE ' 400000/400000 +call_leaf ' \
 			<(gprof -b -q "$dir/$kind")
 	done
 	rm gmon.out
 	"$dir/pie" 100000 3 threads >"$dir/out"
-	printf '   libc, of the same: %s\n' "$(gprof -b -p "$dir/pie" |
+	printf '   libc counts of the same: %s\n' "$(gprof -b -p "$dir/pie" |
 		awk '$NF ~ /tenth/ { printf "%s of %s, ", $3, $NF } $NF == "leaf" { print $4 " of 400000 calls" }')"
 }
 
-# A program that another user must not keep from being profiled.
+# The program becomes user nobody, which may not write to the directory.
 nobody() {
 	rm -f gmon.out
-	check "one that drops its privileges" run "$dir/pie" 1000 1 nobody threads
-	check "... leaves its time" near "$(seconds_of "$dir/pie" four_tenths)" 0.4 12
-	check "... and its calls" grep -qE ' 4000/4000 +call_leaf ' <(gprof -b -q "$dir/pie")
-	check "... where we were started" grep -q 'without writing .* now in gmon.out$' "$dir/said"
+	check "run profiles a program that drops its privileges" run "$dir/pie" 1000 1 nobody threads
+	check "a program that drops its privileges leaves its time" near "$(seconds_of "$dir/pie" four_tenths)" 0.4 12
+	check "a program that drops its privileges leaves its calls" grep -qE ' 4000/4000 +call_leaf ' <(gprof -b -q "$dir/pie")
+	check "run writes the profile of a program that dropped its privileges to its own directory" grep -q 'without writing .* now in gmon.out$' "$dir/said"
 	rm -f gmon.out
-	check "its child" run "$dir/pie" 1000 1 nobody fork threads kill
-	check "... leaves its time" near "$(seconds_of "$dir/pie" four_tenths)" 0.4 12
+	check "run profiles the child of a program that drops its privileges" run "$dir/pie" 1000 1 nobody fork threads kill
+	rm -f gmon.out.*
+	check "the child of a program that drops its privileges leaves its time" near "$(seconds_of "$dir/pie" four_tenths)" 0.4 12
 }
 
 killed() {
@@ -84,24 +86,24 @@ killed() {
 
 	for how in kill term; do
 		rm -f gmon.out
-		check "$how" run "$dir/pie" 1000 1 threads $how
-		check "$how: it leaves its time" near "$(seconds_of "$dir/pie" four_tenths)" 0.4 12
-		check "$how: ... and its calls" grep -qE ' 4000/4000 +call_leaf ' <(gprof -b -q "$dir/pie")
+		check "run profiles a program that ends by $how" run "$dir/pie" 1000 1 threads $how
+		check "a program that ends by $how leaves its time" near "$(seconds_of "$dir/pie" four_tenths)" 0.4 12
+		check "a program that ends by $how leaves its calls" grep -qE ' 4000/4000 +call_leaf ' <(gprof -b -q "$dir/pie")
 	done
 }
 
-export PROFIL_SOCKET=$dir/nobody TMPDIR=$dir
+export PROFIL_SOCKET=$dir/no-daemon TMPDIR=$dir
 threads 1000
 nobody
 killed
-check "nothing is left of our daemon" test -z "$(find "$dir" -name 'profilctl.*')"
+check "run's private daemon leaves no file" test -z "$(find "$dir" -name 'profilctl.*')"
 
 cd "$OLDPWD" || exit 1
 daemon_start
 cd "$dir/here" || exit 1
 rm gmon.out
 rate=()
-check "with a daemon that is there" run "$dir/pie" 1000 3 threads
-check "... and its rate" conserved 100
+check "run uses the daemon that answers" run "$dir/pie" 1000 3 threads
+check "run counts at the daemon's rate" conserved 100
 daemon_stop
 finish

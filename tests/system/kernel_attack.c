@@ -1,5 +1,5 @@
-/* kernel_attack.c - clients that want what is not theirs: nothing of it succeeds, and nobody else
- * pays */
+/* kernel_attack.c - attacks on other processes through the protocol fail and harm no other client
+ */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/scope.h"
+#include "core/cleanup.h"
 #include "core/wire.h"
 #include "kernel_ticks.h"
 #include "neighbour.h"
@@ -42,10 +42,9 @@ static void stop(void)
 
 TestSuite(kernel_attack, .init = start, .fini = stop);
 
-/* --- the bare protocol ---------------------------------------------------------------------------
- */
+/* --- the bare protocol ------------------------------------------------------------------------ */
 
-/* Where all cookies and buffers of ours are: at the same place in every process that has them. */
+/* The page of all cookies and buffers of the test, at the same address in every process. */
 #define PAGE 4096
 #define PAGE_AT 0x200000000000ul
 
@@ -63,7 +62,7 @@ struct start_one {
 	struct profil_msg_region region;
 };
 
-/* A START of one buffer at @addr, in which every pc there is counts in the first counter. */
+/* A START of one buffer at @addr, whose first counter counts every pc. */
 static void start_one(struct start_one *s, unsigned long cookie_addr, unsigned long addr)
 {
 	*s = (struct start_one){
@@ -89,7 +88,7 @@ static int ask_self(int sock, unsigned int type, unsigned long cookie_addr)
 	return client_ask(sock, &m.h, NULL);
 }
 
-/* Says whether the daemon has hung up on us, whatever we ask. */
+/* Says whether the daemon closes the connection instead of answering. */
 static int is_cut_off(int sock, const struct profil_header *h)
 {
 	struct profil_msg_reply reply;
@@ -97,15 +96,15 @@ static int is_cut_off(int sock, const struct profil_header *h)
 	return !client_send(sock, h, h->bytes) || client_recv(sock, &reply, sizeof(reply)) == 0;
 }
 
-/* --- exec while registering ----------------------------------------------------------------------
- */
+/* --- exec while registering ------------------------------------------------------------------- */
 
-/* The process that registers, one that shares its memory, and the program that it execs. */
+/* The process that starts a profile, one that shares its memory, and the program that it execs. */
 static struct exec_attack {
 	int sock;
+	bool replaces;	   /* a profile that the attacker has from the beginning */
 	int in[2], out[2]; /* of the program */
-	int hold[2];	   /* the other stays until this ends */
-	int told[2];	   /* it tells this: the daemon's answer, and what it got at the end */
+	int hold[2];	   /* the other process lives until this ends */
+	int told[2];	   /* it writes the daemon's answer, then its buffer's sum */
 	unsigned char stack[16384];
 } * exec_attack;
 
@@ -133,7 +132,22 @@ static void cookie_text(char text[33], const struct profil_msg_hello *hello)
 		snprintf(text + 2 * i, 3, "%02x", hello->cookie[i]);
 }
 
-/* Runs in the attacker: asks, and is another program before the daemon reads what he asks. */
+/* The attacker's first profile, so that the daemon has its memory open. Writes no buffer. */
+static bool profile_first(void)
+{
+	struct profil_msg_hello hello;
+	__cleanup(closep) int sock = client_dial(&d, &hello);
+	struct start_one s;
+
+	memcpy((void *)(PAGE_AT + PAGE / 2), hello.cookie, sizeof(hello.cookie));
+	start_one(&s, PAGE_AT + PAGE / 2, PAGE_AT);
+	s.region.x = (struct profil_xform){ 0 };
+	s.m.nregions = s.m.h.count = 0;
+	s.m.h.bytes = sizeof(s.m);
+	return sock >= 0 && client_try(sock, &s.m.h, NULL, 0) == 0;
+}
+
+/* Runs in the attacker: sends a START, then execs before the daemon reads it. */
 static void exec_attacker(struct exec_attack *a, const char *program)
 {
 	struct profil_msg_hello hello;
@@ -142,9 +156,12 @@ static void exec_attacker(struct exec_attack *a, const char *program)
 
 	if (users_become(ATTACKER) < 0)
 		_exit(1);
-	a->sock = client_dial(&d, &hello);
-	fcntl(a->sock, F_SETFD, 0); /* the program that he execs has it too */
 	map_page(MAP_PRIVATE);
+	if (a->replaces && !profile_first())
+		_exit(6);
+	a->sock = client_dial(&d, &hello);
+	fcntl(a->sock, F_SETFD, 0); /* survives the exec */
+	memset((void *)PAGE_AT, 0, PAGE);
 	memcpy((void *)PAGE_AT, hello.cookie, sizeof(hello.cookie));
 	if (a->sock < 0 ||
 	    clone(exec_keeper, a->stack + sizeof(a->stack), CLONE_VM | SIGCHLD, a) < 0)
@@ -168,7 +185,7 @@ static void read_all(int fd, void *buf, size_t bytes, const char *what)
 	cr_assert_eq(read(fd, buf, bytes), (ssize_t)bytes, "%s: nothing came", what);
 }
 
-/* A copy of tests/programs/image.c of root's, with @mode. */
+/* Copies tests/programs/image, owned by root, with @mode. */
 static void make_program(char path[128], mode_t mode)
 {
 	const char *build = getenv("BUILD");
@@ -181,11 +198,11 @@ static void make_program(char path[128], mode_t mode)
 }
 
 /*
- * The attacker knows the cookie, so the program that he execs can hold it at the right place; who
- * shares the attacker's memory keeps it alive, so the buffer is there still. The daemon sleeps from
- * before he asks until he is the other program.
+ * The attacker knows the cookie, so the program that it execs can have it at the right address. A
+ * process that shares the attacker's memory keeps that memory, with the buffer, alive. The daemon
+ * is stopped from before the START until the attacker has exec'd.
  */
-static void exec_while_registering(mode_t mode)
+static void exec_while_registering(mode_t mode, bool replaces)
 {
 	struct exec_attack *a =
 		mmap(NULL, sizeof(*a), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -196,6 +213,7 @@ static void exec_while_registering(mode_t mode)
 	pid_t pid;
 
 	exec_attack = a;
+	a->replaces = replaces;
 	make_program(program, mode);
 	cr_assert(a != MAP_FAILED && pipe(a->in) == 0 && pipe(a->out) == 0 && pipe(a->hold) == 0 &&
 		  pipe(a->told) == 0);
@@ -212,38 +230,49 @@ static void exec_while_registering(mode_t mode)
 	kill(d.pid, SIGCONT);
 	read_all(a->told[0], &error, sizeof(error), "the daemon's answer");
 
-	cr_expect(!ticks_list(&d, pid, &p), "the new image is profiled");
+	/* The other process keeps the profile before, which has no region. */
+	cr_expect(!ticks_list(&d, pid, &p) || (replaces && !p.nregions),
+		  "the new image is profiled");
 	cr_assert_eq(write(a->in[1], "", 1), 1);
 	cr_assert_eq(fscanf(says, "worked as %u: ticks %u", &euid, &ticks), 2);
 	ticks_await_mirror();
 	close(a->hold[1]);
 	cr_expect_neq(error, 0, "the daemon granted it");
 	cr_expect_eq(euid, mode & 04000 ? 0 : ATTACKER);
-	cr_expect_eq(ticks, 0, "%u was added to the new image's memory", ticks);
+	cr_expect_eq(ticks, 0, "%u ticks were added to the new image's memory", ticks);
 	read_all(a->told[0], &ticks, sizeof(ticks), "the other process");
-	cr_expect_eq(ticks, 0, "%u was added to the old image's memory: ticks of the new one",
+	cr_expect_eq(ticks, 0, "%u ticks of the new image were added to the old image's memory",
 		     ticks);
+	if (replaces && ticks_list(&d, pid, &p))
+		cr_expect_lt(p.total, 100, "the profile before has %llu samples",
+			     (unsigned long long)p.total);
 	waitpid(pid, NULL, 0);
 }
 
 Test(kernel_attack, a_set_uid_program_that_is_execd_while_registering_is_not_profiled)
 {
-	exec_while_registering(04755);
+	exec_while_registering(04755, false);
 	neighbour_stop(&d);
 }
 
-Test(kernel_attack, nor_is_a_program_that_may_not_be_read)
+/* The START is to take over the memory of the profile before, which is that of the old image. */
+Test(kernel_attack, a_set_uid_program_that_is_execd_while_replacing_is_not_profiled)
 {
-	exec_while_registering(0711);
+	exec_while_registering(04755, true);
 	neighbour_stop(&d);
 }
 
-/* --- exec of a fork child ------------------------------------------------------------------------
- */
+Test(kernel_attack, an_unreadable_program_that_is_execd_while_registering_is_not_profiled)
+{
+	exec_while_registering(0711, false);
+	neighbour_stop(&d);
+}
+
+/* --- exec of a fork child --------------------------------------------------------------------- */
 
 #define CHILDREN 100
 
-/* Runs in the child of a process that is profiled: works up to 3 ms, and execs. */
+/* Runs in the child of a profiled process: works for up to 3 ms, then execs. */
 static void fork_and_exec(const char *program, const char *cookie, unsigned int i, int in, int out)
 {
 	char address[32];
@@ -256,7 +285,7 @@ static void fork_and_exec(const char *program, const char *cookie, unsigned int 
 	_exit(5);
 }
 
-/* On a connection of its own: by now the daemon may have hung up on one that said nothing. */
+/* On a new connection: the daemon may have closed the first one, which was silent. */
 static void stop_anew(void)
 {
 	struct profil_msg_hello hello;
@@ -267,10 +296,10 @@ static void stop_anew(void)
 }
 
 /*
- * The child's first tick is on its way to the daemon, or is there, when the child is another
- * program, with the cookie at its place: what the daemon would write through it, is seen.
+ * The child execs while the event of its first tick is on its way to the daemon, or just after. The
+ * new program has the cookie at its address and sees anything that the daemon writes beside it.
  */
-Test(kernel_attack, a_fork_childs_exec_is_not_overtaken)
+Test(kernel_attack, a_program_that_a_fork_child_execs_is_never_written)
 {
 	struct profil_msg_hello hello;
 	__cleanup(closep) int sock = client_open(&d, &hello);
@@ -297,15 +326,14 @@ Test(kernel_attack, a_fork_childs_exec_is_not_overtaken)
 		cr_assert_eq(waitpid(pid, &status, 0), pid);
 		cr_expect_eq(status, 0, "child %u ended with wait status 0x%x", i, status);
 	}
-	cr_expect_eq(n, 0, "%u of %u programs had something added to their memory", n, CHILDREN);
+	cr_expect_eq(n, 0, "%u of %u programs had ticks added to their memory", n, CHILDREN);
 	stop_anew();
 	neighbour_stop(&d);
 }
 
-/* --- what is another's ---------------------------------------------------------------------------
- */
+/* --- other processes -------------------------------------------------------------------------- */
 
-/* What the daemon says to a START whose cookie is that of @other, or its own where that is NULL. */
+/* The daemon's errno for a START with the cookie of @other, or with its own when that is NULL. */
 static int start_with(const struct profil_msg_hello *other, unsigned long cookie_addr)
 {
 	struct profil_msg_hello own;
@@ -315,7 +343,7 @@ static int start_with(const struct profil_msg_hello *other, unsigned long cookie
 	return ask_start(sock, cookie_addr, PAGE_AT + 64);
 }
 
-Test(kernel_attack, a_forged_cookie_proves_nothing)
+Test(kernel_attack, a_forged_cookie_is_refused)
 {
 	struct profil_msg_hello other = { .cookie = "" };
 
@@ -323,35 +351,49 @@ Test(kernel_attack, a_forged_cookie_proves_nothing)
 	cr_expect_eq(start_with(&other, PAGE_AT), EPERM, "a cookie of zeros");
 	__cleanup(closep) int sock = client_open(&d, &other);
 	cr_expect_eq(start_with(&other, PAGE_AT), EPERM, "another connection's");
-	cr_expect_eq(start_with(NULL, PAGE_AT + 1), EPERM, "beside the address");
+	cr_expect_eq(start_with(NULL, PAGE_AT + 1), EINVAL, "beside the address");
 	cr_expect_eq(start_with(NULL, PAGE_AT + PAGE - 8), EPERM, "at the end of a page");
-	cr_expect_eq(start_with(NULL, PAGE_AT - 1), EPERM, "before a page");
+	cr_expect_eq(start_with(NULL, PAGE_AT - 8), EPERM, "before a page");
 	cr_expect_eq(start_with(NULL, 0), EPERM, "at address 0");
-	cr_expect_eq(start_with(NULL, ~0ul), EPERM, "at the last address");
-	cr_expect_eq(start_with(NULL, PAGE_AT), 0, "its own, in its place");
+	cr_expect_eq(start_with(NULL, ~7ul), EPERM, "at the last address");
+	cr_expect_eq(start_with(NULL, PAGE_AT), 0, "its own cookie at its address");
 	cr_expect_eq(ask_self(sock, PROFIL_MSG_STOP, PAGE_AT), 0);
 	neighbour_stop(&d);
 }
 
-/* The cookie of one of ours is found where nobody put that of the connection. */
-Test(kernel_attack, a_profile_is_not_stopped_without_its_cookie)
+static int stop_as_another_process(void)
+{
+	__cleanup(closep) int sock = client_open(&d, NULL);
+
+	return ask_self(sock, PROFIL_MSG_STOP, PAGE_AT);
+}
+
+Test(kernel_attack, another_process_cannot_stop_a_profile)
 {
 	struct profil_msg_hello hello;
 	__cleanup(closep) int sock = client_open(&d, &hello);
-	__cleanup(closep) int second = client_open(&d, NULL);
 	struct profil_msg_profile p;
+	pid_t pid;
 
-	memcpy(map_page(MAP_PRIVATE), hello.cookie, sizeof(hello.cookie));
+	pid = fork();
+	cr_assert(pid >= 0);
+	if (pid == 0) {
+		raise(SIGSTOP);
+		_exit(stop_as_another_process());
+	}
+	cr_assert_eq(waitpid(pid, NULL, WUNTRACED), pid);
+	memcpy(map_page(MAP_SHARED), hello.cookie, sizeof(hello.cookie));
 	cr_assert_eq(ask_start(sock, PAGE_AT, PAGE_AT + 64), 0);
-	ask_self(second, PROFIL_MSG_STOP, PAGE_AT);
-	cr_expect(ticks_list(&d, getpid(), &p), "it has been stopped");
+	kill(pid, SIGCONT);
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	cr_expect(ticks_list(&d, getpid(), &p), "the profile has been stopped");
 	cr_assert_eq(ask_self(sock, PROFIL_MSG_STOP, PAGE_AT), 0);
-	cr_expect(!ticks_list(&d, getpid(), &p), "it has not been stopped");
+	cr_expect(!ticks_list(&d, getpid(), &p), "the profile has not been stopped");
 	neighbour_stop(&d);
 }
 
-/* A child has all that its parent has, the connection and the cookie, but is not who connected. */
-Test(kernel_attack, a_connection_that_is_handed_on_is_cut_off)
+/* A fork child has the connection and the cookie, but is not the process that connected. */
+Test(kernel_attack, a_connection_used_by_a_fork_child_is_closed)
 {
 	struct profil_msg_hello hello;
 	__cleanup(closep) int sock = client_open(&d, &hello);
@@ -366,14 +408,13 @@ Test(kernel_attack, a_connection_that_is_handed_on_is_cut_off)
 		_exit(!is_cut_off(sock, &s.m.h));
 	cr_assert_eq(waitpid(pid, &status, 0), pid);
 	cr_expect_eq(status, 0, "the child was answered");
-	cr_expect(is_cut_off(sock, &s.m.h), "its parent is answered still");
+	cr_expect(is_cut_off(sock, &s.m.h), "its parent is still answered");
 	neighbour_stop(&d);
 }
 
-/* --- a pid that is somebody else's by now
- * --------------------------------------------------------- */
+/* --- a reused pid ----------------------------------------------------------------------------- */
 
-/* Its creator chooses its pid. */
+/* Forks a child with the pid @pid. */
 static pid_t fork_as(pid_t pid)
 {
 	struct clone_args args = { .exit_signal = SIGCHLD,
@@ -383,7 +424,7 @@ static pid_t fork_as(pid_t pid)
 	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
-/* Connects, says what it wants without having heard the cookie, and goes. */
+/* A child connects, sends a START without having received the cookie, and exits. */
 static pid_t ask_too_early(int *sock)
 {
 	struct sockaddr_un address;
@@ -404,11 +445,12 @@ static pid_t ask_too_early(int *sock)
 #define TRIES 50
 
 /*
- * Who connected has gone, and a victim has its pid, when the daemon looks. What was asked is there
- * already, and the cookie is in the victim's memory a moment after it is known: where the daemon
- * took the victim for the asker, one of two or three tries would win that race.
+ * When the daemon accepts the connection, the process that connected has exited and a victim has
+ * its pid. The START is already queued, and the cookie gets into the victim's memory right after
+ * the HELLO. If the daemon took the victim for the client, one of two or three tries would win that
+ * race.
  */
-Test(kernel_attack, a_reused_pid_is_not_who_connected)
+Test(kernel_attack, a_process_with_a_reused_pid_is_not_profiled)
 {
 	unsigned char *page = map_page(MAP_SHARED);
 	struct profil_msg_hello hello;
@@ -438,12 +480,12 @@ Test(kernel_attack, a_reused_pid_is_not_who_connected)
 		kill(victim, SIGKILL);
 		cr_assert_eq(waitpid(victim, &status, 0), victim);
 	}
-	cr_expect_eq(granted, 0, "%u of %u strangers were profiled", granted, TRIES);
+	cr_expect_eq(granted, 0, "%u of %u victims were profiled", granted, TRIES);
 	neighbour_stop(&d);
 }
 
-/* Addresses are those of whoever asks: what another has at the same address stays as it is. */
-Test(kernel_attack, anothers_memory_is_out_of_reach)
+/* A START's addresses are in the client: another process's page at that address is not written. */
+Test(kernel_attack, another_process_is_never_written)
 {
 	struct profil_msg_hello hello;
 	__cleanup(closep) int sock = client_open(&d, &hello);

@@ -1,4 +1,5 @@
-/* kernel_authorise.c - who may profile whom, and how much: a table, run as real users */
+/* kernel_authorise.c - which user may observe which process at which rate: a table, as real users
+ */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,12 +19,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/scope.h"
+#include "core/cleanup.h"
 #include "core/wire.h"
 #include "daemon.h"
 #include "state.h"
 
-/* Numbers that no file of users needs to know. */
+/* Uids and gids that need no entry in /etc/passwd or /etc/group. */
 #define ALICE 60001
 #define BOB 60002
 #define CAROL 60003
@@ -31,7 +32,7 @@
 
 static struct daemon d;
 
-/* In a mount namespace of our own there is a group profil, whatever the machine has. */
+/* Makes a group profil in a mount namespace of the test's own. */
 static void make_group(void)
 {
 	char path[] = "/tmp/profil-group.XXXXXX";
@@ -61,20 +62,19 @@ static void stop(void)
 
 TestSuite(kernel_authorise, .init = start, .fini = stop);
 
-/* --- who -----------------------------------------------------------------------------------------
- */
+/* --- clients ---------------------------------------------------------------------------------- */
 
-enum who {
+enum client {
 	ROOT,
 	AS_ALICE,
 	AS_BOB,
-	OPERATOR,	   /* carol, one of whose groups is profil */
-	OPERATOR_BY_GID,   /* carol, whose first group it is */
+	OPERATOR,	   /* carol, with profil as a supplementary group */
+	OPERATOR_BY_GID,   /* carol, with profil as her primary group */
 	ALICE_NS_ROOT,	   /* root in a user namespace of alice's */
-	ALICE_IN_CONTAINER /* the same in pid and mount namespaces too, with a /proc of its own */
+	ALICE_IN_CONTAINER /* also in pid and mount namespaces, with its own /proc */
 };
 
-/* Becomes @uid for good, as somebody who logs in: with nothing left of root. */
+/* Becomes @uid for good, as a login does: without any privilege of root. */
 static int become(uid_t uid, gid_t gid, gid_t other)
 {
 	if (setgroups(1, &other) < 0 || setresgid(gid, gid, gid) < 0 ||
@@ -101,7 +101,7 @@ static int become_ns_root(int more)
 	return write_file("/proc/self/uid_map", map);
 }
 
-/* In a new pid namespace only a child is. Returns in that one, which is its first. */
+/* Only children enter a new pid namespace: returns in a child, which is its first process. */
 static int enter_container(void)
 {
 	int status;
@@ -118,9 +118,9 @@ static int enter_container(void)
 	return mount("proc", "/proc", "proc", 0, NULL);
 }
 
-static int become_who(enum who who)
+static int become_client(enum client client)
 {
-	switch (who) {
+	switch (client) {
 	case AS_ALICE:
 		return become(ALICE, ALICE, ALICE);
 	case AS_BOB:
@@ -139,23 +139,22 @@ static int become_who(enum who who)
 	return 0;
 }
 
-/* --- whom ----------------------------------------------------------------------------------------
- */
+/* --- targets ---------------------------------------------------------------------------------- */
 
-enum whom {
+enum target {
 	ALICES,
 	BOBS,
 	ROOTS,
-	OWN_CHILD,	  /* of whoever asks, forked by him */
-	UNDUMPABLE,	  /* alice's, by its own wish */
-	SAVED_UID,	  /* alice's, could become bob */
-	EFFECTIVE_UID,	  /* alice's, is bob for the moment */
+	OWN_CHILD,	  /* forked by the client */
+	UNDUMPABLE,	  /* alice's, after PR_SET_DUMPABLE 0 */
+	SAVED_UID,	  /* alice's, with bob as saved uid */
+	EFFECTIVE_UID,	  /* alice's, with bob as effective uid */
 	CAPABLE,	  /* alice's, with a capability */
 	SET_UID,	  /* run by alice, a file of bob's with mode 4755 */
-	SET_UID_ROOT,	  /* the same of root's */
-	SET_GID,	  /* mode 2755 */
-	SET_UID_OWN,	  /* mode 4755, but her own */
-	UNREADABLE,	  /* mode 0711, root's: she may run it, and not look */
+	SET_UID_ROOT,	  /* the same, a file of root's */
+	SET_GID,	  /* the same, a file of bob's with mode 2755 */
+	SET_UID_OWN,	  /* the same, her own file with mode 4755 */
+	UNREADABLE,	  /* a file of root's with mode 0711: she may run it, not read it */
 	EXECED,		  /* a plain file of root's */
 	ALICES_NAMESPACE, /* in a user namespace of hers */
 	KERNEL_THREAD,
@@ -165,7 +164,7 @@ enum whom {
 
 #define KTHREADD 2
 
-/* A copy of cat of @uid and @gid, which stays until its input ends. */
+/* Execs as alice a copy of cat owned by @uid and @gid, which runs until its input ends. */
 static void run_copy(uid_t uid, gid_t gid, mode_t mode)
 {
 	char path[160], command[256];
@@ -191,11 +190,10 @@ static int become_capable(void)
 	return prctl(PR_SET_DUMPABLE, 1);
 }
 
-/* Runs in the target. Returns where it became what it should be; a program that it execs does not.
- */
-static int become_whom(enum whom whom)
+/* Runs in the target. Returns 0 when it has become @target; when that execs, only on failure. */
+static int become_target(enum target target)
 {
-	switch (whom) {
+	switch (target) {
 	case ALICES:
 		return become(ALICE, ALICE, ALICE);
 	case BOBS:
@@ -233,15 +231,15 @@ static int become_whom(enum whom whom)
 	}
 }
 
-/* A process that is there until @hold[1] is closed. */
-static pid_t target_start(enum whom whom, int hold[2])
+/* Starts a process that lives until @hold[1] is closed. */
+static pid_t target_start(enum target target, int hold[2])
 {
 	int ready[2];
 	char end;
 	pid_t pid;
 
 	cr_assert(pipe2(hold, O_CLOEXEC) == 0 && pipe2(ready, O_CLOEXEC) == 0);
-	if (whom == KERNEL_THREAD)
+	if (target == KERNEL_THREAD)
 		return KTHREADD;
 	pid = fork();
 	cr_assert(pid >= 0, "fork: %s", strerror(errno));
@@ -249,21 +247,21 @@ static pid_t target_start(enum whom whom, int hold[2])
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(hold[1]);
 		dup2(hold[0], STDIN_FILENO);
-		if (become_whom(whom) < 0 && write(ready[1], "", 1))
+		if (become_target(target) < 0 && write(ready[1], "", 1))
 			_exit(1);
-		if (whom == ZOMBIE || whom == GONE)
+		if (target == ZOMBIE || target == GONE)
 			_exit(0);
 		close(ready[1]);
 		_exit(read(STDIN_FILENO, &end, 1) != 0);
 	}
 	close(ready[1]);
 	cr_assert_eq(read(ready[0], &end, 1), 0, "target %d did not become what it should be",
-		     whom);
+		     target);
 	close(ready[0]);
-	/* Its end of the pipe closes on the way into another image, and on the way out. */
-	if (whom != GONE)
-		cr_assert(await_state(pid, pid, whom == ZOMBIE ? 'Z' : 'S'),
-			  "target %d, process %d, has gone", whom, (int)pid);
+	/* The pipe closes during an exec or exit, which may not be complete yet. */
+	if (target != GONE)
+		cr_assert(await_state(pid, pid, target == ZOMBIE ? 'Z' : 'S'),
+			  "target %d, process %d, has ended", target, (int)pid);
 	return pid;
 }
 
@@ -275,18 +273,17 @@ static void target_end(pid_t pid, int hold[2])
 		waitpid(pid, NULL, 0);
 }
 
-/* --- with what proof -----------------------------------------------------------------------------
- */
+/* --- with what proof -------------------------------------------------------------------------- */
 
 enum proof {
-	OPENS,	      /* /proc/PID/maps; where he may not, his own, which is all that he has */
+	OPENS,	      /* /proc/PID/maps, or the client's own when it may not open that */
 	OWN_MAPS,     /* /proc/self/maps */
-	SMAPS,	      /* /proc/PID/smaps, which tells as much */
+	SMAPS,	      /* /proc/PID/smaps, which has the same mappings */
 	UID_MAP,      /* /proc/self/uid_map */
-	COPY,	      /* the right text in a memfd of that name */
-	STALE,	      /* /proc/PID/maps of before an exec */
-	NO_PIDFD,     /* no pidfd: the maps twice */
-	OTHERS_PIDFD, /* a pidfd of his own, with the right maps */
+	COPY,	      /* the right text in a memfd called maps */
+	STALE,	      /* /proc/PID/maps, opened before an exec */
+	NO_PIDFD,     /* the maps twice, no pidfd */
+	OTHERS_PIDFD, /* a pidfd of the client itself, with the right maps */
 };
 
 static int open_proc(pid_t pid, const char *file)
@@ -334,25 +331,24 @@ static void prove(int fds[2], enum proof proof, pid_t pid)
 		fds[0] = pidfd_open(getpid(), 0);
 }
 
-/* --- asking --------------------------------------------------------------------------------------
- */
+/* --- asking ----------------------------------------------------------------------------------- */
 
-/* The exit status of who asks is what client_try() returns, or that he did not come to ask. */
-#define NOBODY 251 /* he did not become who he should be */
+/* The client's exit status: the result of client_add(), or NO_CLIENT. */
+#define NO_CLIENT 251 /* it could not become the client or prepare the target */
 
 static int attach(int fds[2], unsigned int hz)
 {
-	struct profil_msg_attach m = { .period_ns = hz ? 1000000000 / hz : 0 };
 	struct profil_msg_hello hello;
 	__cleanup(closep) int sock = client_dial(&d, &hello);
+	int err;
 
 	if (sock < 0)
 		return CLIENT_CUT_OFF;
-	wire_header(&m.h, PROFIL_MSG_ATTACH, sizeof(m), 0, 0);
-	return client_try(sock, &m.h, fds, 2);
+	err = client_observe(sock, hz ? 1000000000 / hz : 0);
+	return err ? err : client_add(sock, fds, 2);
 }
 
-/* A child of who asks; it execs when told to. */
+/* Forks a child of the client, which execs after a byte on @tell. */
 static pid_t child_start(int tell[2], int told[2])
 {
 	char byte;
@@ -377,13 +373,13 @@ static int attach_child(enum proof proof, unsigned int hz)
 	char end;
 
 	if (pid < 0)
-		return NOBODY;
+		return NO_CLIENT;
 	fds[0] = pidfd_open(pid, 0);
 	prove(fds, proof, pid);
 	if (proof == STALE) {
 		close(told[1]);
 		if (write(tell[1], "", 1) != 1 || read(told[0], &end, 1) != 0)
-			return NOBODY; /* the exec closes the other end */
+			return NO_CLIENT; /* the exec closes the other end */
 	}
 	err = attach(fds, hz);
 	kill(pid, SIGKILL);
@@ -391,88 +387,110 @@ static int attach_child(enum proof proof, unsigned int hz)
 	return err;
 }
 
-/* --- the table -----------------------------------------------------------------------------------
- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 struct row {
 	const char *fact;
-	enum who who;
-	enum whom whom;
+	enum client client;
+	enum target target;
 	enum proof proof;
-	unsigned int hz; /* 0: the daemon's own */
+	unsigned int hz; /* 0: the daemon's default */
 	int err;
 };
 
 static const struct row rows[] = {
-	{ "a user may profile what is hers", AS_ALICE, ALICES, OPENS, 0, 0 },
+	{ "a user may profile her own process", AS_ALICE, ALICES, OPENS, 0, 0 },
 	{ "a user may profile her child", AS_ALICE, OWN_CHILD, OPENS, 0, 0 },
 	{ "a user may profile her own set-uid program", AS_ALICE, SET_UID_OWN, OPENS, 0, 0 },
-	{ "a user may profile a program of root's that she runs", AS_ALICE, EXECED, OPENS, 0, 0 },
-	{ "a user may not profile another's", AS_ALICE, BOBS, OPENS, 0, EACCES },
-	{ "nor the other hers", AS_BOB, ALICES, OPENS, 0, EACCES },
-	{ "a user may not profile root's", AS_ALICE, ROOTS, OPENS, 0, EACCES },
-	{ "nor what wants not to be looked into", AS_ALICE, UNDUMPABLE, OPENS, 0, EACCES },
-	{ "nor what could become another", AS_ALICE, SAVED_UID, OPENS, 0, EACCES },
-	{ "nor what is another for the moment", AS_ALICE, EFFECTIVE_UID, OPENS, 0, EACCES },
-	{ "nor the other what is still hers", AS_BOB, EFFECTIVE_UID, OPENS, 0, EACCES },
-	{ "nor what has a capability", AS_ALICE, CAPABLE, OPENS, 0, EACCES },
-	{ "nor another's set-uid program", AS_ALICE, SET_UID, OPENS, 0, EACCES },
-	{ "nor its owner", AS_BOB, SET_UID, OPENS, 0, EACCES },
-	{ "nor root's set-uid program", AS_ALICE, SET_UID_ROOT, OPENS, 0, EACCES },
-	{ "nor a set-gid program", AS_ALICE, SET_GID, OPENS, 0, EACCES },
-	{ "nor a program that she may not read", AS_ALICE, UNREADABLE, OPENS, 0, EACCES },
-	{ "nor a kernel thread", AS_ALICE, KERNEL_THREAD, OPENS, 0, EACCES },
-	{ "nor what is a zombie", AS_ALICE, ZOMBIE, OPENS, 0, ESRCH },
-	{ "nor what has gone", AS_ALICE, GONE, OPENS, 0, ESRCH },
+	{ "a user may profile root's program that she runs", AS_ALICE, EXECED, OPENS, 0, 0 },
+	{ "a user may not profile another user's process", AS_ALICE, BOBS, OPENS, 0, EACCES },
+	{ "another user may not profile hers", AS_BOB, ALICES, OPENS, 0, EACCES },
+	{ "a user may not profile root's process", AS_ALICE, ROOTS, OPENS, 0, EACCES },
+	{ "a user may not profile an undumpable process", AS_ALICE, UNDUMPABLE, OPENS, 0, EACCES },
+	{ "a user may not profile a process with another saved uid", AS_ALICE, SAVED_UID, OPENS, 0,
+	  EACCES },
+	{ "a user may not profile a process with another effective uid", AS_ALICE, EFFECTIVE_UID,
+	  OPENS, 0, EACCES },
+	{ "the effective uid alone does not suffice", AS_BOB, EFFECTIVE_UID, OPENS, 0, EACCES },
+	{ "a user may not profile a process with a capability", AS_ALICE, CAPABLE, OPENS, 0,
+	  EACCES },
+	{ "a user may not profile another user's set-uid program", AS_ALICE, SET_UID, OPENS, 0,
+	  EACCES },
+	{ "the owner of a set-uid program may not profile another user's run", AS_BOB, SET_UID,
+	  OPENS, 0, EACCES },
+	{ "a user may not profile root's set-uid program", AS_ALICE, SET_UID_ROOT, OPENS, 0,
+	  EACCES },
+	{ "a user may not profile a set-gid program", AS_ALICE, SET_GID, OPENS, 0, EACCES },
+	{ "a user may not profile a program that she may not read", AS_ALICE, UNREADABLE, OPENS, 0,
+	  EACCES },
+	{ "a user may not profile a kernel thread", AS_ALICE, KERNEL_THREAD, OPENS, 0, EACCES },
+	{ "a user finds no zombie", AS_ALICE, ZOMBIE, OPENS, 0, ESRCH },
+	{ "a user finds no process that has ended", AS_ALICE, GONE, OPENS, 0, ESRCH },
 
-	{ "her own maps prove nothing", AS_ALICE, ALICES, OWN_MAPS, 0, EACCES },
-	{ "nor of her child", AS_ALICE, OWN_CHILD, OWN_MAPS, 0, EACCES },
-	{ "nor do smaps", AS_ALICE, ALICES, SMAPS, 0, EACCES },
-	{ "nor does an uid_map", AS_ALICE, ALICES, UID_MAP, 0, EACCES },
-	{ "nor does a copy of the maps", AS_ALICE, ALICES, COPY, 0, EACCES },
-	{ "nor do maps of before an exec", AS_ALICE, OWN_CHILD, STALE, 0, EACCES },
-	{ "maps are no pidfd", AS_ALICE, ALICES, NO_PIDFD, 0, EBADF },
-	{ "nor for root", ROOT, ALICES, NO_PIDFD, 0, EBADF },
-	{ "a pidfd of another process does not go with the maps", AS_ALICE, ALICES, OTHERS_PIDFD, 0,
+	{ "her own maps do not prove access to another process", AS_ALICE, ALICES, OWN_MAPS, 0,
+	  EACCES },
+	{ "her own maps do not prove access to her child", AS_ALICE, OWN_CHILD, OWN_MAPS, 0,
+	  EACCES },
+	{ "smaps prove no access", AS_ALICE, ALICES, SMAPS, 0, EACCES },
+	{ "a uid_map proves no access", AS_ALICE, ALICES, UID_MAP, 0, EACCES },
+	{ "a copy of the maps proves no access", AS_ALICE, ALICES, COPY, 0, EACCES },
+	{ "maps opened before an exec prove no access", AS_ALICE, OWN_CHILD, STALE, 0, EACCES },
+	{ "maps are not accepted as a pidfd", AS_ALICE, ALICES, NO_PIDFD, 0, EBADF },
+	{ "maps are not accepted as a pidfd from root", ROOT, ALICES, NO_PIDFD, 0, EBADF },
+	{ "the pidfd and the maps must be of one process", AS_ALICE, ALICES, OTHERS_PIDFD, 0,
 	  EACCES },
 
-	{ "root may profile anybody's", ROOT, ALICES, OPENS, 0, 0 },
-	{ "and his own", ROOT, ROOTS, OPENS, 0, 0 },
-	{ "and a set-uid program", ROOT, SET_UID_ROOT, OPENS, 0, 0 },
-	{ "and what wants not to be looked into", ROOT, UNDUMPABLE, OPENS, 0, 0 },
-	{ "and needs no proof", ROOT, BOBS, OWN_MAPS, 0, 0 },
-	{ "but not what has gone", ROOT, GONE, OPENS, 0, ESRCH },
-	{ "nor a zombie", ROOT, ZOMBIE, OPENS, 0, ESRCH },
+	{ "root may profile any user's process", ROOT, ALICES, OPENS, 0, 0 },
+	{ "root may profile root's process", ROOT, ROOTS, OPENS, 0, 0 },
+	{ "root may profile a set-uid program", ROOT, SET_UID_ROOT, OPENS, 0, 0 },
+	{ "root may profile an undumpable process", ROOT, UNDUMPABLE, OPENS, 0, 0 },
+	{ "root needs no maps of the process", ROOT, BOBS, OWN_MAPS, 0, 0 },
+	{ "root finds no process that has ended", ROOT, GONE, OPENS, 0, ESRCH },
+	{ "root finds no zombie", ROOT, ZOMBIE, OPENS, 0, ESRCH },
 
-	{ "who is in group profil may profile anybody's", OPERATOR, ALICES, OPENS, 0, 0 },
-	{ "and root's", OPERATOR, ROOTS, OPENS, 0, 0 },
-	{ "and if it is his first group", OPERATOR_BY_GID, BOBS, OPENS, 0, 0 },
-	{ "but no set-uid program", OPERATOR, SET_UID_ROOT, OPENS, 0, EACCES },
-	{ "nor a set-gid one", OPERATOR, SET_GID, OPENS, 0, EACCES },
-	{ "nor what wants not to be looked into", OPERATOR, UNDUMPABLE, OPENS, 0, EACCES },
-	{ "nor what could become another", OPERATOR, SAVED_UID, OPENS, 0, EACCES },
-	{ "nor what has gone", OPERATOR, GONE, OPENS, 0, ESRCH },
+	{ "a member of group profil may profile any user's process", OPERATOR, ALICES, OPENS, 0,
+	  0 },
+	{ "a member of group profil may profile root's process", OPERATOR, ROOTS, OPENS, 0, 0 },
+	{ "profil may be the primary group", OPERATOR_BY_GID, BOBS, OPENS, 0, 0 },
+	{ "a member of group profil may not profile a set-uid program", OPERATOR, SET_UID_ROOT,
+	  OPENS, 0, EACCES },
+	{ "a member of group profil may not profile a set-gid program", OPERATOR, SET_GID, OPENS, 0,
+	  EACCES },
+	{ "a member of group profil may not profile an undumpable process", OPERATOR, UNDUMPABLE,
+	  OPENS, 0, EACCES },
+	{ "a member of group profil may not profile a process with another saved uid", OPERATOR,
+	  SAVED_UID, OPENS, 0, EACCES },
+	{ "a member of group profil finds no process that has ended", OPERATOR, GONE, OPENS, 0,
+	  ESRCH },
 
-	{ "a user may have the rate that users may", AS_ALICE, ALICES, OPENS, 2000, 0 },
-	{ "but no higher one", AS_ALICE, ALICES, OPENS, 2001, EACCES },
-	{ "nor may who is in group profil", OPERATOR, ALICES, OPENS, 2001, EACCES },
-	{ "root may", ROOT, ALICES, OPENS, 2001, 0 },
-	{ "but not what no clock can do", ROOT, ALICES, OPENS, 1000000, EINVAL },
+	{ "a user may have --user-rate", AS_ALICE, ALICES, OPENS, 2000, 0 },
+	{ "a user may not have a higher rate than --user-rate", AS_ALICE, ALICES, OPENS, 2001,
+	  EACCES },
+	{ "a member of group profil may not have a higher rate", OPERATOR, ALICES, OPENS, 2001,
+	  EACCES },
+	{ "root may have a higher rate than --user-rate", ROOT, ALICES, OPENS, 2001, 0 },
+	{ "root may not have a rate that no clock has", ROOT, ALICES, OPENS, 1000000, EINVAL },
 };
 
 static const struct row namespace_rows[] = {
-	{ "a user may profile what is in her namespace", AS_ALICE, ALICES_NAMESPACE, OPENS, 0, 0 },
-	{ "but another may not", AS_BOB, ALICES_NAMESPACE, OPENS, 0, EACCES },
-	{ "root may", ROOT, ALICES_NAMESPACE, OPENS, 0, 0 },
-	{ "root of her namespace may profile his child", ALICE_NS_ROOT, OWN_CHILD, OPENS, 0, 0 },
-	{ "but is not root", ALICE_NS_ROOT, ROOTS, OPENS, 0, EACCES },
-	{ "nor bob", ALICE_NS_ROOT, BOBS, OPENS, 0, EACCES },
-	{ "nor without proof", ALICE_NS_ROOT, ALICES, OWN_MAPS, 0, EACCES },
-	{ "nor above the rate that users may", ALICE_NS_ROOT, OWN_CHILD, OPENS, 2001, EACCES },
-	{ "who is in a container may profile what is in there", ALICE_IN_CONTAINER, OWN_CHILD,
-	  OPENS, 0, 0 },
-	{ "but not by the maps of its first process", ALICE_IN_CONTAINER, OWN_CHILD, OWN_MAPS, 0,
+	{ "a user may profile a process in her namespace", AS_ALICE, ALICES_NAMESPACE, OPENS, 0,
+	  0 },
+	{ "another user may not profile a process in her namespace", AS_BOB, ALICES_NAMESPACE,
+	  OPENS, 0, EACCES },
+	{ "root may profile a process in her namespace", ROOT, ALICES_NAMESPACE, OPENS, 0, 0 },
+	{ "root of her namespace may profile its child", ALICE_NS_ROOT, OWN_CHILD, OPENS, 0, 0 },
+	{ "root of her namespace may not profile root's process", ALICE_NS_ROOT, ROOTS, OPENS, 0,
 	  EACCES },
+	{ "root of her namespace may not profile another user's process", ALICE_NS_ROOT, BOBS,
+	  OPENS, 0, EACCES },
+	{ "root of her namespace needs the maps of the process", ALICE_NS_ROOT, ALICES, OWN_MAPS, 0,
+	  EACCES },
+	{ "root of her namespace may not have a higher rate", ALICE_NS_ROOT, OWN_CHILD, OPENS, 2001,
+	  EACCES },
+	{ "root of a container may profile a process in it", ALICE_IN_CONTAINER, OWN_CHILD, OPENS,
+	  0, 0 },
+	{ "root of a container needs the maps of the process", ALICE_IN_CONTAINER, OWN_CHILD,
+	  OWN_MAPS, 0, EACCES },
 };
 
 /* Runs in a child: never returns. */
@@ -480,9 +498,9 @@ static void ask_row(const struct row *r, pid_t pid, int pidfd)
 {
 	int fds[2] = { pidfd, -1 };
 
-	if (become_who(r->who) < 0)
-		_exit(NOBODY);
-	if (r->whom == OWN_CHILD)
+	if (become_client(r->client) < 0)
+		_exit(NO_CLIENT);
+	if (r->target == OWN_CHILD)
 		_exit(attach_child(r->proof, r->hz));
 	prove(fds, r->proof, pid);
 	_exit(attach(fds, r->hz));
@@ -492,11 +510,11 @@ static int run_row(const struct row *r)
 {
 	__cleanup(closep) int pidfd = -1;
 	int hold[2], status;
-	pid_t target = target_start(r->whom, hold), asks;
+	pid_t target = target_start(r->target, hold), asks;
 
 	pidfd = pidfd_open(target, 0);
 	cr_assert(pidfd >= 0, "pidfd_open %d: %s", (int)target, strerror(errno));
-	if (r->whom == GONE)
+	if (r->target == GONE)
 		waitpid(target, NULL, 0);
 	asks = fork();
 	cr_assert(asks >= 0, "fork: %s", strerror(errno));
@@ -504,7 +522,7 @@ static int run_row(const struct row *r)
 		ask_row(r, target, pidfd);
 	cr_assert_eq(waitpid(asks, &status, 0), asks);
 	target_end(target, hold);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : NOBODY;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : NO_CLIENT;
 }
 
 static void run_rows(const struct row *row, size_t n)
@@ -512,19 +530,19 @@ static void run_rows(const struct row *row, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		int err = run_row(&row[i]);
 
-		cr_assert_neq(err, NOBODY, "%s: who asks could not become it", row[i].fact);
+		cr_assert_neq(err, NO_CLIENT, "%s: the client could not be set up", row[i].fact);
 		cr_expect_eq(err, row[i].err, "%s: got %s, not %s", row[i].fact,
 			     err == CLIENT_CUT_OFF ? "cut off" : strerror(err),
 			     strerror(row[i].err));
 	}
 }
 
-Test(kernel_authorise, whoever_asks_for_whom)
+Test(kernel_authorise, each_client_may_observe_what_the_table_says)
 {
 	run_rows(rows, sizeof(rows) / sizeof(rows[0]));
 }
 
-Test(kernel_authorise, whoever_asks_out_of_a_namespace)
+Test(kernel_authorise, each_client_in_a_namespace_may_observe_what_the_table_says)
 {
 	char most[32] = "";
 	__cleanup(closep) int fd = open("/proc/sys/user/max_user_namespaces", O_RDONLY | O_CLOEXEC);

@@ -1,4 +1,5 @@
-/* kernel_buffer.c - the buffer is the caller's: counts are added to it, whatever it does with it */
+/* kernel_buffer.c - counts are added to the caller's buffer while the caller writes, unmaps or
+ * protects it */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
@@ -12,22 +13,8 @@
 
 #define BUFFER_BYTES (LOOPS * sizeof(unsigned short))
 
-static struct daemon d;
-
-/* No pass of the mirror comes by itself: what moves, a call has moved. */
-static void start(void)
-{
-	static const char *args[] = { "--rate", TICKS_RATE, "--mirror-interval", "60000", NULL };
-
-	daemon_start(&d, NULL, args);
-}
-
-static void stop(void)
-{
-	daemon_stop(&d);
-}
-
-TestSuite(kernel_buffer, .init = start, .fini = stop);
+/* No timer drains within the test: only calls of the client do. */
+DAEMON_SUITE(kernel_buffer, "--rate", TICKS_RATE, "--mirror-interval", "60000");
 
 static void profile_into(unsigned short *buf)
 {
@@ -59,34 +46,34 @@ static unsigned short *map_buffer(void)
 	return buf;
 }
 
-/* Our profile is over, and the next one counts: the process itself goes on as if nothing was. */
+/* Expects the profile to have ended, and the next one of the process to count. */
 static void profile_is_over(void)
 {
 	static unsigned short next[LOOPS];
 	struct profil_msg_profile p;
 	struct loop_time t = { 0 };
 
-	cr_assert(!ticks_list(&d, getpid(), &p), "the profile is still there");
+	cr_assert(!ticks_list(&d, getpid(), &p), "the profile is still listed");
 	profile_into(next);
 	loop_timed(&t, 9, TICKS_SPELL_NS);
 	profile_off();
 	expect_ticks(next[9], &t);
 }
 
-Test(kernel_buffer, sync_brings_the_counts_so_far)
+Test(kernel_buffer, sync_writes_the_counts_so_far)
 {
 	static unsigned short buf[LOOPS];
 	struct loop_time t = { 0 };
 
 	profile_into(buf);
 	loop_timed(&t, 3, TICKS_SPELL_NS);
-	cr_assert_eq(buf[3], 0, "%u counts before anybody asked for them", buf[3]);
+	cr_assert_eq(buf[3], 0, "%u counts before the sync", buf[3]);
 	sync_now();
 	expect_ticks(buf[3], &t);
 	profile_off();
 }
 
-Test(kernel_buffer, stop_brings_the_counts)
+Test(kernel_buffer, stop_writes_the_counts)
 {
 	static unsigned short buf[LOOPS];
 	struct loop_time t = { 0 };
@@ -97,7 +84,7 @@ Test(kernel_buffer, stop_brings_the_counts)
 	expect_ticks(buf[3], &t);
 }
 
-Test(kernel_buffer, nothing_is_counted_after_the_stop)
+Test(kernel_buffer, a_stopped_buffer_is_never_written)
 {
 	static unsigned short buf[LOOPS];
 
@@ -116,7 +103,7 @@ Test(kernel_buffer, every_tick_is_binned_unmatched_or_lost)
 
 	profile_into(buf);
 	loop_for(3, TICKS_SPELL_NS);
-	loop_syscall(SYS_getpid, 0, 0, 0); /* which is behind the last counter */
+	loop_syscall(SYS_getpid, 0, 0, 0); /* lies after the last counter */
 	sync_now();
 	cr_assert(ticks_list(&d, getpid(), &p));
 	for (unsigned int i = 0; i < LOOPS; i++)
@@ -161,16 +148,17 @@ Test(kernel_buffer, a_counter_stays_at_65535)
 	cr_assert_eq(buf[2], 0);
 	cr_assert_eq(buf[5], 0);
 	cr_assert(ticks_list(&d, getpid(), &p));
-	cr_assert_gt(p.lost, t.cpu_ns / TICKS_PERIOD_NS, "what has no room is lost, and says so");
+	cr_assert_gt(p.lost, t.cpu_ns / TICKS_PERIOD_NS,
+		     "samples beyond 65535 are not counted as lost");
 
-	buf[3] = 0; /* the caller makes room */
+	buf[3] = 0; /* the caller resets its counter */
 	t = (struct loop_time){ 0 };
 	loop_timed(&t, 3, TICKS_SPELL_NS);
 	profile_off();
 	expect_ticks(buf[3], &t);
 }
 
-Test(kernel_buffer, a_buffer_that_is_unmapped_ends_the_profile_only)
+Test(kernel_buffer, an_unmapped_buffer_ends_the_profile_alone)
 {
 	unsigned short *buf = map_buffer();
 
@@ -181,7 +169,7 @@ Test(kernel_buffer, a_buffer_that_is_unmapped_ends_the_profile_only)
 	profile_is_over();
 }
 
-Test(kernel_buffer, nothing_is_written_where_the_buffer_was)
+Test(kernel_buffer, memory_mapped_in_place_of_the_buffer_is_never_written)
 {
 	unsigned short *buf = map_buffer(), *other;
 
@@ -198,7 +186,7 @@ Test(kernel_buffer, nothing_is_written_where_the_buffer_was)
 	profile_is_over();
 }
 
-Test(kernel_buffer, a_buffer_that_is_read_only_ends_the_profile_and_keeps_its_counts)
+Test(kernel_buffer, a_read_only_buffer_ends_the_profile_and_keeps_its_counts)
 {
 	unsigned short *buf = map_buffer(), kept;
 
@@ -214,7 +202,7 @@ Test(kernel_buffer, a_buffer_that_is_read_only_ends_the_profile_and_keeps_its_co
 	profile_is_over();
 }
 
-/* sprofil()'s two buffers, of which the second gets lost. */
+/* Two regions of sprofil(), of which the second loses its buffer. */
 static void only_the_faulty_region_goes_off(int (*lose)(void *buf, size_t bytes))
 {
 	unsigned short *buf[2] = { map_buffer(), map_buffer() };

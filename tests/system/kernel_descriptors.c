@@ -1,5 +1,5 @@
-/* kernel_descriptors.c - descriptors as a client's weapon: none proves, blocks, stays or gives
- * anything */
+/* kernel_descriptors.c - hostile descriptors: none proves access, blocks the daemon or stays open
+ */
 #include <bpf/bpf.h>
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -16,11 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/layout.h"
-#include "core/scope.h"
+#include "core/cleanup.h"
 #include "core/wire.h"
 #include "daemon.h"
 #include "neighbour.h"
+#include "observer.h"
 #include "users.h"
 
 #define ATTACKER 60001
@@ -42,8 +42,7 @@ static void stop(void)
 
 TestSuite(kernel_descriptors, .init = start, .fini = stop);
 
-/* --- ATTACH --------------------------------------------------------------------------------------
- */
+/* --- ADD -------------------------------------------------------------------------------------- */
 
 static int open_pipe(void)
 {
@@ -72,7 +71,7 @@ static int open_epoll(void)
 	return epoll_create1(0);
 }
 
-/* What a client may pass: a path, or something that has none. */
+/* A descriptor that a client may pass: of a path, or made by open(). */
 static const struct weapon {
 	const char *name;
 	int flags;
@@ -110,19 +109,18 @@ static int weapon_open(const struct weapon *w)
 	return w->open ? w->open() : open(w->name, w->flags | O_CLOEXEC);
 }
 
-/* The errno of an ATTACH with these descriptors, or -1 where the daemon hung up. */
-static int attach(const int *fds, unsigned int nfds)
+/* The errno of an ADD with these descriptors, or -1 when the daemon closes the connection. */
+static int add(const int *fds, unsigned int nfds)
 {
 	__cleanup(closep) int sock = client_open(&d, NULL);
-	struct profil_msg_attach m = { .flags = 0 };
-	struct profil_msg_reply reply;
+	int err = client_observe(sock, 0);
 
-	wire_header(&m.h, PROFIL_MSG_ATTACH, sizeof(m), 0, 0);
-	cr_assert_eq(wire_send(sock, &m.h, fds, nfds), 0);
-	return client_recv(sock, &reply, sizeof(reply)) ? (int)reply.error : -1;
+	cr_assert_eq(err, 0, "OBSERVE: %s", strerror(err));
+	err = client_add(sock, fds, nfds);
+	return err == CLIENT_CUT_OFF ? -1 : err;
 }
 
-/* Becomes the attacker for a while: only what he opens himself counts. */
+/* Runs @fn in a child that is the attacker, so that it opens its own descriptors. */
 static void as_attacker(void (*fn)(void))
 {
 	int status;
@@ -144,8 +142,14 @@ static void expect_refused(int err, const char *what, const char *as)
 {
 	if (err)
 		return;
-	fprintf(stderr, "%s was good as %s\n", what, as);
+	fprintf(stderr, "%s was accepted as %s\n", what, as);
 	failures++;
+}
+
+static void try_one(void)
+{
+	add(NULL, 0);
+	exit(0);
 }
 
 static void try_weapons(void)
@@ -156,22 +160,24 @@ static void try_weapons(void)
 		int fd = weapon_open(&weapons[i]);
 
 		if (fd < 0)
-			continue; /* not there, or not for him */
-		expect_refused(attach((int[]){ pidfd, fd }, 2), weapons[i].name, "maps");
-		expect_refused(attach((int[]){ fd, maps }, 2), weapons[i].name, "a pidfd");
-		expect_refused(attach((int[]){ fd, fd }, 2), weapons[i].name, "both");
+			continue; /* does not exist, or the attacker may not open it */
+		expect_refused(add((int[]){ pidfd, fd }, 2), weapons[i].name, "maps");
+		expect_refused(add((int[]){ fd, maps }, 2), weapons[i].name, "a pidfd");
+		expect_refused(add((int[]){ fd, fd }, 2), weapons[i].name, "both");
 		close(fd);
 	}
-	expect_refused(attach((int[]){ maps, pidfd }, 2), "the right pair the wrong way round",
-		       "it");
-	expect_refused(attach((int[]){ pidfd, pidfd }, 2), "a pidfd", "maps");
-	exit(failures != 0 || attach((int[]){ pidfd, maps }, 2) != 0);
+	expect_refused(add((int[]){ maps, pidfd }, 2), "a pidfd and maps in the wrong order",
+		       "a pidfd and maps");
+	expect_refused(add((int[]){ pidfd, pidfd }, 2), "a pidfd", "maps");
+	exit(failures != 0 || add((int[]){ pidfd, maps }, 2) != 0);
 }
 
-Test(kernel_descriptors, only_a_pidfd_and_its_maps_are_what_attach_wants)
+Test(kernel_descriptors, accepts_only_a_pidfd_and_its_maps)
 {
-	unsigned int before = daemon_descriptors(&d, ~0u);
+	unsigned int before;
 
+	as_attacker(try_one); /* afterwards a worker of this user is parked */
+	before = daemon_descriptors(&d, ~0u);
 	as_attacker(try_weapons);
 	cr_expect_leq(daemon_descriptors(&d, before), before);
 	neighbour_stop(&d);
@@ -184,26 +190,30 @@ static void try_numbers(void)
 	for (unsigned int i = 0; i < PROFIL_MSG_FDS; i++)
 		fds[i] = i % 2 ? open("/proc/self/maps", O_RDONLY) : pidfd_open(getpid(), 0);
 	for (unsigned int n = 0; n <= PROFIL_MSG_FDS; n += n < 4 ? 1 : 83) {
-		if (n != 2 && attach(fds, n) != -1) {
-			fprintf(stderr, "%u descriptors were answered\n", n);
+		int err = n == 2 ? 0 : add(fds, n), expected = n ? EBADF : -1;
+
+		if (n != 2 && err != expected) {
+			fprintf(stderr, "%u descriptors: %d, not %d\n", n, err, expected);
 			failures++;
 		}
 	}
 	exit(failures);
 }
 
-/* As many as a message can have: 0, 1, 3, 4, 87, 170, 253. */
-Test(kernel_descriptors, any_other_number_of_them_is_cut_off_and_closed)
+/* Up to as many as a message can have: 0, 1, 3, 4, 87, 170, 253. */
+Test(kernel_descriptors, any_other_number_of_descriptors_is_refused_and_closed)
 {
-	unsigned int before = daemon_descriptors(&d, ~0u);
+	unsigned int before;
 
+	as_attacker(try_one); /* afterwards a worker of this user is parked */
+	before = daemon_descriptors(&d, ~0u);
 	as_attacker(try_numbers);
 	cr_expect_leq(daemon_descriptors(&d, before), before);
 	neighbour_stop(&d);
 }
 
-/* The daemon closes what it refuses: who waits for the other end of a pipe sees it. */
-Test(kernel_descriptors, what_is_refused_is_closed)
+/* A pipe reports its end when the daemon closes the descriptor. */
+Test(kernel_descriptors, a_refused_descriptor_is_closed)
 {
 	int ends[2], fds[2];
 	char byte;
@@ -211,110 +221,46 @@ Test(kernel_descriptors, what_is_refused_is_closed)
 	cr_assert_eq(pipe(ends), 0);
 	fds[0] = pidfd_open(getpid(), 0);
 	fds[1] = ends[1];
-	cr_assert_eq(attach(fds, 1), -1);
-	attach((int[]){ ends[1], ends[1] }, 2);
+	cr_assert_eq(add(fds, 1), EBADF);
+	add((int[]){ ends[1], ends[1] }, 2);
 	close(ends[1]);
 	cr_assert_eq(client_recv(ends[0], &byte, 1), 0, "the pipe is open in the daemon");
 	neighbour_stop(&d);
 }
 
-/* --- counters that a reader gets
- * ------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
-/* The answer to a reader, whose events may come before it. */
-static struct profil_msg_reply recv_answer(int sock, int *fds, unsigned int *nfds)
+static void expect_no_write(int map, size_t bytes)
 {
-	static union {
-		struct profil_msg_reply m;
-		char space[PROFIL_MSG_MAX];
-	} answer;
-	const unsigned int room = nfds ? *nfds : 0;
-
-	do {
-		if (nfds)
-			*nfds = room;
-		cr_assert_eq(wire_recv(sock, &answer, sizeof(answer), fds, nfds), 0);
-	} while (answer.m.h.type == PROFIL_MSG_EVENTS);
-	return answer.m;
-}
-
-/* A reader of ours, with one image; its counters' map. */
-static int open_counters(int sock, pid_t target)
-{
-	int fds[] = { pidfd_open(target, 0), open("/proc/self/maps", O_RDONLY) };
-	int maps[PROFIL_MSG_FDS];
-	unsigned int nmaps = PROFIL_MSG_FDS;
-	struct profil_msg_attach m = { .flags = 0 };
-	struct profil_msg_reply reply;
-	struct {
-		struct profil_msg_image m;
-		struct profil_msg_region region;
-	} image = { .m = { .tgid = (__u32)target, .nregions = 1 },
-		    .region = { .x = { .span = ~0ull, .nbins = 4 } } };
-
-	wire_header(&m.h, PROFIL_MSG_ATTACH, sizeof(m), 0, 0);
-	cr_assert_eq(wire_send(sock, &m.h, fds, 2), 0);
-	reply = recv_answer(sock, NULL, NULL);
-	cr_assert_eq(reply.error, 0, "ATTACH: %s", strerror((int)reply.error));
-	wire_header(&image.m.h, PROFIL_MSG_IMAGE, sizeof(image.m), sizeof(image.region), 1);
-	cr_assert_eq(wire_send(sock, &image.m.h, NULL, 0), 0);
-	reply = recv_answer(sock, maps, &nmaps);
-	cr_assert(reply.error == 0 && nmaps == 1, "IMAGE: %s, %u maps", strerror((int)reply.error),
-		  nmaps);
-	close(fds[0]);
-	close(fds[1]);
-	return maps[0];
-}
-
-static void expect_no_write(int map)
-{
-	static struct profil_chunk chunk;
+	static char page[PROFIL_TABLE_PAGE];
 	__u32 key = 0;
-	void *at =
-		mmap(NULL, sizeof(struct profil_chunk), PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
 
-	cr_expect_eq(at, MAP_FAILED, "it can be mapped to be written");
-	at = mmap(NULL, sizeof(struct profil_chunk), PROT_READ, MAP_SHARED, map, 0);
+	cr_expect_eq(at, MAP_FAILED, "the table can be mapped for writing");
+	at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, map, 0);
 	cr_assert_neq(at, MAP_FAILED, "mmap: %s", strerror(errno));
-	cr_expect_eq(mprotect(at, sizeof(struct profil_chunk), PROT_READ | PROT_WRITE), -1,
-		     "it can be made to be written");
-	cr_expect(bpf_map_update_elem(map, &key, &chunk, BPF_ANY) < 0, "it can be updated");
-	cr_expect(bpf_map_delete_elem(map, &key) < 0, "something in it can be deleted");
-	cr_expect_eq(ftruncate(map, 0), -1, "it can be truncated");
-	munmap(at, sizeof(struct profil_chunk));
+	cr_expect_eq(mprotect(at, bytes, PROT_READ | PROT_WRITE), -1,
+		     "the mapping can be made writable");
+	cr_expect(bpf_map_update_elem(map, &key, page, BPF_ANY) < 0, "the table can be updated");
+	cr_expect(bpf_map_delete_elem(map, &key) < 0, "an element can be deleted");
+	cr_expect_eq(ftruncate(map, 0), -1, "the table can be truncated");
+	munmap(at, bytes);
 }
 
-/* All that is in there, but for the reader's own four counters and the mark of their group. */
-static unsigned long strangers(int map)
+/* As root, which has the most rights on a map. */
+Test(kernel_descriptors, table_of_an_attachment_cannot_be_written)
 {
-	const unsigned char *at =
-		mmap(NULL, sizeof(struct profil_chunk), PROT_READ, MAP_SHARED, map, 0);
-	unsigned long n = 0;
+	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, 0);
+	struct observer o;
 
-	cr_assert_neq(at, MAP_FAILED, "mmap: %s", strerror(errno));
-	for (unsigned long i = 1; i < sizeof(struct profil_chunk); i++)
-		n += at[i] && (i < PROFIL_CHUNK_GROUPS || i >= PROFIL_CHUNK_GROUPS + 16);
-	return n;
-}
-
-/* Root, who may do most with a map; what he cannot do here nobody can. */
-Test(kernel_descriptors, a_readers_counters_are_his_to_read_and_nobodys_to_write)
-{
-	__cleanup(closep) int sock = client_open(&d, NULL);
-	__cleanup(closep) int other = client_open(&d, NULL);
-	__cleanup(closep) int map = open_counters(sock, getpid());
-	__cleanup(closep) int second = open_counters(other, getpid());
-	struct profil_header stats;
-	struct profil_msg_reply reply;
-
-	expect_no_write(map);
-	wire_header(&stats, PROFIL_MSG_STATS, sizeof(stats), 0, 0);
+	cr_assert_eq(observer_open(&o, &d, &ask), 0);
+	cr_assert_eq(observer_add(&o, getpid()), 0);
+	expect_no_write(o.fd, o.bytes);
 	alarm(60);
-	do
-		cr_assert_eq(client_ask(sock, &stats, &reply), 0);
-	while (reply.total < 100);
+	while (observer_total(&o) < 100)
+		;
 	alarm(0);
-	cr_expect_eq(strangers(map), 0, "the neighbour's counters are in there");
-	cr_expect_eq(strangers(second), 0, "another's counters are in there");
+	expect_no_write(o.fd, o.bytes);
+	observer_close(&o);
 	neighbour_stop(&d);
 }

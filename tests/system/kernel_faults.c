@@ -1,4 +1,4 @@
-/* kernel_faults.c - buffers that cannot be written: a region goes off, or a profile, and no more */
+/* kernel_faults.c - an unwritable buffer turns off its region or profile, and nothing else */
 #include <criterion/criterion.h>
 #include <criterion/logging.h>
 #include <criterion/parameterized.h>
@@ -10,31 +10,17 @@
 #include <sys/profil.h>
 #include <unistd.h>
 
-#include "core/scope.h"
+#include "core/cleanup.h"
 #include "kernel_ticks.h"
 #include "profil.h"
 
 #define PAGE 4096
 #define BYTES (LOOPS * sizeof(unsigned short))
 
-static struct daemon d;
+/* No timer drains within the test: only calls of the client do. */
+DAEMON_SUITE(kernel_faults, "--rate", TICKS_RATE, "--mirror-interval", "60000");
 
-/* No pass of the mirror comes by itself: what moves, a call has moved. */
-static void start(void)
-{
-	static const char *args[] = { "--rate", TICKS_RATE, "--mirror-interval", "60000", NULL };
-
-	daemon_start(&d, NULL, args);
-}
-
-static void stop(void)
-{
-	daemon_stop(&d);
-}
-
-TestSuite(kernel_faults, .init = start, .fini = stop);
-
-/* How a buffer is made, as an address, and what happens to it later. */
+/* Makes a buffer, by its address, and makes it unwritable later. */
 struct fault {
 	const char *what;
 	uintptr_t (*make)(void);
@@ -54,7 +40,7 @@ static uintptr_t private_pages(void)
 	return pages(MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
-/* Half of it lies in one page, half in the next. */
+/* One half lies in the first page, the other in the second. */
 static uintptr_t across_pages(void)
 {
 	return private_pages() + PAGE - BYTES / 2;
@@ -77,7 +63,7 @@ static uintptr_t address_16(void)
 	return 16;
 }
 
-/* The last bytes that a process can have, and on beyond them. */
+/* The first half is the last memory that a process can have, the second lies beyond it. */
 static uintptr_t end_of_user_space(void)
 {
 #if defined(__x86_64__)
@@ -128,7 +114,7 @@ static int truncate_file(uintptr_t buf)
 	return ftruncate(file, 0);
 }
 
-/* What is there now may be read, and is somebody's text. */
+/* The mapping there may be read, and is a file's text. */
 static int put_text_there(uintptr_t buf)
 {
 	__cleanup(fclosep) FILE *f = fopen("/proc/self/exe", "re");
@@ -171,16 +157,7 @@ static void spell(struct loop_time *t, unsigned int loop)
 	loop_timed(t, loop, 100000000);
 }
 
-/*
- * 100 ticks, in 40 slices where the machine is busy, have a standard deviation of 4: 10 % and 15
- * ticks are six of those.
- */
-static void expect_100(const struct loop_time *t, unsigned long ticks, const char *what)
-{
-	ticks_expect(ticks, t, TICKS_PERIOD_NS, 10, 15, what);
-}
-
-/* The process goes on as if nothing was, and so does what it asks for next. */
+/* The process keeps running, and its next profile counts. */
 static void the_next_profile_counts(void)
 {
 	static unsigned short next[LOOPS];
@@ -189,10 +166,10 @@ static void the_next_profile_counts(void)
 	cr_assert_eq(profil(next, BYTES, loop_at(0), TICKS_SCALE_16), 0);
 	spell(&t, 9);
 	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
-	expect_100(&t, next[9], "the next profile");
+	ticks_expect_100(next[9], &t, "the next profile");
 }
 
-ParameterizedTestParameters(kernel_faults, profil_ends)
+ParameterizedTestParameters(kernel_faults, profil_ends_when_its_buffer_is_unwritable)
 {
 	static size_t which[FAULTS];
 
@@ -201,8 +178,8 @@ ParameterizedTestParameters(kernel_faults, profil_ends)
 	return cr_make_param_array(size_t, which, FAULTS);
 }
 
-/* glibc's profil(), like most: the whole profile goes off. */
-ParameterizedTest(size_t *which, kernel_faults, profil_ends)
+/* profil() of glibc and most others: an unwritable buffer ends the whole profile. */
+ParameterizedTest(size_t *which, kernel_faults, profil_ends_when_its_buffer_is_unwritable)
 {
 	const struct fault *f = &faults[*which];
 	uintptr_t buf = f->make();
@@ -216,11 +193,11 @@ ParameterizedTest(size_t *which, kernel_faults, profil_ends)
 	if (f->lose)
 		cr_assert_eq(f->lose(buf), 0, "%s: %s", f->what, strerror(errno));
 	sync_now();
-	cr_expect(!ticks_list(&d, getpid(), &p), "%s: the profile is still there", f->what);
+	cr_expect(!ticks_list(&d, getpid(), &p), "%s: the profile is still listed", f->what);
 	the_next_profile_counts();
 }
 
-ParameterizedTestParameters(kernel_faults, sprofil_goes_on)
+ParameterizedTestParameters(kernel_faults, sprofil_loses_only_the_unwritable_region)
 {
 	static size_t which[FAULTS];
 
@@ -229,13 +206,12 @@ ParameterizedTestParameters(kernel_faults, sprofil_goes_on)
 	return cr_make_param_array(size_t, which, FAULTS);
 }
 
-/* What LIST says must add up to what has reached the good buffer, and the other while it was good.
- */
+/* LIST's totals must add up with the counts of both buffers; returns the lost samples. */
 static unsigned long long conserved(unsigned long binned, const char *what)
 {
 	struct profil_msg_profile p;
 
-	cr_assert(ticks_list(&d, getpid(), &p), "%s: the whole profile has gone", what);
+	cr_assert(ticks_list(&d, getpid(), &p), "%s: the whole profile has ended", what);
 	cr_expect_eq(p.total, binned + p.unmatched + p.lost,
 		     "%s: total %llu != %lu binned + %llu unmatched + %llu lost", what, p.total,
 		     binned, p.unmatched, p.lost);
@@ -243,8 +219,8 @@ static unsigned long long conserved(unsigned long binned, const char *what)
 }
 
 /*
- * Two regions that begin at one place: the first has what its buffer reaches, the second, whose
- * buffer is faulty, what is behind.
+ * Two regions at one address: the first counts as far as its buffer reaches, the second, with the
+ * faulty buffer, what lies behind.
  */
 static void start_two(unsigned short *good, uintptr_t bad)
 {
@@ -256,8 +232,8 @@ static void start_two(unsigned short *good, uintptr_t bad)
 	cr_assert_eq(sprofil(region, 2, NULL, PROF_USHORT), 0, "sprofil: %s", strerror(errno));
 }
 
-/* IRIX's and glibc's sprofil(): the region goes off, and the rest counts on. */
-ParameterizedTest(size_t *which, kernel_faults, sprofil_goes_on)
+/* sprofil() of IRIX and glibc: the region is turned off, the other one keeps counting. */
+ParameterizedTest(size_t *which, kernel_faults, sprofil_loses_only_the_unwritable_region)
 {
 	static unsigned short good[LOOPS];
 	const struct fault *f = &faults[*which];
@@ -271,19 +247,19 @@ ParameterizedTest(size_t *which, kernel_faults, sprofil_goes_on)
 		spell(&gone, LOOPS - 1);
 		sync_now();
 		before = ((unsigned short *)bad)[LOOPS - 1];
-		expect_100(&gone, before, "while it was good");
+		ticks_expect_100(before, &gone, "the region before the fault");
 		cr_assert_eq(f->lose(bad), 0, "%s: %s", f->what, strerror(errno));
 	}
 	gone = (struct loop_time){ 0 };
 	spell(&gone, LOOPS - 1);
 	sync_now();
 	lost = conserved(good[1] + before, f->what);
-	expect_100(&gone, lost, "what is lost");
+	ticks_expect_100(lost, &gone, "what is lost");
 
 	spell(&kept, 1);
-	spell(&gone, LOOPS - 1); /* in no region by now */
+	spell(&gone, LOOPS - 1); /* the region is off: unmatched */
 	sync_now();
 	cr_expect_eq(conserved(good[1] + before, f->what), lost, "%s: more is lost", f->what);
-	expect_100(&kept, good[1], "the good region");
+	ticks_expect_100(good[1], &kept, "the good region");
 	the_next_profile_counts();
 }

@@ -1,4 +1,5 @@
-/* kernel_flood.c - clients that ask too much, or nothing: they are refused, and nobody else pays */
+/* kernel_flood.c - a user at its limits of connections, requests or profiles does not affect others
+ */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/scope.h"
+#include "core/cleanup.h"
 #include "core/wire.h"
 #include "kernel_ticks.h"
 #include "neighbour.h"
@@ -20,7 +21,7 @@
 
 #define ATTACKER 60001
 #define ATTACKERS 3
-#define CONNECTIONS 64 /* the daemon's own limit for a user */
+#define CONNECTIONS 64 /* the daemon's default limit for a user */
 #define SILENCE_MS 30000
 
 static struct daemon d;
@@ -50,7 +51,7 @@ static void stop(void)
 
 TestSuite(kernel_flood, .init = start, .fini = stop);
 
-/* Somebody else of whom the daemon has not heard: he is served meanwhile. */
+/* Another user, whose first request comes during the flood, is served. */
 static void another_is_served(void)
 {
 	static unsigned short buf[LOOPS];
@@ -63,10 +64,9 @@ static void another_is_served(void)
 	ticks_expect_spell(buf[3], &t, TICKS_PERIOD_NS);
 }
 
-/* --- connections that say nothing
- * ----------------------------------------------------------------- */
+/* --- silent connections ----------------------------------------------------------------------- */
 
-static int flooded[2]; /* a byte from each attacker whose connections are all there */
+static int flooded[2]; /* a byte from each attacker that has all its connections */
 
 static int flood(unsigned int most)
 {
@@ -87,8 +87,8 @@ static int flood(unsigned int most)
 	return closed == n ? 0 : 2;
 }
 
-/* A user has so many and no more; who says nothing on them is hung up on. */
-Test(kernel_flood, of_connections_that_say_nothing)
+/* The daemon refuses connections beyond the limit, and closes silent ones. */
+Test(kernel_flood, silent_connections_are_limited_and_closed)
 {
 	pid_t pid[ATTACKERS];
 	char byte;
@@ -117,7 +117,7 @@ static int come_and_go(unsigned int times)
 	return 0;
 }
 
-Test(kernel_flood, of_connections_that_come_and_go)
+Test(kernel_flood, others_are_served_while_connections_come_and_go)
 {
 	pid_t pid[ATTACKERS];
 
@@ -129,12 +129,11 @@ Test(kernel_flood, of_connections_that_come_and_go)
 	neighbour_stop(&d);
 }
 
-/* --- requests
- * ------------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 /*
- * 200 requests a second are answered, after a second's worth at once; a stop always is, and takes
- * nothing from them.
+ * 200 requests a second are granted, with a burst of a second's worth. A STOP is always granted and
+ * does not count.
  */
 static int ask_on_and_on(unsigned int seconds)
 {
@@ -160,7 +159,7 @@ static int ask_on_and_on(unsigned int seconds)
 	return granted <= 200 * (took / 1e9 + 1) + 1 ? 0 : 3;
 }
 
-Test(kernel_flood, of_requests)
+Test(kernel_flood, requests_of_a_user_are_limited_and_stops_are_not)
 {
 	pid_t pid[ATTACKERS];
 
@@ -172,10 +171,9 @@ Test(kernel_flood, of_requests)
 	neighbour_stop(&d);
 }
 
-/* --- profiles, regions, bins
- * ---------------------------------------------------------------------- */
+/* --- profiles, regions, bins ------------------------------------------------------------------ */
 
-/* Starts a profile of @n regions of @nbins each in the calling process; the errno, or 255. */
+/* Starts a profile of @n regions of @nbins each; returns the errno, or CLIENT_CUT_OFF. */
 static int start_so_many(unsigned int n, __u32 nbins)
 {
 	static struct {
@@ -210,14 +208,26 @@ static int start_bins(unsigned int n)
 	return start_so_many(1, n);
 }
 
-/* What one process has is gone with it: the next may have as much. */
-Test(kernel_flood, of_regions_and_bins)
+/* The previous process stays charged until the kernel has released its profile. */
+static void expect_next(int (*fn)(unsigned int), unsigned int n, int err, const char *what)
+{
+	int seen = EAGAIN;
+
+	alarm(60);
+	while (seen == EAGAIN)
+		seen = users_wait(users_run(ATTACKER, fn, n));
+	alarm(0);
+	cr_expect_eq(seen, err, "%s: %s", what, strerror(seen));
+}
+
+/* The end of a process discharges its profile: the next one may have as much. */
+Test(kernel_flood, regions_and_bins_of_a_user_are_limited)
 {
 	for (int i = 0; i < 2; i++) {
 		users_expect_end(users_run(ATTACKER, start_regions, 9), EAGAIN, "9 regions");
-		users_expect_end(users_run(ATTACKER, start_regions, 8), 0, "8 regions");
-		users_expect_end(users_run(ATTACKER, start_bins, 4097), ENOMEM, "4097 bins");
-		users_expect_end(users_run(ATTACKER, start_bins, 4096), 0, "4096 bins");
+		expect_next(start_regions, 8, 0, "8 regions");
+		expect_next(start_bins, 4097, ENOMEM, "4097 bins");
+		expect_next(start_bins, 4096, 0, "4096 bins");
 	}
 	cr_expect_eq(start_regions(9), 0, "root has no such limit");
 	cr_expect_eq(start_bins(4097), 0, "root has no such limit");
@@ -237,8 +247,8 @@ static int start_and_hold(unsigned int regions)
 	return err;
 }
 
-/* Children of one's own count like any other: each of them has a profile. */
-Test(kernel_flood, of_profiles)
+/* Each process of a user counts as a profile. */
+Test(kernel_flood, profiles_of_a_user_are_limited)
 {
 	pid_t pid[3];
 	char byte;

@@ -13,7 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/scope.h"
+#include "core/cleanup.h"
+#include "core/shared_maps.h"
 #include "kernel_ticks.h"
 #include "profil.h"
 #include "state.h"
@@ -21,23 +22,9 @@
 #define MS 1000000ull
 #define STACK_BYTES 65536
 
-static struct daemon d;
+DAEMON_SUITE(kernel_fork, "--rate", TICKS_RATE);
 
-static void start(void)
-{
-	static const char *args[] = { "--rate", TICKS_RATE, NULL };
-
-	daemon_start(&d, NULL, args);
-}
-
-static void stop(void)
-{
-	daemon_stop(&d);
-}
-
-TestSuite(kernel_fork, .init = start, .fini = stop);
-
-/* Memory that forks share. */
+/* Maps memory that forks share. */
 static void *shared(size_t bytes)
 {
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -70,7 +57,7 @@ static pid_t fork_now(void)
 	return pid;
 }
 
-/* A child's exit status says what went wrong in it. */
+/* The child must exit with 0. */
 static void reap(pid_t pid)
 {
 	int status;
@@ -79,7 +66,7 @@ static void reap(pid_t pid)
 	cr_expect_eq(status, 0, "process %d ended with wait status 0x%x", (int)pid, status);
 }
 
-/* The kernel ends a profile with its last process; the next pass of the mirror sees it. */
+/* The kernel ends a profile with its last process; the daemon notices in its next drain. */
 static void profiles_are_over(void)
 {
 	struct profil_msg_status status;
@@ -98,30 +85,30 @@ static void profiles_are_over(void)
 #define NODES (1 + 4 + 16 + 64 + 256 + 1024)
 #define NODE_NS (5 * MS)
 
-/* So many work at a time: where a thousand do, the daemon comes too late to answer them. */
+/* So many processes work at a time: with a thousand the daemon would answer too late. */
 #define WORKERS 32
 
-/* What a process of the tree found. */
+/* The results of one process of the tree. */
 struct node {
 	struct loop_time spent;
 	unsigned int own;	/* ticks in its loop, since it was forked */
-	unsigned int inherited; /* in its parent's loop, of which it got a copy */
-	unsigned int strays;	/* loops of others that changed after the fork */
+	unsigned int inherited; /* ticks in its parent's loop when it was forked */
+	unsigned int strays;	/* other loops whose ticks changed after the fork */
 	int sync_errno;
 	int done;
 };
 
 static struct node *tree;
-static int tickets[2]; /* a byte for each who may begin */
+static int tickets[2]; /* a byte for each process that may begin */
 static unsigned short tree_buf[LOOPS];
 
-/* Siblings, and all who are on the way to the root, have loops of their own. */
+/* Siblings and ancestors have loops of their own. */
 static unsigned int loop_of(unsigned int i, unsigned int depth)
 {
 	return i ? 1 + (depth - 1) * WIDTH + (i - 1) % WIDTH : 0;
 }
 
-/* Works, forks its children and waits for them. Returns whether all of them came to their end. */
+/* Works, forks its children and waits for them. Returns 1 when all of them have succeeded. */
 static int grow(unsigned int i, unsigned int depth, unsigned int parents_loop)
 {
 	unsigned int loop = loop_of(i, depth);
@@ -152,11 +139,11 @@ static int grow(unsigned int i, unsigned int depth, unsigned int parents_loop)
 }
 
 /*
- * A process has its 5 ticks in a slice or two, each of which may have half a tick more or less, and
- * loses some where the whole machine stands still; it has one at least. All have 6,820, with a
- * standard deviation of 26: 2 % are five of those.
+ * A process makes its 5 ticks in one or two slices, each with up to half a tick more or less, and
+ * loses some when the whole machine stops; it has at least one. All make 6,820, with a standard
+ * deviation of 26: 2 % are five of those.
  */
-Test(kernel_fork, in_a_tree_each_finds_its_own_counts, .timeout = 300)
+Test(kernel_fork, each_process_of_a_tree_has_its_own_counts, .timeout = 300)
 {
 	struct loop_time all = { 0, 0 };
 	unsigned long ticks = 0;
@@ -167,17 +154,17 @@ Test(kernel_fork, in_a_tree_each_finds_its_own_counts, .timeout = 300)
 	cr_assert_eq(pipe(tickets), 0);
 	cr_assert_eq(write(tickets[1], all_tickets, WORKERS), WORKERS);
 	profile_into(tree_buf);
-	cr_expect(grow(0, 0, LOOPS - 1), "a fork failed, or who was forked");
+	cr_expect(grow(0, 0, LOOPS - 1), "a fork or a forked process failed");
 	for (unsigned int i = 0; i < NODES; i++) {
 		const struct node *n = &tree[i];
 
-		cr_assert(n->done, "process %u of %u never came to its end", i, NODES);
+		cr_assert(n->done, "process %u of %u did not finish", i, NODES);
 		cr_expect_eq(n->sync_errno, 0, "profil_sync in process %u: %s", i,
 			     strerror(n->sync_errno));
 		cr_expect_eq(n->strays, 0, "process %u has ticks in %u loops of others", i,
 			     n->strays);
 		cr_expect(!i || n->inherited == tree[(i - 1) / WIDTH].own,
-			  "process %u began with %u ticks of its parent's, who has %u", i,
+			  "process %u inherited %u ticks from its parent, which has %u", i,
 			  n->inherited, tree[(i - 1) / WIDTH].own);
 		cr_expect_geq(n->own, 1, "process %u has no tick", i);
 		ticks_expect(n->own, &n->spent, TICKS_PERIOD_NS, 100, 6, "a process");
@@ -187,21 +174,11 @@ Test(kernel_fork, in_a_tree_each_finds_its_own_counts, .timeout = 300)
 	ticks_expect(ticks, &all, TICKS_PERIOD_NS, 2, 0, "the tree");
 }
 
-/* --- one fork ----------------------------------------------------------------------------------
- */
-
-/*
- * 100 ticks, in 40 slices where the machine is busy, have a standard deviation of 4: 10 % and 15
- * ticks are six of those.
- */
-static void expect_100(const struct loop_time *s, unsigned int ticks, const char *what)
-{
-	ticks_expect(ticks, s, TICKS_PERIOD_NS, 10, 15, what);
-}
+/* --- one fork --------------------------------------------------------------------------------- */
 
 struct both {
 	unsigned short buf[LOOPS];
-	unsigned short seen[LOOPS]; /* what a child found in a copy of its own */
+	unsigned short seen[LOOPS]; /* the child's private buffer at its end */
 	struct loop_time child;
 	struct loop_time shared;
 	pid_t pid;
@@ -224,21 +201,22 @@ Test(kernel_fork, a_shared_buffer_gets_the_ticks_of_both)
 	reap(pid);
 	loop_timed(&b->shared, 2, 50 * MS);
 	sync_now();
-	expect_100(&parent, b->buf[0], "the parent");
-	expect_100(&b->child, b->buf[1], "the child");
-	expect_100(&b->shared, b->buf[2], "both in one loop");
+	ticks_expect_100(b->buf[0], &parent, "the parent");
+	ticks_expect_100(b->buf[1], &b->child, "the child");
+	ticks_expect_100(b->buf[2], &b->shared, "both in one loop");
 }
 
-/* Waits until @pid, who has said in @b->pid that he is about to, sleeps for the daemon's word. */
+/* Waits until @pid, which sets @b->pid before its request, sleeps until the daemon answers. */
 static void await_connecting(pid_t pid, struct both *b)
 {
 	while (!__atomic_load_n(&b->pid, __ATOMIC_SEQ_CST))
 		sched_yield();
-	cr_assert(await_state(pid, pid, 'S'), "process %d has gone", (int)pid);
+	cr_assert(await_state(pid, pid, 'S'), "process %d has ended", (int)pid);
 }
 
-/* The daemon sleeps until the child has asked: all the child's ticks are news, like the request. */
-Test(kernel_fork, a_childs_first_request_finds_its_first_ticks)
+/* The daemon is stopped until the request is queued: it has not seen any tick of the child before.
+ */
+Test(kernel_fork, a_childs_first_request_gets_its_first_ticks)
 {
 	static unsigned short buf[LOOPS];
 	struct both *b = shared(sizeof(*b));
@@ -258,7 +236,45 @@ Test(kernel_fork, a_childs_first_request_finds_its_first_ticks)
 	await_connecting(pid, b);
 	kill(d.pid, SIGCONT);
 	reap(pid);
-	expect_100(&b->child, b->seen[1], "the child");
+	ticks_expect_100(b->seen[1], &b->child, "the child");
+}
+
+/* Two such buffers do not fit into one chunk, so the daemon makes one for the child's. */
+#define MOST_OF_A_CHUNK (PROFIL_CHUNK_COUNTERS / 4 * 3)
+
+static unsigned int ticks_of_loop(const unsigned short *buf, unsigned int loop)
+{
+	size_t first = (loop_at(loop) - loop_at(0)) / sizeof(*buf);
+	unsigned int sum = 0;
+
+	for (size_t i = first; i < first + LOOP_BYTES / sizeof(*buf); i++)
+		sum += buf[i];
+	return sum;
+}
+
+Test(kernel_fork, a_child_that_waits_for_its_counters_loses_no_tick)
+{
+	static unsigned short buf[MOST_OF_A_CHUNK];
+	struct both *b = shared(sizeof(*b));
+	struct profil_msg_status before, after;
+	pid_t pid;
+
+	cr_assert_eq(profil(buf, sizeof(buf), loop_at(0), 65536), 0, "profil: %s", strerror(errno));
+	client_status(&d, &before);
+	pid = fork_now();
+	if (pid == 0) {
+		loop_timed(&b->child, 1, 100 * MS);
+		if (profil_sync())
+			_exit(1);
+		client_status(&d, &after);
+		b->buf[0] = (unsigned short)after.chunks;
+		b->seen[1] = (unsigned short)ticks_of_loop(buf, 1);
+		_exit(0);
+	}
+	reap(pid);
+	cr_expect_gt(b->buf[0], before.chunks, "the child's counters had room in %u chunks",
+		     before.chunks);
+	ticks_expect_100(b->seen[1], &b->child, "the child");
 }
 
 Test(kernel_fork, a_childs_stop_ends_its_own_profile_only)
@@ -281,14 +297,14 @@ Test(kernel_fork, a_childs_stop_ends_its_own_profile_only)
 	reap(pid);
 	loop_timed(&parent, 0, 100 * MS);
 	sync_now();
-	expect_100(&b->child, b->seen[1], "the child");
+	ticks_expect_100(b->seen[1], &b->child, "the child");
 	cr_expect_eq(b->seen[2], 0, "%u ticks after the child's stop", b->seen[2]);
-	expect_100(&parent, buf[0], "the parent");
+	ticks_expect_100(buf[0], &parent, "the parent");
 	cr_expect_eq(buf[1] | buf[2], 0, "the parent's buffer has ticks of its child's");
 }
 
-/* It forks, its child forks and exits: what daemon(3) does twice over. */
-Test(kernel_fork, a_daemon_goes_on_when_its_parents_have_gone)
+/* Two forks whose parents exit, with setsid(), as many daemons do. */
+Test(kernel_fork, a_daemonized_process_keeps_counting)
 {
 	static unsigned short buf[LOOPS];
 	struct both *b = shared(sizeof(*b));
@@ -317,14 +333,13 @@ Test(kernel_fork, a_daemon_goes_on_when_its_parents_have_gone)
 	}
 	close(gate[1]);
 	reap(pid);
-	cr_assert_eq(read(gate[0], &end, 1), 0); /* its last descriptor went with it */
-	expect_100(&b->child, b->seen[1], "the grandchild");
-	cr_expect_geq(b->seen[0], 1, "it has not got the counts of before");
+	cr_assert_eq(read(gate[0], &end, 1), 0); /* the grandchild has exited */
+	ticks_expect_100(b->seen[1], &b->child, "the grandchild");
+	cr_expect_geq(b->seen[0], 1, "it has not inherited the counts");
 	profiles_are_over();
 }
 
-/* --- shared memory ------------------------------------------------------------------------------
- */
+/* --- shared memory ---------------------------------------------------------------------------- */
 
 static struct both *clone_both;
 
@@ -354,8 +369,8 @@ Test(kernel_fork, a_vfork_child_counts_where_its_parent_does)
 	reap(clone_now(clone_child, CLONE_VM | CLONE_VFORK));
 	loop_timed(&parent, 0, 100 * MS);
 	sync_now();
-	expect_100(&clone_both->child, buf[1], "the child");
-	expect_100(&parent, buf[0], "the parent");
+	ticks_expect_100(buf[1], &clone_both->child, "the child");
+	ticks_expect_100(buf[0], &parent, "the parent");
 }
 
 /* IRIX's sproc() */
@@ -371,8 +386,8 @@ Test(kernel_fork, processes_in_one_memory_add_to_the_same_counters)
 	loop_timed(&parent, 0, 100 * MS);
 	reap(pid);
 	sync_now();
-	expect_100(&clone_both->child, buf[1], "the child");
-	expect_100(&parent, buf[0], "the parent");
+	ticks_expect_100(buf[1], &clone_both->child, "the child");
+	ticks_expect_100(buf[0], &parent, "the parent");
 	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
 	profiles_are_over();
 }
@@ -382,14 +397,14 @@ static int clone_orphan(void *arg)
 	char end;
 
 	(void)arg;
-	/* Its parent's end ends this. */
+	/* Reads the end of the file when the test closes the gate, after the parent has exited. */
 	if (read(clone_both->pid, &end, 1) != 0)
 		return 1;
 	loop_timed(&clone_both->child, 1, 100 * MS);
 	return profil_sync();
 }
 
-Test(kernel_fork, one_of_two_in_one_memory_goes_on_when_the_other_has_gone)
+Test(kernel_fork, a_process_keeps_counting_after_another_in_its_memory_has_exited)
 {
 	int gate[2], alive[2];
 	char end;
@@ -412,7 +427,7 @@ Test(kernel_fork, one_of_two_in_one_memory_goes_on_when_the_other_has_gone)
 	cr_expect_eq(clone_both->buf[1], 0);
 	close(gate[1]);
 	cr_assert_eq(read(alive[0], &end, 1), 0);
-	expect_100(&clone_both->child, clone_both->buf[1], "who is left");
+	ticks_expect_100(clone_both->buf[1], &clone_both->child, "the remaining process");
 	profiles_are_over();
 }
 
@@ -429,21 +444,20 @@ Test(kernel_fork, posix_spawn_leaves_the_parents_profile_alone)
 	reap(pid);
 	loop_timed(&parent, 0, 100 * MS);
 	sync_now();
-	expect_100(&parent, buf[0], "the parent");
-	cr_expect(!ticks_list(&d, pid, &p), "what was spawned is in a profile");
+	ticks_expect_100(buf[0], &parent, "the parent");
+	cr_expect(!ticks_list(&d, pid, &p), "the spawned process has a profile");
 }
 
-/* --- threads ------------------------------------------------------------------------------------
- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
-/* The main thread has gone when it is a zombie, which it stays as long as there are others. */
+/* The main thread is a zombie once it has exited, as long as other threads run. */
 static void await_zombie(void)
 {
 	if (!await_state(getpid(), getpid(), 'Z'))
 		_exit(9);
 }
 
-/* The main thread goes, and @fn goes on in another. */
+/* The main thread exits; @fn runs in another. */
 static void lose_leader(void *(*fn)(void *), void *arg)
 {
 	pthread_t thread;
@@ -462,7 +476,7 @@ static void *count_leaderless(void *arg)
 	_exit(profil_sync() != 0);
 }
 
-Test(kernel_fork, a_process_whose_leader_has_gone_counts_on)
+Test(kernel_fork, a_process_without_its_leader_keeps_counting)
 {
 	struct both *b = shared(sizeof(*b));
 	pid_t pid = fork_now();
@@ -473,7 +487,7 @@ Test(kernel_fork, a_process_whose_leader_has_gone_counts_on)
 		lose_leader(count_leaderless, b);
 	}
 	reap(pid);
-	expect_100(&b->child, b->buf[1], "the thread that is left");
+	ticks_expect_100(b->buf[1], &b->child, "the remaining thread");
 	profiles_are_over();
 }
 
@@ -494,7 +508,7 @@ static void *start_leaderless(void *arg)
 	_exit(pid < 0 || waitpid(pid, NULL, 0) != pid || profil_sync());
 }
 
-Test(kernel_fork, a_process_whose_leader_has_gone_can_start_a_profile_and_fork)
+Test(kernel_fork, a_process_without_its_leader_can_start_a_profile_and_fork)
 {
 	struct both *b = shared(sizeof(*b));
 	pid_t pid = fork_now();
@@ -502,7 +516,7 @@ Test(kernel_fork, a_process_whose_leader_has_gone_can_start_a_profile_and_fork)
 	if (pid == 0)
 		lose_leader(start_leaderless, b);
 	reap(pid);
-	expect_100(&b->child, b->buf[1], "the thread that is left");
+	ticks_expect_100(b->buf[1], &b->child, "the remaining thread");
 	ticks_expect(b->buf[2], &b->shared, TICKS_PERIOD_NS, 10, 12, "its child");
 	profiles_are_over();
 }
@@ -525,7 +539,7 @@ static void *busy(void *arg)
 	return NULL;
 }
 
-/* Alone in its copy of the memory, it has its own ticks only. */
+/* The child has one thread, whose ticks alone may change its copy of the buffer. */
 static int alone(struct loop_time *s, unsigned int *ticks)
 {
 	unsigned short before[LOOPS];
@@ -538,7 +552,10 @@ static int alone(struct loop_time *s, unsigned int *ticks)
 	return memcmp(before + 1, busy_buf + 1, sizeof(before) - sizeof(before[0])) ? 2 : 0;
 }
 
-/* Each child has its 10 ticks in 5 slices or so; all have 400, with a standard deviation of 7. */
+/*
+ * Each child makes 10 ticks in some 5 slices, all of them 400, with a standard deviation of 7: 5 %
+ * and 25 ticks are six of those.
+ */
 Test(kernel_fork, the_child_of_a_threaded_process_counts_by_itself)
 {
 	struct loop_time *s = shared(sizeof(*s)), all = { 0, 0 };

@@ -1,4 +1,5 @@
-/* kernel_freeze.c - processes and CPUs that stand still for a while: their totals stay conserved */
+/* kernel_freeze.c - stopped processes, offline CPUs and a clock that is set: no tick is lost or
+ * added */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,27 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/scope.h"
+#include "core/cleanup.h"
 #include "kernel_ticks.h"
 #include "profil.h"
 
-static struct daemon d;
+DAEMON_SUITE(kernel_freeze, "--rate", TICKS_RATE);
 
-static void start(void)
-{
-	static const char *args[] = { "--rate", TICKS_RATE, NULL };
-
-	daemon_start(&d, NULL, args);
-}
-
-static void stop(void)
-{
-	daemon_stop(&d);
-}
-
-TestSuite(kernel_freeze, .init = start, .fini = stop);
-
-/* Works until it is told to rest, in memory that we see too. */
+/* A process that works until @end is set, in memory shared with the test. */
 static struct worker {
 	unsigned short buf[LOOPS];
 	struct loop_time time;
@@ -77,7 +64,7 @@ static pid_t worker_start(void)
 	return pid;
 }
 
-/* It has worked for a while more since: its counts show that. */
+/* Waits until the worker has 200 more ticks. */
 static void worker_works(void)
 {
 	unsigned short *counter = &worker->buf[5];
@@ -90,8 +77,8 @@ static void worker_works(void)
 }
 
 /*
- * It rests, and has what it should: several hundred ticks, in 3 ms slices where the machine is
- * busy, have a standard deviation of 10 at most; 2 % and 40 ticks are more than four of those.
+ * Ends the worker and checks its count: several hundred ticks, in slices of 3 ms on a busy machine,
+ * have a standard deviation of at most 10; 2 % and 40 ticks are more than four of those.
  */
 static void worker_ends(pid_t pid)
 {
@@ -100,8 +87,8 @@ static void worker_ends(pid_t pid)
 	int status;
 
 	__atomic_store_n(&worker->end, 1, __ATOMIC_RELAXED);
-	cr_assert_eq(read(said[0], &byte, 1), 1, "the worker did not come to rest");
-	cr_assert(ticks_list(&d, pid, &p), "its profile has gone");
+	cr_assert_eq(read(said[0], &byte, 1), 1, "the worker did not finish");
+	cr_assert(ticks_list(&d, pid, &p), "its profile has ended");
 	cr_expect_eq(p.total, worker->buf[5] + p.unmatched + p.lost, "%llu != %u + %llu + %llu",
 		     p.total, worker->buf[5], p.unmatched, p.lost);
 	cr_expect_eq(p.lost, 0, "%llu ticks are lost", p.lost);
@@ -111,27 +98,28 @@ static void worker_ends(pid_t pid)
 	cr_expect_eq(status, 0, "the worker ended with wait status 0x%x", status);
 }
 
-/* What stands still gets nothing: not even while a daemon takes its profile over. */
-static void stands_still(void)
+/* The stopped worker gets no tick, not even when the next daemon takes over its profile. */
+static void expect_no_ticks(void)
 {
 	unsigned int seen;
 
-	ticks_await_mirror(); /* which brings the counts of before */
+	ticks_await_mirror(); /* the ticks from before the stop are written */
 	seen = worker->buf[5];
 	daemon_kill(&d);
 	daemon_restart(&d);
 	ticks_await_mirror();
-	cr_expect_eq(worker->buf[5], seen, "it got %u ticks", worker->buf[5] - seen);
+	cr_expect_eq(worker->buf[5], seen, "the stopped worker got %u ticks",
+		     worker->buf[5] - seen);
 }
 
-Test(kernel_freeze, a_stopped_process_goes_on_where_it_was)
+Test(kernel_freeze, a_stopped_process_keeps_its_counts)
 {
 	pid_t pid = worker_start();
 
 	worker_works();
 	kill(pid, SIGSTOP);
 	cr_assert_eq(waitpid(pid, NULL, WUNTRACED), pid);
-	stands_still();
+	expect_no_ticks();
 	kill(pid, SIGCONT);
 	worker_works();
 	worker_ends(pid);
@@ -145,8 +133,7 @@ static void write_to(const char *path, const char *text)
 		  strerror(errno));
 }
 
-/* --- a cgroup that is frozen
- * ---------------------------------------------------------------------- */
+/* --- a frozen cgroup -------------------------------------------------------------------------- */
 
 static char group[160];
 
@@ -158,7 +145,7 @@ static void group_write(const char *file, const char *text)
 	write_to(path, text);
 }
 
-/* The hierarchy of cgroups is one, wherever it is mounted. */
+/* Makes a cgroup; all mounts of cgroup2 show the same hierarchy. */
 static void group_make(void)
 {
 	char root[128];
@@ -166,7 +153,7 @@ static void group_make(void)
 	snprintf(root, sizeof(root), "%s/cgroup", d.dir);
 	cr_assert(mkdir(root, 0700) == 0 && unshare(CLONE_NEWNS) == 0 &&
 			  mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0,
-		  "cannot have mounts of our own: %s", strerror(errno));
+		  "cannot make a mount namespace: %s", strerror(errno));
 	if (mount("none", root, "cgroup2", 0, NULL) < 0)
 		cr_skip_test("this kernel has no cgroup2");
 	snprintf(group, sizeof(group), "%s/profil-test-%d", root, (int)getpid());
@@ -188,7 +175,7 @@ static void group_await(const char *state)
 	close(event.fd);
 }
 
-Test(kernel_freeze, a_frozen_process_goes_on_where_it_was)
+Test(kernel_freeze, a_frozen_process_keeps_its_counts)
 {
 	char number[16];
 	pid_t pid;
@@ -200,7 +187,7 @@ Test(kernel_freeze, a_frozen_process_goes_on_where_it_was)
 	worker_works();
 	group_write("cgroup.freeze", "1");
 	group_await("frozen 1");
-	stands_still();
+	expect_no_ticks();
 	group_write("cgroup.freeze", "0");
 	worker_works();
 	worker_ends(pid);
@@ -208,15 +195,14 @@ Test(kernel_freeze, a_frozen_process_goes_on_where_it_was)
 	cr_expect_eq(rmdir(group), 0, "rmdir %s: %s", group, strerror(errno));
 }
 
-/* --- the whole machine: only where it is said that nobody minds ----------------------------------
- */
+/* --- changes of the whole machine, only with PROFIL_TEST_UPHEAVAL ----------------------------- */
 
-static void only_if_nobody_minds(const char *what)
+static void need_upheaval(const char *what)
 {
 	const char *allowed = getenv("PROFIL_TEST_UPHEAVAL");
 
 	if (!allowed || !strstr(allowed, what))
-		cr_skip_test("everybody here would notice; PROFIL_TEST_UPHEAVAL=%s allows it",
+		cr_skip_test("it would affect the whole machine; PROFIL_TEST_UPHEAVAL=%s allows it",
 			     what);
 }
 
@@ -228,7 +214,7 @@ static void restart_with(const char *clock)
 	daemon_start(&d, NULL, with);
 }
 
-/* The last CPU goes while the worker is there, comes back, and counts again. */
+/* The last CPU goes offline while the worker runs on it, comes back, and counts again. */
 static void cpu_goes_and_comes(const char *clock)
 {
 	long last = sysconf(_SC_NPROCESSORS_CONF) - 1;
@@ -236,10 +222,10 @@ static void cpu_goes_and_comes(const char *clock)
 	cpu_set_t there;
 	pid_t pid;
 
-	only_if_nobody_minds("cpus");
+	need_upheaval("cpus");
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%ld/online", last);
 	if (last < 1 || access(path, W_OK) < 0)
-		cr_skip_test("no CPU can be taken away here");
+		cr_skip_test("no CPU can be taken offline");
 	restart_with(clock);
 	CPU_ZERO(&there);
 	CPU_SET((size_t)last, &there);
@@ -254,12 +240,12 @@ static void cpu_goes_and_comes(const char *clock)
 	worker_ends(pid);
 }
 
-Test(kernel_freeze, a_cpu_goes_and_comes_under_its_event)
+Test(kernel_freeze, a_cpu_counts_again_after_it_was_offline_with_cpu_clock)
 {
 	cpu_goes_and_comes("cpu-clock");
 }
 
-Test(kernel_freeze, a_cpu_goes_and_comes_under_either_clock)
+Test(kernel_freeze, a_cpu_counts_again_after_it_was_offline_with_either_clock)
 {
 	cpu_goes_and_comes("auto");
 }
@@ -273,12 +259,12 @@ static void step_clock(time_t seconds)
 	cr_assert_eq(clock_settime(CLOCK_REALTIME, &t), 0, "clock_settime: %s", strerror(errno));
 }
 
-/* An hour forward and an hour back: the time of day is no time to profil. */
-Test(kernel_freeze, a_clock_that_is_set_changes_nothing)
+/* The time of day is set an hour forward and back. */
+Test(kernel_freeze, setting_the_clock_changes_no_count)
 {
 	pid_t pid;
 
-	only_if_nobody_minds("clock");
+	need_upheaval("clock");
 	pid = worker_start();
 	worker_works();
 	step_clock(3600);

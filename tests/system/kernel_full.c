@@ -1,8 +1,8 @@
-/* kernel_full.c - what has an end: who comes too late is told so, and who is there goes on */
+/* kernel_full.c - full tables: the next request fails with EAGAIN, and existing profiles keep
+ * counting */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -12,18 +12,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/layout.h"
-#include "core/scope.h"
-#include "core/wire.h"
+#include "core/shared_maps.h"
+#include "core/cleanup.h"
 #include "kernel_ticks.h"
 #include "neighbour.h"
+#include "observer.h"
 #include "profil.h"
 
 #define REGIONS 4096 /* PROFIL_MAX of sprofil */
 
 static struct daemon d;
-static int begun[2]; /* a byte from each process: 0, its profile is on, or 1 */
-static int gate[2];  /* its end lets them go */
+static int begun[2]; /* a byte from each process: 0 when its profile is on, else 1 */
+static int gate[2];  /* closed when the processes shall exit */
 
 static void start(void)
 {
@@ -41,7 +41,7 @@ static void stop(void)
 
 TestSuite(kernel_full, .init = start, .fini = stop);
 
-/* Runs in a child: says whether its profile is on; if not, ends with the errno. */
+/* Runs in a child: reports whether its profile is on; returns the errno when it is not. */
 static int stay(int err)
 {
 	int why = err ? errno : 0;
@@ -93,7 +93,7 @@ static int exit_status(pid_t pid)
 	return WEXITSTATUS(status);
 }
 
-/* @n of them fill it; one more gets @err; when they have gone, there is room again. */
+/* @n processes fill the table, and one more gets @err. All exit at the end. */
 static void fill(int (*fn)(void), unsigned int n, int err)
 {
 	static pid_t pid[PROFIL_MAX_TARGETS];
@@ -107,14 +107,14 @@ static void fill(int (*fn)(void), unsigned int n, int err)
 		cr_assert_eq(read(begun[0], &failed, 1), 1);
 		cr_assert(!failed, "%u of %u: %s", i + 1, n, strerror(exit_status(pid[i])));
 	}
-	cr_expect_eq(exit_status(in_child(fn)), err, "one more than there may be");
+	cr_expect_eq(exit_status(in_child(fn)), err, "one more than the limit");
 	close(gate[1]);
 	for (unsigned int i = 0; i < n; i++)
-		cr_expect_eq(exit_status(pid[i]), 0, "one of those who were there");
+		cr_expect_eq(exit_status(pid[i]), 0, "a process below the limit");
 	cr_assert_eq(pipe2(gate, O_CLOEXEC), 0);
 }
 
-/* A grace period passes before it is free again. */
+/* Slots are free again after an RCU grace period. */
 static void expect_room(int (*fn)(void))
 {
 	int err = EAGAIN;
@@ -124,26 +124,25 @@ static void expect_room(int (*fn)(void))
 	while (err == EAGAIN)
 		err = exit_status(in_child(fn));
 	alarm(0);
-	cr_expect_eq(err, 0, "it stays full: %s", strerror(err));
+	cr_expect_eq(err, 0, "the table stays full: %s", strerror(err));
 }
 
-/* The neighbour has one of each. */
-Test(kernel_full, of_profiles, .timeout = 300)
+/* The neighbour has one profile and one region. */
+Test(kernel_full, profiles_beyond_the_limit_get_EAGAIN, .timeout = 300)
 {
 	fill(with_one_region, PROFIL_MAX_TARGETS - 1, EAGAIN);
 	expect_room(with_one_region);
 	neighbour_stop(&d);
 }
 
-Test(kernel_full, of_regions)
+Test(kernel_full, regions_beyond_the_limit_get_EAGAIN)
 {
 	fill(with_many_regions, PROFIL_MAX_REGIONS / REGIONS - 1, EAGAIN);
 	expect_room(with_many_regions);
 	neighbour_stop(&d);
 }
 
-/* --- chunks of counters ------------------------------------------------------------------------
- */
+/* --- chunks of counters ----------------------------------------------------------------------- */
 
 #define CHUNKS 32
 
@@ -155,8 +154,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* To take one from where the kernel finds it takes a grace period, for which nobody waits. */
-Test(kernel_full, chunks_go_in_the_background, .timeout = 60)
+/* Each chunk is released after an RCU grace period, during which the daemon answers. */
+Test(kernel_full, chunks_are_released_in_the_background, .timeout = 60)
 {
 	size_t bytes = (size_t)CHUNKS * PROFIL_CHUNK_COUNTERS * sizeof(unsigned short);
 	unsigned short *buf =
@@ -177,90 +176,34 @@ Test(kernel_full, chunks_go_in_the_background, .timeout = 60)
 		client_status(&d, &status);
 	gone = now_ns();
 	cr_expect_lt(answered - began, (gone - began) / 2,
-		     "the next to ask was answered after %.1f ms, the last chunk went after %.1f",
+		     "a request was answered after %.1f ms, the last chunk released after %.1f",
 		     (double)(answered - began) / 1e6, (double)(gone - began) / 1e6);
 	munmap(buf, bytes);
 	neighbour_stop(&d);
 }
 
-/* --- readers -----------------------------------------------------------------------------------
- */
+/* --- attachments ------------------------------------------------------------------------------ */
 
-/* One process has one line of the table, for as many profiles as there are entries in it. */
-Test(kernel_full, of_readers_of_one_process)
+/* A process has two buckets of the table: it can have as many attachments as these have entries. */
+#define ATTACHMENTS (2 * PROFIL_BUCKET_ENTRIES)
+
+Test(kernel_full, attachments_to_one_process_beyond_the_limit_get_EAGAIN)
 {
-	struct profil_msg_reply reply;
+	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, 0);
+	struct observer o[ATTACHMENTS + 1];
 	unsigned int granted = 0;
-	int sock[PROFIL_BUCKET_ENTRIES + 1], err = 0;
+	int err = 0;
 
-	for (unsigned int i = 0; i <= PROFIL_BUCKET_ENTRIES; i++) {
-		sock[i] = client_open(&d, NULL);
-		err = client_attach(sock[i], 0, &reply);
+	ask.places = 1024;
+	ask.images = 64;
+	for (unsigned int i = 0; i <= ATTACHMENTS; i++) {
+		cr_assert_eq(observer_open(&o[i], &d, &ask), 0);
+		err = observer_add(&o[i], getpid());
 		granted += err == 0;
 	}
-	cr_expect_eq(err, EAGAIN, "one more than there may be: %s", strerror(err));
-	cr_expect_eq(granted, PROFIL_BUCKET_ENTRIES);
-	for (unsigned int i = 0; i <= PROFIL_BUCKET_ENTRIES; i++)
-		close(sock[i]);
-	neighbour_stop(&d);
-}
-
-static __u64 told; /* of so many ticks */
-
-/* Takes one message; says whether it is the answer, in @reply, or else counts the ticks in it. */
-static int is_answer(int sock, struct profil_msg_reply *reply)
-{
-	static union {
-		struct profil_header h;
-		struct profil_msg_reply reply;
-		struct profil_msg_events events;
-		char space[PROFIL_MSG_MAX];
-	} in;
-
-	cr_assert_eq(wire_recv(sock, &in, sizeof(in), NULL, NULL), 0);
-	if (in.h.type == PROFIL_MSG_REPLY) {
-		*reply = in.reply;
-		return 1;
-	}
-	for (unsigned int i = 0; i < in.h.count; i++)
-		told += in.events.event[i].kind == PROFIL_EVENT_RAW;
-	return 0;
-}
-
-static void ask(int sock, unsigned int type, struct profil_msg_reply *reply)
-{
-	struct profil_header h;
-
-	wire_header(&h, type, sizeof(h), 0, 0);
-	cr_assert_eq(wire_send(sock, &h, NULL, 0), 0);
-	while (!is_answer(sock, reply))
-		;
-}
-
-/* More ticks than the ring holds, while nobody empties it: each is told of, or lost and counted. */
-Test(kernel_full, of_events)
-{
-	__cleanup(closep) int sock = client_open(&d, NULL);
-	struct profil_msg_reply before, full, after;
-	struct loop_time t = { 0 };
-	__u64 n = PROFIL_RING_BYTES / sizeof(struct profil_event);
-
-	cr_assert_eq(client_attach(sock, 100000, &before), 0);
-	kill(d.pid, SIGSTOP);
-	cr_assert_eq(waitpid(d.pid, NULL, WUNTRACED), d.pid);
-	loop_timed(&t, 0, 2 * n * 100000);
-	kill(d.pid, SIGCONT);
-	ask(sock, PROFIL_MSG_STATS, &full);
-	cr_expect_gt(full.lost, 0, "none of %llu ticks was lost: the ring was not full",
-		     full.total);
-	loop_timed(&t, 0, 50000000);
-	ask(sock, PROFIL_MSG_DETACH, &after);
-	cr_expect_eq(after.total, after.unmatched + after.lost + after.raw);
-	alarm(20);
-	while (told < after.raw)
-		is_answer(sock, &full);
-	alarm(0);
-	cr_expect_eq(told, after.raw);
-	close(steal_fd(sock));
+	cr_expect_eq(err, EAGAIN, "one more than the limit: %s", strerror(err));
+	cr_expect_eq(granted, ATTACHMENTS);
+	for (unsigned int i = 0; i <= ATTACHMENTS; i++)
+		observer_close(&o[i]);
 	neighbour_stop(&d);
 }

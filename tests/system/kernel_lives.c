@@ -1,4 +1,4 @@
-/* kernel_lives.c - processes that come and go where every CPU is wanted by others all the time */
+/* kernel_lives.c - no fork, exec or exit is missed on busy CPUs, and a missed exec is detected */
 #include <bpf/bpf.h>
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/layout.h"
-#include "core/scope.h"
+#include "core/shared_maps.h"
+#include "core/cleanup.h"
 #include "kernel_ticks.h"
 
 static struct daemon d;
@@ -55,14 +55,14 @@ static unsigned int members(const struct profil_tables *t)
 	return n;
 }
 
-/* What is under way when this is called is over within 20 s, on the slowest machine. */
-static void expect_members(const struct profil_tables *t, unsigned int n, const char *who)
+/* Waits for @n processes, at most 20 s: enough on the slowest machine. */
+static void expect_members(const struct profil_tables *t, unsigned int n, const char *when)
 {
 	struct timespec ms = { 0, 1000000 };
 
 	for (int i = 0; i < 20000 && members(t) != n; i++)
 		nanosleep(&ms, NULL);
-	cr_expect_eq(members(t), n, "%s: %u processes are counted, not %u", who, members(t), n);
+	cr_expect_eq(members(t), n, "%s: %u processes are counted, not %u", when, members(t), n);
 }
 
 static pid_t fork_now(void)
@@ -73,7 +73,7 @@ static pid_t fork_now(void)
 	return pid;
 }
 
-/* Wants a CPU all the time: so whoever is preempted waits for his next turn. */
+/* Uses a CPU all the time, so that a preempted task waits for its next turn. */
 static void disturb(void)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -84,7 +84,7 @@ static void disturb(void)
 #define DISTURBERS 4
 #define PARENTS 24
 
-/* Waits until nobody writes to @until any more, as itself or as another program. */
+/* Waits for the end of the pipe @until, after an exec if @execs. */
 static void live(int until, int execs)
 {
 	char c;
@@ -96,7 +96,7 @@ static void live(int until, int execs)
 	_exit(1);
 }
 
-/* Has @children, and says so on @done. */
+/* Forks @children and reports their number on @done. */
 static void breed(const int until[2], int done, int children, int execs)
 {
 	char n = 0;
@@ -117,8 +117,8 @@ static void breed(const int until[2], int done, int children, int execs)
 }
 
 /*
- * The kernel runs no program a second time on a CPU on which a task has been preempted in it: so
- * this must not happen where a fork, an exec or an end would be missed.
+ * While a task is preempted inside a BPF program, the kernel skips that program on the same CPU.
+ * The programs at fork, exec and exit must therefore not be preemptible.
  */
 static void none_is_missed(int children, int execs)
 {
@@ -146,7 +146,7 @@ static void none_is_missed(int children, int execs)
 		cr_assert_eq(read(done[0], &n, 1), 1);
 		cr_assert_eq(n, children, "a parent has %d children", n);
 	}
-	expect_members(t, 1 + PARENTS * (1 + (execs ? 0 : children)), "all alive");
+	expect_members(t, 1 + PARENTS * (1 + (execs ? 0 : children)), "while all are alive");
 	close(until[1]);
 	for (int i = 0; i < PARENTS; i++) {
 		int status;
@@ -154,24 +154,24 @@ static void none_is_missed(int children, int execs)
 		cr_assert_eq(waitpid(parent[i], &status, 0), parent[i]);
 		cr_expect_eq(status, 0);
 	}
-	expect_members(t, 1, "all but one have ended");
+	expect_members(t, 1, "after all but one have ended");
 	for (int i = 0; i < DISTURBERS; i++)
 		kill(disturber[i], SIGKILL);
 	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
-	expect_members(t, 0, "the profile has ended");
+	expect_members(t, 0, "after the profile has ended");
 }
 
-Test(kernel_lives, no_fork_is_missed_where_tasks_are_preempted, .timeout = 300)
+Test(kernel_lives, no_fork_is_missed_when_tasks_are_preempted, .timeout = 300)
 {
 	none_is_missed(60, 0);
 }
 
-Test(kernel_lives, no_exec_is_missed_where_tasks_are_preempted, .timeout = 300)
+Test(kernel_lives, no_exec_is_missed_when_tasks_are_preempted, .timeout = 300)
 {
 	none_is_missed(20, 1);
 }
 
-/* Takes the link called @name out of the kernel, which is that of a killed daemon. */
+/* Removes the pinned link @name of a killed daemon and waits until the kernel has freed it. */
 static void drop_link(const char *name)
 {
 	int fd = bpf_obj_get(ticks_stored(&d, name));
@@ -189,7 +189,7 @@ static void drop_link(const char *name)
 	}
 }
 
-/* Profiles itself, waits for a byte, and becomes a shell that works for a second or so. */
+/* Starts a profile, waits for a byte, then execs a shell that works for about a second. */
 static void become_another(int in, int out)
 {
 	static unsigned short buf[LOOPS];
@@ -214,10 +214,10 @@ static unsigned long long ticks(const struct profil_tables *t)
 }
 
 /*
- * No program sees this exec. Where the kernel may miss one all the same, the ticks themselves see
- * that the image is another.
+ * The BPF programs at exec are removed, so they miss this exec. On kernels that may skip them, the
+ * tick program itself compares the exec_id.
  */
-static void a_missed_exec_ends_it(void)
+static void expect_missed_exec_to_end_profile(void)
 {
 	const struct profil_tables *t = tables();
 	unsigned long long before;
@@ -240,27 +240,27 @@ static void a_missed_exec_ends_it(void)
 	drop_link("link-exec");
 	drop_link("link-exec-again");
 	cr_assert_eq(write(in[1], "", 1), 1);
-	cr_assert(read(out[0], &c, 1) == 1 && c == 'b', "there is no other image");
+	cr_assert(read(out[0], &c, 1) == 1 && c == 'b', "the process has not exec'd");
 	before = ticks(t);
 	cr_assert(read(out[0], &c, 1) == 1 && c == 'e');
 	cr_expect_eq(ticks(t), before, "%llu ticks of the new image", ticks(t) - before);
-	cr_expect_eq(members(t), 0, "it is in the table still");
+	cr_expect_eq(members(t), 0, "the process is still in the table");
 	close(in[1]);
 	cr_assert_eq(waitpid(pid, NULL, 0), pid);
 	daemon_restart(&d);
 }
 
-Test(kernel_lives, an_exec_that_is_missed_ends_it_with_the_next_event, .timeout = 300)
+Test(kernel_lives, a_missed_exec_ends_the_profile_at_the_next_event, .timeout = 300)
 {
-	a_missed_exec_ends_it();
+	expect_missed_exec_to_end_profile();
 }
 
-Test(kernel_lives, an_exec_that_is_missed_ends_it_with_the_timers_next_tick, .timeout = 300)
+Test(kernel_lives, a_missed_exec_ends_the_profile_at_the_next_timer_tick, .timeout = 300)
 {
 	static const char *args[] = { "--clock", "tick", "--rate", "77", NULL };
 
 	daemon_stop(&d);
 	d.args = args;
 	daemon_restart(&d);
-	a_missed_exec_ends_it();
+	expect_missed_exec_to_end_profile();
 }

@@ -1,4 +1,4 @@
-/* kernel_many.c - 32 processes at once, each with its own histogram: none mixes with another */
+/* kernel_many.c - 32 processes at once, each with a histogram of its own */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
@@ -14,38 +14,25 @@
 
 #define PROCESSES LOOPS
 
-/* One for each process, in memory that we see too. */
+/* One for each process, in memory shared with the test. */
 struct own {
 	unsigned short count[LOOPS];
 	struct loop_time time;
 	pid_t pid;
 };
 
-static struct daemon d;
 static struct own *own;
 static int done[2]; /* a byte from each process that has looped */
-static int gate[2]; /* its end lets them go */
+static int gate[2]; /* closed when the processes shall exit */
 
-static void start(void)
-{
-	static const char *args[] = { "--rate", TICKS_RATE, NULL };
+DAEMON_SUITE(kernel_many, "--rate", TICKS_RATE);
 
-	daemon_start(&d, NULL, args);
-}
-
-static void stop(void)
-{
-	daemon_stop(&d);
-}
-
-TestSuite(kernel_many, .init = start, .fini = stop);
-
-/* Runs in the child, in its own loop; its exit status tells what failed. */
+/* Runs in the child, in its own loop; the exit status names the step that failed. */
 static void child(unsigned int i)
 {
 	char end;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that runs out of time takes us along */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* ends the child when the test times out */
 	close(gate[1]);
 	if (profil(own[i].count, sizeof(own[i].count), loop_at(0), TICKS_SCALE_16) < 0)
 		_exit(1);
@@ -54,7 +41,7 @@ static void child(unsigned int i)
 		_exit(2);
 	if (write(done[1], "", 1) != 1)
 		_exit(3);
-	close(done[1]); /* where a process fails, the last that does not ends the waiting */
+	close(done[1]); /* so that the pipe ends when a process has failed */
 	if (read(gate[0], &end, 1) != 0)
 		_exit(3);
 	_exit(sprofil(NULL, 0, NULL, 0) < 0 ? 4 : 0);
@@ -78,7 +65,7 @@ static void run_all(void)
 	close(done[1]);
 	close(gate[0]);
 	for (unsigned int i = 0; i < PROCESSES; i++)
-		cr_assert_eq(read(done[0], &byte, 1), 1, "%u of %u processes came to an end", i,
+		cr_assert_eq(read(done[0], &byte, 1), 1, "%u of %u processes finished", i,
 			     PROCESSES);
 }
 
@@ -94,9 +81,9 @@ static void reap_all(void)
 }
 
 /*
- * A process gets its 250 ticks in 80 slices or so, each of which may have half a tick more or less:
- * a standard deviation of at most 5 of its count, and of 25 of the 8000 of all. 15 % of the one
- * are seven of those, 2 % of the other six.
+ * A process makes 250 ticks in some 80 slices, each with up to half a tick more or less: a standard
+ * deviation of at most 5, and of 25 for the 8000 of all. 15 % of one process are seven of those, 2
+ * % of all six.
  */
 Test(kernel_many, each_of_32_counts_its_own_loop_alone)
 {
@@ -119,9 +106,9 @@ Test(kernel_many, each_of_32_counts_its_own_loop_alone)
 }
 
 /*
- * All of them sleep by now, with the profile on. One that had just synced and was hit by a tick on
- * its way to sleep has one more unmatched; that LIST sees that tick half done takes another CPU and
- * a hundred nanoseconds: one run in a hundred thousand.
+ * All processes sleep, with their profiles on. A tick after the sync, on the way to sleep, is
+ * unmatched. LIST reads it half counted only within a hundred nanoseconds on another CPU: one run
+ * in a hundred thousand.
  */
 Test(kernel_many, every_tick_of_32_is_binned_unmatched_or_lost)
 {

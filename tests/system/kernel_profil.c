@@ -8,27 +8,13 @@
 
 #include "kernel_ticks.h"
 
-static struct daemon d;
-
-static void start(void)
-{
-	static const char *args[] = { "--rate", TICKS_RATE, NULL };
-
-	daemon_start(&d, NULL, args);
-}
-
-static void stop(void)
-{
-	daemon_stop(&d);
-}
-
-TestSuite(kernel_profil, .init = start, .fini = stop);
+DAEMON_SUITE(kernel_profil, "--rate", TICKS_RATE);
 
 enum how { BY_LIBC, BY_PRELOAD, BY_LINK };
 
-/* What tests/programs/split.c says. */
+/* The output of tests/programs/split.c. */
 struct split {
-	char footprint[3][4096];	  /* before, while and after it is profiled */
+	char footprint[3][4096];	  /* before, during and after the profile */
 	unsigned long first, second, all; /* ticks */
 	struct loop_time time;		  /* of them all */
 };
@@ -67,8 +53,8 @@ static void split_run(struct split *out, enum how how, const char *seconds)
 
 /*
  * 5500 ticks on a busy machine, in slices of 3 ms, have a standard deviation of at most 22 ticks,
- * 0.4 %, and the first loop's share one of 0.2 points. Two points are ten of those, 2 % of the sum
- * are five: one run in two million.
+ * 0.4 %, and the first loop's share one of 0.2 points. Two points are ten of those; 2 % of the sum
+ * are five, exceeded by chance once in 1.7 million runs.
  */
 static void split_is_right(enum how how)
 {
@@ -84,17 +70,17 @@ static void split_is_right(enum how how)
 	cr_expect_float_eq(second, 30, 2, "the second loop, 30 %%, has %.2f %%", second);
 }
 
-Test(kernel_profil, a_preloaded_programs_counts_are_its_time_where_it_was_spent)
+Test(kernel_profil, counts_of_a_preloaded_program_are_the_time_of_its_loops)
 {
 	split_is_right(BY_PRELOAD);
 }
 
-Test(kernel_profil, a_linked_programs_counts_are_its_time_where_it_was_spent)
+Test(kernel_profil, counts_of_a_linked_program_are_the_time_of_its_loops)
 {
 	split_is_right(BY_LINK);
 }
 
-/* Handlers, masks, pending signals, timers, threads and descriptors are those of before. */
+/* Handlers, masks, pending signals, timers, threads and descriptors must not change. */
 static void leaves_no_trace(enum how how)
 {
 	struct split s;
@@ -114,8 +100,8 @@ Test(kernel_profil, leaves_no_handler_timer_thread_or_descriptor_in_a_linked_pro
 	leaves_no_trace(BY_LINK);
 }
 
-/* What the two tests before would see: libc's own profil() leaves a handler and a timer. */
-Test(kernel_profil, the_traces_of_libcs_own_show)
+/* The two tests before can fail: libc's own profil() leaves a handler and a timer. */
+Test(kernel_profil, libcs_own_profil_leaves_a_handler_and_a_timer)
 {
 	struct split s;
 

@@ -1,4 +1,5 @@
-/* kernel_rest.c - a daemon sleeps as long as all who are profiled do, and no longer */
+/* kernel_rest.c - the daemon sleeps while every profiled process does, and wakes with the first
+ * tick */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <sched.h>
@@ -12,21 +13,21 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/scope.h"
+#include "core/cleanup.h"
 #include "kernel_ticks.h"
 #include "state.h"
 
 static struct daemon d;
 static const char *args[] = { "--rate", TICKS_RATE, NULL };
 
-/* A process that is profiled, in memory that we see too: it sleeps until it is told to work. */
+/* A profiled process that works between SIGUSR1 and @work = 0, in memory shared with the test. */
 static struct sleeper {
 	unsigned short buf[LOOPS];
 	int work;
 } * sleeper;
 static pid_t pid;
 
-/* Runs in the child; its exit status tells what failed. */
+/* Runs in the child; the exit status names the step that failed. */
 static void sleep_and_work(void)
 {
 	sigset_t go;
@@ -62,7 +63,7 @@ static void start(void)
 		sleep_and_work();
 	}
 	ticks_await_profiles(&d, 1);
-	cr_assert(await_state(pid, pid, 'S'), "the sleeper has gone");
+	cr_assert(await_state(pid, pid, 'S'), "the sleeper has ended");
 }
 
 static void stop(void)
@@ -84,11 +85,11 @@ static long wakeups(void)
 	f = fopen(path, "re");
 	while (f && n < 0 && fgets(line, sizeof(line), f))
 		sscanf(line, "voluntary_ctxt_switches: %ld", &n);
-	cr_assert(n >= 0, "%s says nothing of the daemon's sleep", path);
+	cr_assert(n >= 0, "%s has no number of context switches", path);
 	return n;
 }
 
-/* That nothing happens cannot be awaited: for a second, of which the mirror has ten passes. */
+/* The absence of wake-ups cannot be awaited: a second, the time of ten drains, must do. */
 static long wakeups_in_a_second(void)
 {
 	const struct timespec second = { 1, 0 };
@@ -98,14 +99,14 @@ static long wakeups_in_a_second(void)
 	return wakeups() - before;
 }
 
-/* What it does of its own accord after a request is soon over. */
+/* After a request the daemon may wake up a few times more. */
 static void expect_rest(void)
 {
 	long n = -1;
 
 	for (int i = 0; i < 5 && n; i++)
 		n = wakeups_in_a_second();
-	cr_expect_eq(n, 0, "%ld wake-ups in a second, while all who are profiled sleep", n);
+	cr_expect_eq(n, 0, "%ld wake-ups in a second while every profiled process sleeps", n);
 }
 
 static unsigned int count(void)
@@ -113,7 +114,7 @@ static unsigned int count(void)
 	return __atomic_load_n(&sleeper->buf[0], __ATOMIC_RELAXED);
 }
 
-/* Has it work until its buffer, for which nobody asks, has more than it has. */
+/* Lets the process work until the daemon has written more ticks, without a sync. */
 static void expect_counts(void)
 {
 	unsigned int before = count();
@@ -124,16 +125,16 @@ static void expect_counts(void)
 	while (count() == before)
 		sched_yield();
 	__atomic_store_n(&sleeper->work, 0, __ATOMIC_RELAXED);
-	cr_assert(await_state(pid, pid, 'S'), "the sleeper has gone");
+	cr_assert(await_state(pid, pid, 'S'), "the sleeper has ended");
 	alarm(0);
 }
 
-Test(kernel_rest, nobody_works_nobody_is_woken)
+Test(kernel_rest, the_daemon_sleeps_while_no_profiled_process_works)
 {
 	expect_rest();
 }
 
-Test(kernel_rest, the_first_tick_ends_it)
+Test(kernel_rest, the_first_tick_wakes_the_daemon)
 {
 	for (int i = 0; i < 3; i++) {
 		expect_rest();
@@ -141,8 +142,8 @@ Test(kernel_rest, the_first_tick_ends_it)
 	}
 }
 
-/* The last ticks before a sleep are in the buffer before the daemon rests. */
-Test(kernel_rest, no_tick_is_left_behind)
+/* The daemon drains the last ticks before it sleeps. */
+Test(kernel_rest, every_tick_is_written_before_the_daemon_sleeps)
 {
 	unsigned int seen;
 
@@ -150,11 +151,11 @@ Test(kernel_rest, no_tick_is_left_behind)
 	expect_rest();
 	seen = count();
 	daemon_stop(&d);
-	cr_expect_eq(count(), seen, "%u ticks came with the end", count() - seen);
+	cr_expect_eq(count(), seen, "%u ticks were written only at the end", count() - seen);
 	daemon_restart(&d);
 }
 
-Test(kernel_rest, the_next_daemon_rests_and_wakes_as_well)
+Test(kernel_rest, the_next_daemon_sleeps_and_wakes_as_well)
 {
 	expect_rest();
 	daemon_kill(&d);

@@ -1,4 +1,4 @@
-/* kernel_restart.c - a daemon that is killed, and the next one: no count and no profile is lost */
+/* kernel_restart.c - the daemon is killed and started again: no count and no profile is lost */
 #include <criterion/criterion.h>
 #include <criterion/logging.h>
 #include <errno.h>
@@ -38,9 +38,9 @@ static void stop(void)
 
 TestSuite(kernel_restart, .init = start, .fini = stop);
 
-/* --- processes that are profiled all the while --- */
+/* --- processes that stay profiled ------------------------------------------------------------- */
 
-/* One that works on and on, in memory that we see too. */
+/* A process that works until the end of the crew, in memory shared with the test. */
 struct worker {
 	unsigned short buf[LOOPS];
 	struct loop_time time;
@@ -52,10 +52,10 @@ static struct {
 	int end;
 	struct worker worker[MAX_WORKERS];
 } * crew;
-static int said[2]; /* a byte from each worker that has begun, and that has ended its work */
-static int gate[2]; /* its end lets them go */
+static int said[2]; /* a byte from each worker that has begun, and one when it has ended its work */
+static int gate[2]; /* closed when the workers shall exit */
 
-/* It may be that there is no daemon just now. */
+/* Repeats while no daemon runs, for up to 10 s. */
 static int sync_at_last(void)
 {
 	for (int i = 0; i < 1000; i++) {
@@ -66,12 +66,12 @@ static int sync_at_last(void)
 	return -1;
 }
 
-/* Runs in the child; its exit status tells what failed. */
+/* Runs in the child; the exit status names the step that failed. */
 static void work(struct worker *w)
 {
 	char end;
 
-	setpriority(PRIO_PROCESS, 0, 19); /* behind the daemon and the test itself */
+	setpriority(PRIO_PROCESS, 0, 19); /* below the daemon and the test */
 	if (ticks_profile(w->buf) < 0 || write(said[1], "", 1) != 1)
 		_exit(1);
 	while (!__atomic_load_n(&crew->end, __ATOMIC_RELAXED))
@@ -83,7 +83,7 @@ static void work(struct worker *w)
 	_exit(sprofil(NULL, 0, NULL, 0) < 0 ? 4 : 0);
 }
 
-/* Waits until each of @n workers has said one more thing. */
+/* Waits for a byte from each of @n workers. */
 static void hear(unsigned int n, const char *what)
 {
 	char byte;
@@ -106,7 +106,7 @@ static void worker_start(struct worker *w, void (*fn)(struct worker *w))
 	w->pid = pid;
 }
 
-/* Runs @fn in @n children, and returns when each has said that it has begun. */
+/* Runs @fn in @n children; returns when each has begun. */
 static void crew_start(unsigned int n, void (*fn)(struct worker *w))
 {
 	crew = mmap(NULL, sizeof(*crew), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -120,7 +120,7 @@ static void crew_start(unsigned int n, void (*fn)(struct worker *w))
 	hear(n, "have begun");
 }
 
-/* They stay, profiled and idle. */
+/* The workers become idle and stay profiled. */
 static void crew_rest(unsigned int n)
 {
 	__atomic_store_n(&crew->end, 1, __ATOMIC_RELAXED);
@@ -138,7 +138,8 @@ static void crew_end(unsigned int n)
 	}
 }
 
-/* Adds up what all have counted, and holds each to its own loop and to conservation. */
+/* Adds up the counts. Each worker may have ticks in its own loop alone, and its total must add up.
+ */
 static unsigned long crew_check(unsigned int n, unsigned long *lost, struct loop_time *time)
 {
 	unsigned long all = 0;
@@ -151,12 +152,12 @@ static unsigned long crew_check(unsigned int n, unsigned long *lost, struct loop
 		for (unsigned int k = 0; k < LOOPS; k++)
 			binned += w->buf[k];
 		cr_assert(ticks_list(&d, w->pid, &p), "worker %u of %u has no profile", i, n);
-		cr_expect_eq(binned, w->buf[w->loop], "worker %u has ticks in others' loops", i);
+		cr_expect_eq(binned, w->buf[w->loop], "worker %u has ticks in other loops", i);
 		cr_expect_eq(p.total, binned + p.unmatched + p.lost,
 			     "worker %u: total %llu != %lu in its buffer + %llu unmatched + %llu "
 			     "lost",
 			     i, p.total, binned, p.unmatched, p.lost);
-		ticks_expect(binned + p.lost, &w->time, TICKS_PERIOD_NS, 10, 15, "a worker");
+		ticks_expect_100(binned + p.lost, &w->time, "a worker");
 		all += binned;
 		*lost += p.lost;
 		time->cpu_ns += w->time.cpu_ns;
@@ -165,7 +166,7 @@ static unsigned long crew_check(unsigned int n, unsigned long *lost, struct loop
 	return all;
 }
 
-/* --- kills --- */
+/* --- kills ------------------------------------------------------------------------------------ */
 
 static void wait_at_random(unsigned long most_ns)
 {
@@ -174,7 +175,7 @@ static void wait_at_random(unsigned long most_ns)
 	nanosleep(&t, NULL);
 }
 
-/* A daemon that is killed before it is ready, or a moment after. */
+/* Starts a daemon and kills it before it is ready, or a moment after. */
 static void start_and_kill(void)
 {
 	const char *build = getenv("BUILD");
@@ -195,10 +196,9 @@ static void start_and_kill(void)
 }
 
 /*
- * Kills come at random moments: while a daemon starts, takes over, drains, or waits. All workers'
- * ticks together have a standard deviation of half a tick for each slice of some 3, 2 % of the sum
- * being more than ten of those from 10,000 ticks on; each worker's are held to 10 % and 15 ticks,
- * which are seven. Conservation is exact.
+ * Kills come at random moments: while a daemon starts, takes over, drains, or waits. All ticks
+ * together have a standard deviation of half a tick for each slice of 3 ticks: from 10,000 ticks on
+ * 2 % are more than six of those. Totals must add up exactly.
  */
 Test(kernel_restart, kills_lose_no_count_and_no_profile, .timeout = 1800)
 {
@@ -224,7 +224,7 @@ Test(kernel_restart, kills_lose_no_count_and_no_profile, .timeout = 1800)
 	crew_end(workers);
 }
 
-/* Starts a profile, works for a moment, and stops it: over and over. */
+/* Starts a profile, works for a moment, stops it, and repeats. */
 static void come_and_go(struct worker *w)
 {
 	setpriority(PRIO_PROCESS, 0, 19);
@@ -232,7 +232,7 @@ static void come_and_go(struct worker *w)
 		_exit(1);
 	while (!__atomic_load_n(&crew->end, __ATOMIC_RELAXED)) {
 		if (ticks_profile(w->buf))
-			continue; /* no daemon just now */
+			continue; /* no daemon runs */
 		loop_timed(&w->time, w->loop, 5 * MS);
 		if (sync_at_last() || sprofil(NULL, 0, NULL, 0))
 			_exit(2);
@@ -243,11 +243,11 @@ static void come_and_go(struct worker *w)
 #define COMERS 8
 
 /*
- * Whatever a start was answered with is so, and so with a stop. Each of some hundred profiles of 5
- * ticks has a standard deviation of half a tick: 3 % and 30 ticks are more than five of all of
- * them.
+ * A start or stop that the daemon has answered survives its kill. Each of some hundred profiles of
+ * 5 ticks has a standard deviation of half a tick: 3 % and 30 ticks are more than five deviations
+ * of their sum.
  */
-Test(kernel_restart, kills_while_profiles_come_and_go)
+Test(kernel_restart, kills_do_not_undo_starts_and_stops)
 {
 	struct loop_time time = { 0 };
 	unsigned long all = 0;
@@ -265,12 +265,12 @@ Test(kernel_restart, kills_while_profiles_come_and_go)
 		time.cpu_ns += crew->worker[i].time.cpu_ns;
 		time.task_ns += crew->worker[i].time.task_ns;
 	}
-	ticks_expect(all, &time, TICKS_PERIOD_NS, 3, 30, "all of them");
+	ticks_expect(all, &time, TICKS_PERIOD_NS, 3, 30, "all profiles");
 	ticks_await_profiles(&d, 0);
 }
 
-/* What counts while no daemon is there comes with the next one. */
-Test(kernel_restart, ticks_of_the_time_without_a_daemon_are_not_missing)
+/* The kernel counts while no daemon runs, and the next one drains. */
+Test(kernel_restart, ticks_without_a_daemon_are_written_by_the_next_one)
 {
 	static unsigned short buf[LOOPS];
 	struct loop_time time = { 0 };
@@ -286,9 +286,9 @@ Test(kernel_restart, ticks_of_the_time_without_a_daemon_are_not_missing)
 	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
 }
 
-/* --- what is not as the next daemon would have it --- */
+/* --- processes that change while no daemon runs ----------------------------------------------- */
 
-/* In the process: says so, and waits for a byte, or the end, of the gate. */
+/* Runs in the process: sends a byte, and waits for a byte or the end of the gate. */
 static void say_and_wait(void)
 {
 	char byte;
@@ -297,7 +297,7 @@ static void say_and_wait(void)
 		_exit(8);
 }
 
-/* The same once it is profiled. */
+/* The same after starting a profile. */
 static void begin_and_wait(struct worker *w)
 {
 	if (ticks_profile(w->buf))
@@ -311,7 +311,7 @@ static void just_wait(struct worker *w)
 	_exit(0);
 }
 
-Test(kernel_restart, who_exits_while_no_daemon_is_there_is_forgotten)
+Test(kernel_restart, an_exit_without_a_daemon_ends_the_profile)
 {
 	crew_start(1, just_wait);
 	daemon_kill(&d);
@@ -327,7 +327,7 @@ static void exec_then(struct worker *w)
 	execl("/bin/cat", "cat", (char *)NULL);
 }
 
-Test(kernel_restart, who_execs_while_no_daemon_is_there_is_forgotten)
+Test(kernel_restart, an_exec_without_a_daemon_ends_the_profile)
 {
 	char end;
 
@@ -359,8 +359,8 @@ static void stop_then(struct worker *w)
 	_exit(0);
 }
 
-/* It says so to nobody, and yet the next daemon keeps to it; what it begins then is a profile. */
-Test(kernel_restart, who_stops_while_no_daemon_is_there_gets_no_count_until_it_begins)
+/* The stop clears the cookie, so the next daemon ends the profile. A new one counts. */
+Test(kernel_restart, a_stop_without_a_daemon_ends_the_profile)
 {
 	struct profil_msg_profile p;
 	const struct worker *w;
@@ -371,10 +371,10 @@ Test(kernel_restart, who_stops_while_no_daemon_is_there_gets_no_count_until_it_b
 	cr_assert_eq(write(gate[1], "", 1), 1);
 	hear(1, "have stopped");
 	daemon_restart(&d);
-	cr_expect(!ticks_list(&d, w->pid, &p), "it is profiled still");
+	cr_expect(!ticks_list(&d, w->pid, &p), "it is still profiled");
 	cr_assert_eq(write(gate[1], "", 1), 1);
 	hear(1, "have worked");
-	cr_expect_eq(w->buf[0], 0, "it got %u ticks", w->buf[0]);
+	cr_expect_eq(w->buf[0], 0, "the stopped profile got %u ticks", w->buf[0]);
 	cr_assert_eq(write(gate[1], "", 1), 1);
 	hear(1, "have worked again");
 	ticks_expect_spell(w->buf[1], &w->time, TICKS_PERIOD_NS);
@@ -401,8 +401,8 @@ static void fork_then(struct worker *w)
 	_exit(status != 0);
 }
 
-/* The ticks of a child that the daemon never saw lie in the ring. */
-Test(kernel_restart, who_is_forked_while_no_daemon_is_there_counts)
+/* The event of the child's first tick waits in the ring for the next daemon. */
+Test(kernel_restart, a_child_forked_without_a_daemon_counts)
 {
 	const struct worker *w;
 
@@ -413,7 +413,7 @@ Test(kernel_restart, who_is_forked_while_no_daemon_is_there_counts)
 	hear(1, "have forked");
 	daemon_restart(&d);
 	hear(1, "have synced");
-	ticks_expect(w->buf[1], &w->time, TICKS_PERIOD_NS, 10, 15, "the child");
+	ticks_expect_100(w->buf[1], &w->time, "the child");
 	crew_end(1);
 	ticks_await_profiles(&d, 0);
 }
@@ -438,8 +438,8 @@ static void share_then(struct worker *w)
 	_exit(clone(sharer, stack + sizeof(stack), CLONE_VM, w) < 0);
 }
 
-/* Whom the daemon knew has gone; who shares the memory leads there as well. */
-Test(kernel_restart, who_is_left_of_two_in_one_memory_counts)
+/* The process that started the profile has exited; the daemon reaches its memory by another one. */
+Test(kernel_restart, the_remaining_process_of_a_shared_memory_counts)
 {
 	const struct worker *w;
 
@@ -452,7 +452,7 @@ Test(kernel_restart, who_is_left_of_two_in_one_memory_counts)
 	daemon_restart(&d);
 	cr_assert_eq(write(gate[1], "", 1), 1);
 	hear(1, "have synced");
-	ticks_expect(w->buf[1], &w->time, TICKS_PERIOD_NS, 10, 15, "who is left");
+	ticks_expect_100(w->buf[1], &w->time, "the remaining process");
 	close(gate[1]);
 	ticks_await_profiles(&d, 0);
 }

@@ -9,28 +9,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/scope.h"
+#include "core/cleanup.h"
 #include "core/wire.h"
 #include "kernel_ticks.h"
 #include "profil.h"
 
 #define FAST_FLAGS(flags) ((flags) | PROF_FAST)
 
-static struct daemon d;
-
-static void start(void)
-{
-	static const char *args[] = { "--fast-rate", TICKS_RATE, NULL };
-
-	daemon_start(&d, NULL, args);
-}
-
-static void stop(void)
-{
-	daemon_stop(&d);
-}
-
-TestSuite(kernel_sprofil, .init = start, .fini = stop);
+DAEMON_SUITE(kernel_sprofil, "--fast-rate", TICKS_RATE);
 
 static void profile_into(struct prof *region, int n, struct timeval *tick, unsigned int flags)
 {
@@ -42,7 +28,7 @@ static void profile_off(void)
 	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0, "sprofil: %s", strerror(errno));
 }
 
-/* The @n loops from @first on, into @buf. */
+/* A region for the loops from @first on, as many as @buf has counters. */
 static struct prof loops_into(void *buf, size_t bytes, unsigned int first, unsigned long scale)
 {
 	return (struct prof){
@@ -55,7 +41,7 @@ static struct prof rest_into(void *buf, size_t bytes)
 	return (struct prof){ .pr_base = buf, .pr_size = bytes, .pr_off = 0, .pr_scale = 2 };
 }
 
-Test(kernel_sprofil, each_region_counts_its_own_and_the_overflow_bin_the_rest)
+Test(kernel_sprofil, each_region_counts_its_own_pcs_and_the_overflow_bin_the_rest)
 {
 	static unsigned short low[8], high[8], rest[1];
 	struct prof region[] = { loops_into(low, sizeof(low), 0, TICKS_SCALE_16),
@@ -81,8 +67,8 @@ Test(kernel_sprofil, each_region_counts_its_own_and_the_overflow_bin_the_rest)
 }
 
 /*
- * One counter of @buf for each loop, but for those before loop @first: libprofil never asks for a
- * first region that begins above its own bin 0.
+ * A START with one counter of @buf for each loop, of a region that begins at loop @first. libprofil
+ * never sends a first region that begins above its own bin 0.
  */
 static struct profil_msg_start *loops_from(unsigned int first, const void *cookie,
 					   unsigned short buf[LOOPS])
@@ -105,11 +91,11 @@ static struct profil_msg_start *loops_from(unsigned int first, const void *cooki
 		       .nbins = LOOPS },
 		.addr = (unsigned long)buf,
 	};
-	_Static_assert(LOOP_BYTES == 1 << 6, "so far is a pc shifted");
+	_Static_assert(LOOP_BYTES == 1 << 6, "the shift is that of LOOP_BYTES");
 	return m;
 }
 
-Test(kernel_sprofil, a_region_does_not_count_what_lies_before_it)
+Test(kernel_sprofil, a_region_does_not_count_pcs_before_it)
 {
 	static unsigned short buf[LOOPS];
 	struct profil_msg_hello hello;
@@ -127,7 +113,7 @@ Test(kernel_sprofil, a_region_does_not_count_what_lies_before_it)
 	ticks_expect_spell(buf[12], &time, TICKS_PERIOD_NS);
 }
 
-Test(kernel_sprofil, counters_of_32_bits_go_on_where_those_of_16_stay)
+Test(kernel_sprofil, counters_of_32_bits_count_beyond_65535)
 {
 	static unsigned int wide[8] = { [2] = 65530, [3] = 0xfffffffa };
 	struct prof region[] = { loops_into(wide, sizeof(wide), 0, TICKS_SCALE_32) };
@@ -138,12 +124,12 @@ Test(kernel_sprofil, counters_of_32_bits_go_on_where_those_of_16_stay)
 	loop_for(3, TICKS_SPELL_NS);
 	profile_off();
 	ticks_expect_spell(wide[2] - 65530, &time, TICKS_PERIOD_NS);
-	cr_assert_eq(wide[3], 0xffffffff, "a full counter became %u", wide[3]);
+	cr_assert_eq(wide[3], 0xffffffff, "the saturated counter became %u", wide[3]);
 	cr_assert_eq(wide[1], 0);
 	cr_assert_eq(wide[4], 0);
 }
 
-/* Profiles with @flags, for which a tick must take @period_ns, and tell it to the microsecond. */
+/* Profiles with @flags: sprofil() must return a tick of @period_ns, rounded to microseconds. */
 static void tick_takes(unsigned int flags, unsigned long period_ns, uint64_t spell_ns)
 {
 	unsigned int buf[8] = { 0 };
@@ -154,26 +140,26 @@ static void tick_takes(unsigned int flags, unsigned long period_ns, uint64_t spe
 	profile_into(region, 1, &tick, flags);
 	cr_expect_eq(tick.tv_sec, 0);
 	cr_expect_eq(tick.tv_usec, (suseconds_t)(period_ns + 500) / 1000,
-		     "a tick of %lu ns is told as %ld us", period_ns, (long)tick.tv_usec);
+		     "a tick of %lu ns is returned as %ld us", period_ns, (long)tick.tv_usec);
 	loop_timed(&time, 2, spell_ns);
 	profile_off();
 	ticks_expect_spell(buf[2], &time, period_ns);
 }
 
-Test(kernel_sprofil, tells_the_true_time_of_a_tick)
+Test(kernel_sprofil, returns_the_length_of_a_tick)
 {
 	tick_takes(PROF_UINT, 10000000, 4 * TICKS_SPELL_NS);
 	tick_takes(FAST_FLAGS(PROF_UINT), TICKS_PERIOD_NS, TICKS_SPELL_NS);
 }
 
-Test(kernel_sprofil, a_fast_tick_takes_a_millisecond_unless_told_otherwise)
+Test(kernel_sprofil, a_fast_tick_takes_a_millisecond_by_default)
 {
 	daemon_stop(&d);
 	daemon_start(&d, NULL, NULL);
 	tick_takes(FAST_FLAGS(PROF_UINT), 1000000, TICKS_SPELL_NS);
 }
 
-Test(kernel_sprofil, a_second_call_takes_the_firsts_place)
+Test(kernel_sprofil, a_second_call_replaces_the_first)
 {
 	static unsigned int first[LOOPS], second[LOOPS];
 	struct prof region[] = { loops_into(first, sizeof(first), 0, TICKS_SCALE_32) };
@@ -189,7 +175,7 @@ Test(kernel_sprofil, a_second_call_takes_the_firsts_place)
 	ticks_expect_spell(second[2], &after, TICKS_PERIOD_NS);
 }
 
-Test(kernel_sprofil, a_call_that_fails_leaves_the_first_alone)
+Test(kernel_sprofil, a_failed_call_leaves_the_profile_on)
 {
 	static unsigned int first[LOOPS];
 	struct prof region[] = { loops_into(first, sizeof(first), 0, TICKS_SCALE_32) };
@@ -206,7 +192,7 @@ Test(kernel_sprofil, a_call_that_fails_leaves_the_first_alone)
 	ticks_expect_spell(first[2], &time, TICKS_PERIOD_NS);
 }
 
-/* A thread's loop, and how long it ran. */
+/* A thread's loop and the time that it ran. */
 struct runner {
 	unsigned int loop;
 	struct loop_time time;
@@ -220,7 +206,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-Test(kernel_sprofil, threads_count_alike_whether_there_before_or_not)
+Test(kernel_sprofil, every_thread_counts)
 {
 	static unsigned int buf[LOOPS];
 	struct prof region[] = { loops_into(buf, sizeof(buf), 0, TICKS_SCALE_32) };
@@ -237,8 +223,8 @@ Test(kernel_sprofil, threads_count_alike_whether_there_before_or_not)
 	ticks_expect_spell(buf[7], &runner[1].time, TICKS_PERIOD_NS);
 }
 
-/* Reads from a device that makes its bytes in the kernel: all the time is spent in there. */
-Test(kernel_sprofil, time_in_the_kernel_counts_where_the_program_left_for_it)
+/* Reads of /dev/zero spend all their time in the kernel. */
+Test(kernel_sprofil, time_in_the_kernel_counts_at_the_system_call)
 {
 	static unsigned int buf[LOOPS + 1];
 	static char page[1 << 20];
@@ -261,8 +247,8 @@ Test(kernel_sprofil, time_in_the_kernel_counts_where_the_program_left_for_it)
 			   TICKS_PERIOD_NS);
 }
 
-/* Nobody asks for the counts: the mirror brings them, in an interval of 100 ms. */
-Test(kernel_sprofil, counts_arrive_by_themselves)
+/* The daemon drains every 100 ms without a request. */
+Test(kernel_sprofil, counts_arrive_without_a_sync)
 {
 	static unsigned int buf[LOOPS];
 	struct prof region[] = { loops_into(buf, sizeof(buf), 0, TICKS_SCALE_32) };

@@ -1,4 +1,4 @@
-/* kernel_ticks.c - how many ticks are due, and what the daemon says of them */
+/* kernel_ticks.c - the expected number of ticks, and the daemon's answers about profiles */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <linux/magic.h>
@@ -7,11 +7,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "core/scope.h"
+#include "core/cleanup.h"
 #include "core/wire.h"
 #include "kernel_ticks.h"
 
-/* They are drained one after the other, so each was between two times that ours was. */
+/* The daemon drains profiles in turn, so each was drained between two drains of this one. */
 void ticks_await_mirror(void)
 {
 	static unsigned short buf[LOOPS];
@@ -44,6 +44,11 @@ void ticks_expect_spell(unsigned long ticks, const struct loop_time *t, unsigned
 	ticks_expect(ticks, t, period_ns, 10, 10, "a loop");
 }
 
+void ticks_expect_100(unsigned long ticks, const struct loop_time *t, const char *what)
+{
+	ticks_expect(ticks, t, TICKS_PERIOD_NS, 10, 15, what);
+}
+
 int ticks_list(const struct daemon *d, pid_t pid, struct profil_msg_profile *out)
 {
 	static union {
@@ -60,7 +65,7 @@ int ticks_list(const struct daemon *d, pid_t pid, struct profil_msg_profile *out
 		  "no answer to LIST");
 	for (__u32 i = 0; i < answer.m.h.count; i++) {
 		*out = answer.m.profile[i];
-		if (out->tgid == (__u32)pid && !out->reader)
+		if (out->tgid == (__u32)pid && !out->attachment)
 			return 1;
 	}
 	return 0;
@@ -87,7 +92,7 @@ void ticks_need_bpffs(void)
 			  "mount " TICKS_BPFFS ": %s", strerror(errno));
 }
 
-/* A directory for each socket path, by FNV-1a. */
+/* The directory is named after the FNV-1a hash of the socket's path. */
 const char *ticks_stored(const struct daemon *d, const char *name)
 {
 	static char path[256];

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "../vectors/vectors.h"
-#include "core/scope.h"
+#include "core/cleanup.h"
 #include "tests/vectors/vectors.skel.h"
 
 /* As in vectors.bpf.c. */
@@ -21,7 +21,7 @@ static __u32 bin_in_kernel(const struct vectors_bpf *skel, const struct profil_x
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &row, .ctx_size_in = sizeof(row));
 	int err = bpf_prog_test_run_opts(bpf_program__fd(skel->progs.bin_of), &opts);
 
-	cr_assert(!err && !opts.retval, "the kernel would not run it: %d, returned %u", err,
+	cr_assert(!err && !opts.retval, "the kernel did not run the program: %d, returned %u", err,
 		  opts.retval);
 	return row.bin;
 }

@@ -49,6 +49,36 @@ finish() {
 	exit
 }
 
+# Whether a process runs: a zombie, which in many containers is never reaped, does not.
+alive() { # PID
+	local stat
+
+	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null && [[ ${stat##*) } != [ZX]* ]]
+}
+
+# Waits until profilctl lists a profile that matches REGEX. Fails if process PID ends first, or after a minute.
+await_listed() { # REGEX PID
+	local end=$((SECONDS + 60))
+
+	until "$BUILD/profilctl" list | grep -qE -- "$1"; do
+		alive "$2" && test "$SECONDS" -lt "$end" || return
+	done
+}
+
+# Writes a profile of 70 samples in hot and 30 in cold, of a program that is not there.
+sample_profile() { # FILE
+	cat >"$1" <<-'END'
+		{"schema":"profil/1","command":"spin","pid":1,"started":1700000000,"command_status":0,
+		"tick_ns":1000000,"duration_ns":1,"cpu_ns":0,
+		"samples":{"total":100,"binned":100,"unmatched":0,"lost":0},
+		"functions":[
+		{"name":"hot","object":"/nonexistent/spin","samples":70,"offset":4096,"size":48,"named":true},
+		{"name":"cold","object":"/nonexistent/spin","samples":30,"offset":8192,"size":48,"named":true}],
+		"objects":[{"path":"/nonexistent/spin","build_id":"","vaddr":0,"program":true}],
+		"places":[[0,4100,1,70],[0,8200,1,30]]}
+	END
+}
+
 over_kernel() {
 	test "${PROFIL_TEST_OVER:-replay}" = kernel
 }
@@ -81,7 +111,7 @@ daemon_start() { # ARGS...
 	NOTIFY_SOCKET=$notify "${under[@]}" "$BUILD/profild" --socket "$PROFIL_SOCKET" "$@" 2>>"$dir/log" &
 	daemon=$!
 	until read -r -t 1 line <&"$listen" && test "$line" = ready; do
-		kill -0 "$daemon" 2>/dev/null || break
+		alive "$daemon" || break
 		test $((SECONDS - began)) -lt "$READY_S" || break
 	done
 	if test "$line" != ready; then
@@ -91,6 +121,22 @@ daemon_start() { # ARGS...
 		finish
 	fi
 	exec {listen}<&-
+}
+
+# Prepares $shifted: what a program is run by that is to see other clocks than there are.
+# shellcheck disable=SC2034 # for the script that sources this
+shifted=()
+shifter_start() {
+	local preload=${PROFIL_PRELOAD:-$PWD/$BUILD/libprofil.so.1}
+
+	truncate -s 16 "$dir/shift"
+	# shellcheck disable=SC2034
+	shifted=(env "LD_PRELOAD=${preload%libprofil.so.1}tests/hostile/timeshift.so" "TIMESHIFT=$dir/shift")
+}
+
+# Sets how far the clocks are ahead, from now on.
+shift_clocks() { # REALTIME_S BOOTTIME_S
+	python3 -c 'import struct, sys; open(sys.argv[1], "r+b").write(struct.pack("qq", *map(int, sys.argv[2:])))' "$dir/shift" "$@"
 }
 
 # Ends the daemon by SIGTERM: its exit status must be 0.

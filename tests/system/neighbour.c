@@ -1,4 +1,4 @@
-/* neighbour.c - a well-behaved client beside the others: who should not notice them */
+/* neighbour.c - a well-behaved client, which hostile ones must not disturb */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,14 +18,14 @@
 #define LEAST_NS 1000000000
 #define TURN_NS 20000000
 
-/* In memory that we see too. */
+/* In memory shared with the test. */
 static struct neighbour {
 	unsigned short buf[LOOPS];
 	struct loop_time time;
 	int end;
 	pid_t pid;
-	int said[2]; /* a byte when he has begun, and one when he rests */
-	int gate[2]; /* he rests until this ends */
+	int said[2]; /* a byte when it has begun, and one when it has finished */
+	int gate[2]; /* closed when it shall exit */
 } * neighbour;
 
 /* Runs in the neighbour: never returns. */
@@ -58,7 +58,7 @@ void neighbour_start(const struct daemon *d)
 		mmap(NULL, sizeof(*n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid;
 
-	(void)d; /* whose socket is in the environment */
+	(void)d; /* its socket is in the environment */
 	cr_assert(n != MAP_FAILED && pipe2(n->said, O_CLOEXEC) == 0 &&
 		  pipe2(n->gate, O_CLOEXEC) == 0);
 	neighbour = n;
@@ -73,8 +73,8 @@ void neighbour_start(const struct daemon *d)
 }
 
 /*
- * A thousand ticks, in 300 slices where the machine is busy, have a standard deviation of 9: 2 %
- * and 30 ticks are more than five of those. Conservation is exact.
+ * A thousand ticks, in 300 slices on a busy machine, have a standard deviation of 9: 2 % and 30
+ * ticks are more than five of those. The total must add up exactly.
  */
 void neighbour_stop(const struct daemon *d)
 {
@@ -83,8 +83,8 @@ void neighbour_stop(const struct daemon *d)
 	int status;
 
 	__atomic_store_n(&n->end, 1, __ATOMIC_RELAXED);
-	hear("come to rest");
-	cr_assert(ticks_list(d, n->pid, &p), "the neighbour's profile has gone");
+	hear("finished");
+	cr_assert(ticks_list(d, n->pid, &p), "the neighbour's profile has ended");
 	ticks_expect(n->buf[LOOP], &n->time, TICKS_PERIOD_NS, 2, 30, "the neighbour");
 	cr_expect_eq(p.total, n->buf[LOOP] + p.unmatched + p.lost, "%llu != %u + %llu + %llu",
 		     p.total, n->buf[LOOP], p.unmatched, p.lost);

@@ -1,12 +1,12 @@
-/* neighbour.h - a well-behaved client beside the others: who should not notice them */
+/* neighbour.h - a well-behaved client, which hostile ones must not disturb */
 #ifndef PROFIL_TEST_NEIGHBOUR_H
 #define PROFIL_TEST_NEIGHBOUR_H
 
 #include "daemon.h"
 
 /*
- * A process of a user of its own is profiled by @d and works from now on; at the end, after a
- * second of CPU time at least, it must have all its ticks, and its profile must add up.
+ * Starts a process of another user, which is profiled by @d and works. The stop lets it work for at
+ * least a second of CPU time: it must have all its ticks, and its total must add up.
  */
 void neighbour_start(const struct daemon *d);
 void neighbour_stop(const struct daemon *d);

@@ -3,7 +3,7 @@
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# The limits are for users: root gives itself up, and looks at a copy that anyone may read.
+# The limits are per user and root is exempt: the programs run as user nobody, from copies in $dir.
 as=()
 test "$(id -u)" -ne 0 || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 cp "$BUILD/tests/programs/split.linked" "$BUILD/libprofil.so.1" "$dir"
@@ -19,7 +19,7 @@ refused() { # BY_WHAT
 	fi
 }
 
-# Writes the file, has it read, and waits until the daemon has said @WORDS of it.
+# Writes the file, sends SIGHUP, and waits until the daemon has logged WORDS.
 reload() { # FILE_TEXT WORDS
 	local said
 
@@ -31,27 +31,27 @@ reload() { # FILE_TEXT WORDS
 }
 
 daemon_start --config "$dir/conf"
-check "a file that is not there changes nothing" profiles
-reload "user-bins 1 # less than any profile has" "limits read again"
-check "a lower limit counts after SIGHUP" refused "Cannot allocate memory"
-reload "user-bins many" "line 1 is wrong"
-check "a wrong value changes nothing" refused "Cannot allocate memory"
-reload "socket /elsewhere" "line 1 is wrong"
-check "nor does what has no place there" refused "Cannot allocate memory"
-reload "user-bins 1 2" "line 1 is wrong"
+check "a missing configuration file changes nothing" profiles
+reload "user-bins 1 # less than any profile has" "limits reloaded"
+check "SIGHUP applies a lower limit" refused "Cannot allocate memory"
+reload "user-bins many" "conf:1: invalid option"
+check "an invalid value leaves the limits unchanged" refused "Cannot allocate memory"
+reload "socket /elsewhere" "conf:1: invalid option"
+check "an option that the file may not have leaves the limits unchanged" refused "Cannot allocate memory"
+reload "user-bins 1 2" "conf:1: invalid option"
 reload "rate 200" "need a restart"
-check "what is no more in the file is as before" profiles
+check "a limit that is removed from the file returns to its default" profiles
 daemon_stop
 
 echo "user-bins 1" >"$dir/conf"
 daemon_start --config "$dir/conf"
-check "the file counts from the start" refused "Cannot allocate memory"
+check "the file applies from the start" refused "Cannot allocate memory"
 daemon_stop
 echo "user-bins 1" >"$dir/conf"
 daemon_start --config "$dir/conf" --user-bins 16777216
-check "a later option goes before it" profiles
+check "a later option on the command line overrides the file" profiles
 daemon_stop
 echo "restrict-fast yes" >"$dir/conf"
-check "a wrong file is refused at the start, with its line" \
-	grep -q "line 1 is wrong" <("$BUILD/profild" --config "$dir/conf" --socket "$dir/none" 2>&1)
+check "profild refuses to start with an invalid file, and names the line" \
+	grep -q "conf:1: invalid option" <("$BUILD/profild" --config "$dir/conf" --socket "$dir/none" 2>&1)
 finish

@@ -1,15 +1,15 @@
 #!/bin/bash
-# replay-runner.sh - the test runner itself: what must not look green does not
+# replay-runner.sh - tests/run.sh itself: nothing but passed tests counts as success
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# Makes $dir/suite.sh a suite.
+# Makes SCRIPT the suite $dir/suite.sh.
 script() { # SCRIPT
 	printf '#!/bin/bash\n%s\n' "$1" >"$dir/suite.sh"
 	chmod +x "$dir/suite.sh"
 }
 
-# Makes $dir/tests/unit-tests a Criterion binary that writes @TAP and ends with @STATUS.
+# Makes $dir/tests/unit-tests a Criterion binary that writes TAP and returns STATUS.
 binary() { # TAP STATUS
 	mkdir -p "$dir/tests"
 	cat >"$dir/tests/unit-tests" <<-BINARY
@@ -20,7 +20,7 @@ binary() { # TAP STATUS
 	chmod +x "$dir/tests/unit-tests"
 }
 
-# Runs a suite that is the script $2; its closing line must be $3 and its status $4.
+# Runs SCRIPT as a suite: the runner's last line must be LINE, its status STATUS.
 closes() { # NAME SCRIPT LINE STATUS
 	local status line
 
@@ -35,45 +35,45 @@ closes() { # NAME SCRIPT LINE STATUS
 	fi
 }
 
-# What run.sh printed has these LINES at its end.
+# Says whether the output of run.sh ends with LINES.
 run_ends_with() { # LINES
 	test "${run: -${#1}}" = "$1"
 }
 
-closes "totals of a suite are the runner's" \
+closes "the runner's totals are the suite's" \
 	'echo ok a; echo skip b: so; echo 1 passed, 0 failed, 1 skipped' "1 passed, 0 failed, 1 skipped" 0
-closes "a failure fails" \
+closes "a failed test fails the run" \
 	'echo FAIL a: so; echo 4 passed, 1 failed, 0 skipped; exit 1' "4 passed, 1 failed, 0 skipped" 1
-check "what failed is told once more at the end" run_ends_with "== what failed
+check "the run ends with the failures" run_ends_with "== what failed
 $dir/suite.sh: FAIL a: so
 4 passed, 1 failed, 0 skipped"
-closes "a guest's failure fails" \
+closes "a guest's failed test fails the run" \
 	'echo "trixie   6.12.1   FAIL s: a: so"; echo "s: a FAIL"; echo 4 passed, 1 failed, 0 skipped; exit 1' \
 	"4 passed, 1 failed, 0 skipped" 1
-check "and is told once more" run_ends_with "== what failed
+check "the run ends with the guest's failures" run_ends_with "== what failed
 $dir/suite.sh: trixie   6.12.1   FAIL s: a: so
 4 passed, 1 failed, 0 skipped"
-closes "a suite that says nothing fails" ':' "0 passed, 1 failed, 0 skipped" 1
-closes "a suite that breaks off fails" 'echo ok a; exit 0' "0 passed, 1 failed, 0 skipped" 1
+closes "a suite without output fails" ':' "0 passed, 1 failed, 0 skipped" 1
+closes "a suite without totals fails" 'echo ok a; exit 0' "0 passed, 1 failed, 0 skipped" 1
 closes "a suite that dies after its totals fails" \
 	'echo 3 passed, 0 failed, 0 skipped; kill -SEGV $$' "3 passed, 1 failed, 0 skipped" 1
-check "and how it ended is told" run_ends_with "== what failed
+check "the run ends with the status of a suite that died" run_ends_with "== what failed
 $dir/suite.sh: FAIL $dir/suite.sh: ended with status 139, but no test had failed
 3 passed, 1 failed, 0 skipped"
-closes "nothing but skips is not green" \
+closes "a run of skipped tests alone fails" \
 	'echo 0 passed, 0 failed, 2 skipped' "0 passed, 0 failed, 2 skipped" 1
 
 said=$(tests/run.sh "$dir/nosuch")
 test $? -eq 1 && [[ $said == *"0 passed, 1 failed, 0 skipped" ]]
-check "a suite that is not there fails" test $? -eq 0
+check "a suite that does not exist fails" test $? -eq 0
 
 binary 'not ok - s::a  (0.00s)\n  failures:\n  - a.c:2: |+\n      Assertion failed: 1 is 2\n  ...\n' 1
 run=$(BUILD=$dir tests/run.sh "$dir/tests/unit-tests")
-check "a binary's is told with its place" run_ends_with "== what failed
+check "a failure of a Criterion binary is shown with file and line" run_ends_with "== what failed
 $dir/tests/unit-tests: FAIL s::a: (0.00s) a.c:2: Assertion failed: 1 is 2
 0 passed, 1 failed, 0 skipped"
 
-# What guest.sh says of suite $2 must have the line $3, or not, where that is "no FAIL".
+# ok when the FAIL line that guest.sh prints for SUITE is LINE; "no FAIL": when it prints none.
 guest_says() { # NAME SUITE LINE
 	local said line
 
@@ -87,20 +87,20 @@ guest_says() { # NAME SUITE LINE
 }
 
 script 'echo ok a; echo 1 passed, 0 failed, 0 skipped'
-guest_says "in a guest, too, a suite passes" "$dir/suite.sh" "no FAIL"
+guest_says "a suite passes in a guest" "$dir/suite.sh" "no FAIL"
 script 'echo ok a'
-guest_says "one that breaks off fails" "$dir/suite.sh" \
+guest_says "a suite without totals fails in a guest" "$dir/suite.sh" \
 	"FAIL suite.sh: ended with status 0 and without its totals"
 script 'echo ok a; echo 1 passed, 0 failed, 0 skipped; exit 3'
-guest_says "one that dies after its totals fails" "$dir/suite.sh" \
+guest_says "a suite that dies after its totals fails in a guest" "$dir/suite.sh" \
 	"FAIL suite.sh: ended with status 3, but no test had failed"
 binary 'ok - s::a  passed\nok - s::b  # SKIP test was skipped\n' 0
-guest_says "a binary passes" unit "no FAIL"
+guest_says "a Criterion binary passes in a guest" unit "no FAIL"
 binary 'ok - s::a  passed\n' 3
-guest_says "a binary that dies amid its tests fails" unit \
+guest_says "a binary that dies during its tests fails in a guest" unit \
 	"FAIL unit-tests: ended with status 3, but no test had failed"
 binary 'ok - s::a  # SKIP test was skipped\n' 0
-guest_says "a binary none of whose tests is meant fails" unit \
+guest_says "a binary whose tests are all filtered out fails in a guest" unit \
 	"FAIL unit-tests: ended with status 0 and told of no test of */*"
-guest_says "a suite that no guest has fails" nosuch "FAIL nosuch: no such suite"
+guest_says "an unknown suite fails in a guest" nosuch "FAIL nosuch: no such suite"
 finish

@@ -1,6 +1,7 @@
-/* soak.c - profiles that come and go over many that stay, users at their quota and one who is not
+/* soak.c - thousands of short profiles beside many long ones, of users at their quota and one below
+ * it
  *
- * PROFIL_TEST_PROFILES says how many come and go, PROFIL_TEST_LIVE how many stay.
+ * PROFIL_TEST_PROFILES: how many short profiles. PROFIL_TEST_LIVE: how many long ones.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/scope.h"
+#include "core/cleanup.h"
 #include "daemon.h"
 #include "neighbour.h"
 #include "profil.h"
@@ -30,7 +31,7 @@
 static struct daemon d;
 static char quota[16];
 static int begun[2]; /* a byte from each process whose profile is on */
-static int gate[2];  /* its end lets them go */
+static int gate[2];  /* closed when the processes shall exit */
 static pid_t live[LIVE_MAX];
 
 static unsigned int all_live(void)
@@ -40,7 +41,7 @@ static unsigned int all_live(void)
 	return n < LIVE_MAX ? n / USERS * USERS : LIVE_MAX;
 }
 
-/* The quota is what the live ones take, so that every user is at it. */
+/* The quota is the number of long profiles of a user, so that every user is at it. */
 static void start(void)
 {
 	static const char *args[] = { "--rate", "1009", "--user-profiles", quota, "--user-requests",
@@ -58,7 +59,7 @@ static void stop(void)
 
 TestSuite(soak, .init = start, .fini = stop);
 
-/* One profile, until the gate opens. */
+/* Has a profile until the gate closes. */
 static int live_on(unsigned int unused)
 {
 	static unsigned short buf[256];
@@ -71,7 +72,7 @@ static int live_on(unsigned int unused)
 	return write(begun[1], "", 1) != 1 || read(gate[0], &end, 1) != 0;
 }
 
-/* Profiles that come and go; over replay each is known to the last tick. */
+/* Starts and stops @times profiles; over replay the counts of each are exact. */
 static int churn(unsigned int times)
 {
 	static unsigned short buf[16];
@@ -79,7 +80,7 @@ static int churn(unsigned int times)
 	for (unsigned int i = 0; i < times; i++) {
 		memset(buf, 0, sizeof(buf));
 		while (profil(buf, sizeof(buf), BASE, 65536) < 0) {
-			if (errno != EAGAIN) /* what has gone is free again after a grace period */
+			if (errno != EAGAIN) /* at its quota until an RCU grace period is over */
 				return errno;
 		}
 		if (sprofil(NULL, 0, NULL, 0) < 0)
@@ -97,7 +98,21 @@ static void churn_all(unsigned int times)
 	for (unsigned int i = 0; i < CHURNERS; i++)
 		pid[i] = users_run(GUEST, churn, times / CHURNERS);
 	for (unsigned int i = 0; i < CHURNERS; i++)
-		users_expect_end(pid[i], 0, "who comes and goes");
+		users_expect_end(pid[i], 0, "a client with short profiles");
+}
+
+/* More processes than a user may have connections. */
+#define CROWD 96
+#define CROWD_TIMES 20
+
+Test(soak, user_at_its_limit_of_connections_is_always_served)
+{
+	pid_t pid[CROWD];
+
+	for (unsigned int i = 0; i < CROWD; i++)
+		pid[i] = users_run(GUEST, churn, CROWD_TIMES);
+	for (unsigned int i = 0; i < CROWD; i++)
+		users_expect_end(pid[i], 0, "a client of a crowd");
 }
 
 static void live_all(void)
@@ -111,17 +126,18 @@ static void live_all(void)
 		cr_assert_eq(read(begun[0], &byte, 1), 1, "%u of %u profiles", i, n);
 	for (unsigned int i = 0; i < USERS; i++)
 		users_expect_end(users_run(USER + i, live_on, 0), EAGAIN,
-				 "one more of a user at his quota");
+				 "one more profile of a user at its quota");
 }
 
 static void let_go(void)
 {
 	close(gate[1]);
 	for (unsigned int i = 0; i < all_live(); i++)
-		users_expect_end(live[i], 0, "one that stayed");
+		users_expect_end(live[i], 0, "a client with a long profile");
 }
 
-/* Also waits until the daemon has put away who has gone: there are @profiles then. */
+/* Waits until the daemon has removed ended profiles and has at most @profiles; returns their
+ * number. */
 static unsigned int status_profiles(unsigned int profiles)
 {
 	struct profil_msg_status status;
@@ -142,16 +158,16 @@ static double seconds(void)
 	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-/* Halves at most: how many profiles wait at once to be put away is chance, and memory has a peak.
- */
+/* At most so many halves: the number of ended profiles that wait for removal varies, and with it
+ * the peak of memory. */
 #define HALVES 5
 
 /*
- * The second half finds a daemon that has had as many at once as there are, and leaves it as it
- * was: or, if it had a new peak, the half after that does. What leaks 5 bytes a profile grows in
- * all of them. The neighbour is one more user: he gets all his ticks.
+ * After the first half the daemon has reached its full size: the second half must not add to it,
+ * or, if it had a new peak, one of the next halves. A leak of 5 bytes a profile would grow in all
+ * of them. The neighbour, one more user, must get all its ticks.
  */
-Test(soak, profiles_that_come_and_go_leave_nothing, .timeout = 3600)
+Test(soak, short_profiles_leak_nothing, .timeout = 3600)
 {
 	unsigned int times = (unsigned int)number_from_env("PROFIL_TEST_PROFILES", 30000),
 		     n = all_live(), fds[2];

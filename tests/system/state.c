@@ -1,9 +1,9 @@
-/* state.c - what a thread is doing */
+/* state.c - waits for a state of a thread */
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/scope.h"
+#include "core/cleanup.h"
 #include "state.h"
 
 int await_state(pid_t pid, pid_t tid, char state)

@@ -1,12 +1,12 @@
-/* state.h - what a thread is doing */
+/* state.h - waits for a state of a thread */
 #ifndef PROFIL_TEST_STATE_H
 #define PROFIL_TEST_STATE_H
 
 #include <sys/types.h>
 
 /*
- * Waits until thread @tid of @pid is in @state, as /proc/PID/stat has it: 'S' is in a system call
- * that waits, 'Z' a zombie. Says whether it came to that; not if it has gone.
+ * Waits until thread @tid of @pid is in @state of /proc/PID/stat: 'S' sleeps in a system call, 'Z'
+ * is a zombie. Returns 0 when the thread has ended instead.
  */
 int await_state(pid_t pid, pid_t tid, char state);
 

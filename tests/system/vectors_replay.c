@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "../vectors/vectors.h"
-#include "core/scope.h"
+#include "core/cleanup.h"
 #include "daemon.h"
 
-/* As profil(3) has them; the dialects' own headers cannot stand side by side. */
+/* From profil(3): the headers of the dialects cannot be included together. */
 struct prof_glibc {
 	void *pr_base;
 	size_t pr_size;
@@ -47,7 +47,7 @@ int profil_v7(void *buf, unsigned int bytes, unsigned long offset, unsigned int 
 
 #define PROF_UINT 1
 
-/* Calls that turn a profile on, as row @v says, with the counters at @buf. */
+/* Start a profile by row @v, with the counters at @buf. */
 static int call_aix(const struct vector *v, void *buf)
 {
 	return profil_aix(buf, (unsigned int)v->bufsize, v->offset, (unsigned int)v->scale);
@@ -81,7 +81,7 @@ static int call_darwin(const struct vector *v, void *buf)
 	return profil_darwin(buf, v->bufsize, v->offset, (unsigned int)v->scale);
 }
 
-/* A region that takes no pc of any row goes first. */
+/* The first region contains no pc of any row. */
 static int call_darwin_added(const struct vector *v, void *buf)
 {
 	static char elsewhere[2];
@@ -113,7 +113,7 @@ static int call_v7(const struct vector *v, void *buf)
 	return profil_v7(buf, (unsigned int)v->bufsize, v->offset, (unsigned int)v->scale);
 }
 
-/* Calls that turn off what the call beside them has turned on. */
+/* Stop the profile of the corresponding call. */
 static int stop_aix(void)
 {
 	return profil_aix(NULL, 0, 0, 0);
@@ -171,14 +171,14 @@ static const struct way {
 	{ "profil_v7", DIALECT_V7, call_v7, stop_v7 },
 };
 
-/* The syntax has a meaning of its own for these arguments, which the row does not mean. */
-static int is_elsewise(const struct way *w, const struct vector *v)
+/* Says whether the call gives these arguments another meaning than the row. */
+static int has_other_meaning(const struct way *w, const struct vector *v)
 {
 	return w->start == call_aix_array &&
 	       (v->scale == UINT32_MAX || v->offset == UINT64_MAX || v->pc == UINT64_MAX);
 }
 
-/* One tick of the row's pc has been replayed: it is in the one bin, or nowhere. */
+/* One tick at the row's pc was replayed: the row's bin is 1, or none. */
 static void check_counters(const struct way *w, const struct vector *v, const void *buf)
 {
 	const uint16_t *u16 = buf;
@@ -217,7 +217,8 @@ static void check_row(const struct way *w, const struct vector *v)
 	munmap(buf, bytes);
 }
 
-/* Replays one tick at @pc to all rows from @v on that are about it, every way that they can go. */
+/* Replays one tick at @pc and checks all rows of @v with that pc, by every call of their dialect.
+ */
 static size_t check_pc(const struct vector *v, size_t n, uint64_t pc)
 {
 	size_t checked = 0;
@@ -229,7 +230,7 @@ static size_t check_pc(const struct vector *v, size_t n, uint64_t pc)
 	for (size_t i = 0; i < n; i++) {
 		for (size_t way = 0; way < sizeof(ways) / sizeof(ways[0]); way++) {
 			if (v[i].pc != pc || ways[way].row != v[i].row || !vector_binds(&v[i]) ||
-			    is_elsewise(&ways[way], &v[i]))
+			    has_other_meaning(&ways[way], &v[i]))
 				continue;
 			check_row(&ways[way], &v[i]);
 			checked++;

@@ -1,4 +1,4 @@
-/* config.c - what a daemon that runs takes from its file, and what it does not */
+/* config.c - which options a running daemon applies when it reads its file again */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ static void remove_file(void)
 	unlink(path);
 }
 
-Test(config, reload_takes_limits_and_restrict_fast_only, .init = make_file, .fini = remove_file)
+Test(config, reload_applies_only_limits_and_restrict_fast, .init = make_file, .fini = remove_file)
 {
 	struct config c, began;
 
@@ -40,7 +40,7 @@ Test(config, reload_takes_limits_and_restrict_fast_only, .init = make_file, .fin
 		   "mirror-interval 7\n");
 	cr_assert_eq(config_reload(&c), 0);
 	cr_expect(c.restrict_fast);
-	cr_expect_eq(c.user.rate_hz, 200);
+	cr_expect_eq(c.quota.user.of[RES_SAMPLES], 200);
 	cr_expect_eq(c.period_ns, began.period_ns);
 	cr_expect_eq(c.fast_period_ns, began.fast_period_ns);
 	cr_expect_eq(c.mirror_interval_ns, began.mirror_interval_ns);
@@ -49,5 +49,5 @@ Test(config, reload_takes_limits_and_restrict_fast_only, .init = make_file, .fin
 	write_file("");
 	cr_assert_eq(config_reload(&c), 0);
 	cr_expect_not(c.restrict_fast);
-	cr_expect_eq(c.user.rate_hz, began.user.rate_hz);
+	cr_expect_eq(c.quota.user.of[RES_SAMPLES], began.quota.user.of[RES_SAMPLES]);
 }

@@ -1,14 +1,14 @@
-/* ctl_compare.c - what changed is told from noise, and noise is not told as a change */
+/* ctl_compare.c - significant changes are found, and noise is not reported as a change */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "profilctl/compare.h"
+#include "profilctl/analyze/compare.h"
 
 #define FUNCTIONS 20
 
-/* A profile of @ticks ticks, each in function i with the probability of weight[i]. */
+/* A profile of @ticks random samples, each in function i with probability weight[i]. */
 static struct profile *draw(const double *weight, int ticks)
 {
 	struct profile *p = profile_new();
@@ -44,7 +44,7 @@ static void weights(double *weight)
 		weight[i] = 1.0 / (i + 1);
 }
 
-Test(ctl_compare, the_same_work_differs_in_5_of_100_at_most)
+Test(ctl_compare, reports_a_change_of_equal_work_in_at_most_5_of_100)
 {
 	double weight[FUNCTIONS];
 	int found = 0;
@@ -65,7 +65,7 @@ Test(ctl_compare, the_same_work_differs_in_5_of_100_at_most)
 	cr_expect_leq(found, 5, "%d of 100", found);
 }
 
-Test(ctl_compare, what_takes_longer_is_found)
+Test(ctl_compare, finds_a_function_that_takes_longer)
 {
 	double weight[FUNCTIONS], slower[FUNCTIONS];
 	struct profile *a, *b;
@@ -86,7 +86,7 @@ Test(ctl_compare, what_takes_longer_is_found)
 	profile_free(b);
 }
 
-Test(ctl_compare, what_is_in_one_only_counts_as_nothing_in_the_other)
+Test(ctl_compare, counts_a_missing_function_as_zero)
 {
 	double weight[FUNCTIONS] = { 1, 1 }, without[FUNCTIONS] = { 1 };
 	struct profile *a = draw(weight, 1000), *b = draw(without, 1000);

@@ -1,9 +1,9 @@
-/* ctl_demangle.c - names of C++ and Rust, and those that only look so */
+/* ctl_demangle.c - demangling of C++ and Rust names, and names that only look mangled */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "profilctl/demangle.h"
+#include "profilctl/symbols/demangle.h"
 
 static void reads(const char *mangled, const char *plain)
 {
@@ -13,20 +13,26 @@ static void reads(const char *mangled, const char *plain)
 	free(got);
 }
 
-Test(ctl_demangle, cxx)
+Test(ctl_demangle, demangles_cxx)
 {
 	reads("_ZN3foo3barEi", "foo::bar(int)");
 	reads("_ZNSt6vectorIiSaIiEE9push_backERKi",
 	      "std::vector<int, std::allocator<int> >::push_back(int const&)");
 }
 
-Test(ctl_demangle, rust_both_schemes_without_the_hash)
+Test(ctl_demangle, demangles_both_rust_schemes_without_the_hash)
 {
 	reads("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt");
 	reads("_RNvCs15kBYyAo9fc_7mycrate7example", "mycrate::example");
 }
 
-Test(ctl_demangle, other_names_stay)
+Test(ctl_demangle, keeps_the_suffix_of_a_stub)
+{
+	reads("_ZN3foo3barEi@plt", "foo::bar(int)@plt");
+	reads("_Zebra@plt", "_Zebra@plt");
+}
+
+Test(ctl_demangle, leaves_other_names_unchanged)
 {
 	reads("main", "main");
 	reads("_Zebra", "_Zebra");
@@ -35,7 +41,7 @@ Test(ctl_demangle, other_names_stay)
 	reads("", "");
 }
 
-Test(ctl_demangle, only_so_many_bytes_are_read)
+Test(ctl_demangle, reads_no_byte_beyond_the_length)
 {
 	char *got = demangle("_ZN3foo3barEvjunk", 13);
 

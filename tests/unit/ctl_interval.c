@@ -1,7 +1,7 @@
 /* ctl_interval.c - Wilson's interval, against values that were computed by hand */
 #include <criterion/criterion.h>
 
-#include "profilctl/interval.h"
+#include "profilctl/analyze/confidence.h"
 
 static void is(__u64 samples, __u64 total, double low, double high)
 {
@@ -11,7 +11,7 @@ static void is(__u64 samples, __u64 total, double low, double high)
 	cr_expect_float_eq(i.high, high, 0.01, "%llu of %llu: high %f", samples, total, i.high);
 }
 
-Test(ctl_interval, is_wilsons)
+Test(ctl_interval, matches_values_computed_by_hand)
 {
 	is(0, 10, 0, 27.75);
 	is(10, 10, 72.25, 100);

@@ -1,4 +1,4 @@
-/* ctl_json.c - a profile's file: all of it comes back, what contradicts itself does not */
+/* ctl_json.c - a profile's file is read back completely, and contradicting values are refused */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <jansson.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profilctl/output.h"
+#include "profilctl/formats/output.h"
 
 #define HEAD                                                                  \
 	"{\"schema\":\"profil/1\",\"command\":\"a\",\"pid\":1,\"started\":1," \
@@ -25,13 +25,7 @@
 
 static int load(struct profile **out, const char *text, char *why, size_t bytes)
 {
-	FILE *f = fmemopen((char *)text, strlen(text), "r");
-	int err;
-
-	cr_assert_not_null(f);
-	err = json_load(out, f, why, bytes);
-	fclose(f);
-	return err;
+	return json_load(out, text, strlen(text), why, bytes);
 }
 
 static void refuses(const char *text)
@@ -52,7 +46,7 @@ static struct profile *accepts(const char *text)
 	return p;
 }
 
-Test(ctl_json, what_has_slices_bands_and_threads_comes_back)
+Test(ctl_json, reads_back_slices_bands_and_threads)
 {
 	struct profile *p = accepts(HEAD SAMPLES OBJECTS PLACES IN_SLICES
 				    ",\"bands\":[[0,4096,16,[3,4]]],"
@@ -62,6 +56,7 @@ Test(ctl_json, what_has_slices_bands_and_threads_comes_back)
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
 	struct profile *q;
+	__u64 *samples;
 
 	cr_assert_eq(json_write(out, p, true), 0);
 	fclose(out);
@@ -73,16 +68,56 @@ Test(ctl_json, what_has_slices_bands_and_threads_comes_back)
 	cr_expect_eq(q->bands[0].offset, 4096);
 	cr_expect_eq(q->bands[0].bytes, 16);
 	cr_expect_eq(q->bands[0].slices[0], 3);
-	cr_assert_eq(q->nthreads, 1);
-	cr_expect_str_eq(q->threads[0].name, "t");
-	cr_expect_eq(q->threads[0].tid, 2);
-	cr_expect_eq(q->threads[0].samples, 7);
+	samples = profile_group_samples(q);
+	cr_assert_eq(q->ngroups, 2);
+	cr_expect_str_eq(q->groups[1].thread, "t");
+	cr_expect_eq(q->groups[1].tid, 2);
+	cr_expect_eq(samples[0], 0);
+	cr_expect_eq(samples[1], 7);
+	free(samples);
 	free(text);
 	profile_free(p);
 	profile_free(q);
 }
 
-Test(ctl_json, a_command_that_was_killed_was_killed)
+Test(ctl_json, keeps_groups_folded_places_and_sums)
+{
+	struct profile *p =
+		accepts(HEAD SAMPLES OBJECTS
+			"\"places\":[[0,4096,1,4,1],[0,0,0,3]],\"processes\":2,"
+			"\"folded\":[[0,4097,1,2,1]],\"sums\":[[0,0,0,5,1]],"
+			"\"event\":\"page-faults\",\"period\":100,"
+			"\"groups\":[{\"pid\":0,\"tid\":0},{\"pid\":8,\"tid\":0,"
+			"\"uid\":1000,\"command\":\"sh\",\"unit\":\"u.service\"}]," FUNCTIONS "}");
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+	struct profile *q;
+	__u64 *samples;
+
+	cr_assert_eq(json_write(out, p, true), 0);
+	fclose(out);
+	q = accepts(text);
+	samples = profile_group_samples(q);
+	cr_expect_eq(q->processes, 2);
+	cr_expect_eq(q->folded.sum, 2);
+	cr_expect_str_eq(q->event, "page-faults");
+	cr_expect_eq(q->period, 100);
+	cr_assert_eq(q->ngroups, 2);
+	cr_expect_eq(q->groups[1].pid, 8);
+	cr_expect_eq(q->groups[1].uid, 1000);
+	cr_expect_str_eq(q->groups[1].command, "sh");
+	cr_expect_str_eq(q->groups[1].unit, "u.service");
+	cr_expect_null(q->groups[1].cgroup);
+	cr_expect_eq(samples[0], 2);
+	cr_expect_eq(samples[1], 5);
+	free(samples);
+	free(text);
+	profile_free(p);
+	profile_free(q);
+}
+
+Test(ctl_json, reads_back_the_signal_of_a_killed_command)
 {
 	static const char text[] =
 		"{\"schema\":\"profil/1\",\"command\":\"a\",\"pid\":1,"
@@ -95,7 +130,7 @@ Test(ctl_json, a_command_that_was_killed_was_killed)
 	profile_free(p);
 }
 
-Test(ctl_json, what_contradicts_itself_is_refused)
+Test(ctl_json, refuses_contradicting_values)
 {
 	static const char *const functions[] = {
 		"\"functions\":[]", /* fewer samples than binned */
@@ -113,7 +148,7 @@ Test(ctl_json, what_contradicts_itself_is_refused)
 		IN_SLICES ",\"bands\":[[0,4096,0,[3,4]]]",
 		IN_SLICES ",\"bands\":[[0,4096,16,[3]]]",
 		IN_SLICES ",\"bands\":[[0,4096,16]]",
-		FUNCTIONS ",\"bands\":[[0,4096,16,[3,4]]]", /* nobody asked when */
+		FUNCTIONS ",\"bands\":[[0,4096,16,[3,4]]]", /* no slice_ns */
 		FUNCTIONS ",\"threads\":[{\"name\":\"t\",\"pid\":1,\"tid\":2}]",
 		FUNCTIONS ",\"threads\":[{\"name\":\"t\",\"pid\":1,\"tid\":2,\"samples\":0}]",
 	};
@@ -130,6 +165,8 @@ Test(ctl_json, what_contradicts_itself_is_refused)
 	refuses(HEAD SAMPLES PLACES FUNCTIONS "}");
 	refuses(HEAD SAMPLES OBJECTS "\"places\":[[0,4096,0,7]]," FUNCTIONS "}");
 	refuses(HEAD SAMPLES OBJECTS "\"places\":[[0,4096,1,6]]," FUNCTIONS "}");
+	refuses(HEAD SAMPLES OBJECTS "\"places\":[[0,4096,1,7,1]]," FUNCTIONS "}");
+	refuses(HEAD SAMPLES OBJECTS PLACES "\"event\":\"x\",\"period\":-1," FUNCTIONS "}");
 	refuses(HEAD
 		"\"samples\":{\"total\":7,\"unmatched\":-1,\"lost\":1}," OBJECTS PLACES FUNCTIONS
 		"}");
@@ -139,7 +176,7 @@ Test(ctl_json, what_contradicts_itself_is_refused)
 	refuses("");
 }
 
-/* So many more allocations of jansson's succeed. */
+/* The number of jansson's allocations that still succeed. */
 static long left;
 
 static void *failing(size_t bytes)
@@ -147,8 +184,8 @@ static void *failing(size_t bytes)
 	return left-- > 0 ? malloc(bytes) : NULL;
 }
 
-/* At the first allocation that fails, and at each later one. */
-Test(ctl_json, a_writer_without_memory_says_so)
+/* Each allocation in turn is the first one that fails. */
+Test(ctl_json, reports_that_it_has_no_memory)
 {
 	struct profile *p = accepts(HEAD SAMPLES OBJECTS PLACES IN_SLICES
 				    ",\"bands\":[[0,4096,16,[3,4]]],"
@@ -173,4 +210,41 @@ Test(ctl_json, a_writer_without_memory_says_so)
 	cr_expect_eq(err, 0);
 	cr_expect_gt(n, 50);
 	profile_free(p);
+}
+
+#define STACKS(nodes)                                                                          \
+	",\"stacks\":{\"samples\":8,\"without\":1,\"ends\":[{\"end\":\"whole\",\"samples\":7," \
+	"\"without_frame\":0},{\"end\":\"nowhere\",\"samples\":1,\"without_frame\":1}],"       \
+	"\"cuts\":[],\"frames\":[[\"f\",0,4096],[null,0,8192]],\"nodes\":[" nodes "]}}"
+
+Test(ctl_json, reads_back_stacks)
+{
+	struct profile *p = accepts(
+		HEAD SAMPLES OBJECTS PLACES FUNCTIONS STACKS("[0,1,0,8200,0],[2,0,0,4096,7]"));
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+	struct profile *q;
+
+	cr_assert_eq(json_write(out, p, true), 0);
+	fclose(out);
+	q = accepts(text);
+	cr_expect_eq(q->calls.n, CALL_ROOTS + 2);
+	cr_expect_eq(call_tree_sum(&q->calls), 8);
+	cr_expect_eq(call_tree_samples(&q->calls, CALL_WHOLE), 7);
+	cr_expect_eq(call_tree_samples(&q->calls, CALL_NOWHERE), 1);
+	cr_expect_str_eq(q->calls.frame[q->calls.node[CALL_ROOTS + 1].frame].name, "f");
+	cr_expect_null(q->calls.frame[q->calls.node[CALL_ROOTS].frame].name);
+	profile_free(p);
+	profile_free(q);
+	free(text);
+}
+
+Test(ctl_json, refuses_contradicting_stacks)
+{
+	refuses(HEAD SAMPLES OBJECTS PLACES FUNCTIONS STACKS("[0,0,0,4096,10]"));
+	refuses(HEAD SAMPLES OBJECTS PLACES FUNCTIONS STACKS("[2,0,0,4096,1]"));
+	refuses(HEAD SAMPLES OBJECTS PLACES FUNCTIONS STACKS("[0,2,0,4096,1]"));
+	refuses(HEAD SAMPLES OBJECTS PLACES FUNCTIONS STACKS("[0,0,1,4096,1]"));
+	refuses(HEAD SAMPLES OBJECTS PLACES FUNCTIONS STACKS("[0,0,0,9,1],[0,0,0,9,1]"));
 }

@@ -1,17 +1,16 @@
-/* ctl_maps.c - /proc/PID/maps as it is, and as it should never be */
+/* ctl_maps.c - parsing of /proc/PID/maps, valid and invalid */
 #include <criterion/criterion.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "profilctl/image.h"
-#include "profilctl/maps.h"
+#include "profilctl/proc/proc_maps.h"
 
 static void parse(struct maps *maps, const char *text)
 {
 	cr_assert_eq(maps_parse(maps, strdup(text)), 0);
 }
 
-Test(ctl_maps, keeps_executable_mappings_only)
+Test(ctl_maps, keeps_only_executable_mappings)
 {
 	struct maps maps;
 
@@ -29,7 +28,7 @@ Test(ctl_maps, keeps_executable_mappings_only)
 	maps_fini(&maps);
 }
 
-Test(ctl_maps, paths_may_hold_anything)
+Test(ctl_maps, accepts_any_byte_in_paths)
 {
 	struct maps maps;
 
@@ -48,7 +47,7 @@ Test(ctl_maps, paths_may_hold_anything)
 	maps_fini(&maps);
 }
 
-Test(ctl_maps, leaves_out_what_is_no_mapping)
+Test(ctl_maps, skips_lines_that_are_no_mapping)
 {
 	struct maps maps;
 
@@ -66,7 +65,7 @@ Test(ctl_maps, leaves_out_what_is_no_mapping)
 	maps_fini(&maps);
 }
 
-Test(ctl_maps, mappings_that_overlap_are_not_counted_twice)
+Test(ctl_maps, keeps_one_of_overlapping_mappings)
 {
 	struct maps maps;
 
@@ -95,7 +94,7 @@ Test(ctl_maps, finds_by_address)
 	maps_fini(&maps);
 }
 
-Test(ctl_maps, knows_our_own_code)
+Test(ctl_maps, reads_the_maps_of_this_process)
 {
 	struct maps maps;
 	const struct mapping *m;
@@ -104,20 +103,5 @@ Test(ctl_maps, knows_our_own_code)
 	m = maps_find(&maps, (unsigned long)maps_read);
 	cr_assert_not_null(m);
 	cr_expect_neq(m->ino, 0);
-	maps_fini(&maps);
-}
-
-Test(ctl_maps, bins_are_as_fine_as_the_counters_allow)
-{
-	struct maps maps;
-
-	parse(&maps, "10000-20000 r-xp 00000000 08:01 7 /a\n"
-		     "7f0000000000-7f0000010000 r-xp 00000000 08:01 8 /b\n"
-		     "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]\n");
-	cr_expect_eq(image_granularity(&maps, 1u << 22, 0), 0);
-	cr_expect_eq(image_granularity(&maps, 1u << 22, 2), 2);
-	cr_expect_eq(image_granularity(&maps, 2 * 0x10000 + 128, 0), 0);
-	cr_expect_eq(image_granularity(&maps, 2 * 0x10000, 0), 1, "whole groups, rounded up");
-	cr_expect_eq(image_granularity(&maps, 2 * 0x1000 + 128, 0), 4);
 	maps_fini(&maps);
 }

@@ -1,4 +1,4 @@
-/* ctl_perfmap.c - the names of code that was just compiled */
+/* ctl_perfmap.c - names of compiled code from /tmp/perf-PID.map */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profilctl/perfmap.h"
-#include "profilctl/symbols.h"
+#include "profilctl/symbols/perf_map.h"
+#include "profilctl/symbols/elf_symbols.h"
 
 static int file_of(const char *text)
 {
@@ -38,7 +38,7 @@ Test(ctl_perfmap, names_addresses)
 	close(fd);
 }
 
-Test(ctl_perfmap, the_later_name_stays_and_rubbish_goes)
+Test(ctl_perfmap, keeps_the_later_name_and_skips_invalid_lines)
 {
 	struct perfmap map;
 	int fd = file_of("1000 10 old\nrubbish\n2000 zz x\n3000 0 empty\n4000 10\n"
@@ -52,7 +52,7 @@ Test(ctl_perfmap, the_later_name_stays_and_rubbish_goes)
 	close(fd);
 }
 
-Test(ctl_perfmap, only_the_process_s_own_is_taken)
+Test(ctl_perfmap, reads_only_a_file_of_the_process)
 {
 	char path[64];
 	int fd;
@@ -64,7 +64,7 @@ Test(ctl_perfmap, only_the_process_s_own_is_taken)
 	cr_expect_geq(perfmap_open(getpid()), 0);
 	if (geteuid() == 0) {
 		cr_assert_eq(fchown(fd, 65534, 65534), 0);
-		cr_expect_lt(perfmap_open(getpid()), 0, "somebody else's");
+		cr_expect_lt(perfmap_open(getpid()), 0, "another user's file");
 	}
 	unlink(path);
 	cr_assert_eq(symlink("/etc/passwd", path), 0);
@@ -73,7 +73,7 @@ Test(ctl_perfmap, only_the_process_s_own_is_taken)
 	close(fd);
 }
 
-Test(ctl_perfmap, what_cannot_be_read_names_nothing)
+Test(ctl_perfmap, has_no_names_of_an_unreadable_file)
 {
 	struct symbols *s;
 	struct perfmap map;

@@ -1,14 +1,14 @@
-/* ctl_profile.c - the profile in memory, and in the file that is kept of it */
+/* ctl_profile.c - the profile in memory and in its file */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "profilctl/format.h"
-#include "profilctl/output.h"
-#include "profilctl/profile.h"
-#include "profilctl/symbolize.h"
+#include "profilctl/formats/format.h"
+#include "profilctl/formats/output.h"
+#include "profilctl/profile/profile.h"
+#include "profilctl/symbols/symbolize.h"
 
 static __u32 object(struct profile *p, const char *path, __u64 ino)
 {
@@ -18,7 +18,7 @@ static __u32 object(struct profile *p, const char *path, __u64 ino)
 	return index;
 }
 
-/* Two objects without symbols, with ticks that no page boundary is in. */
+/* Two objects without symbols, with samples that cross no page boundary. */
 static struct profile *sample_profile(void)
 {
 	struct profile *p = profile_new();
@@ -53,14 +53,60 @@ Test(ctl_profile, places_add_up)
 		for (__u64 i = 5000; i > 0; i--)
 			cr_assert_eq(profile_add_place(p, a, i, 1, i), 0);
 	}
-	cr_expect_eq(p->nplaces, 5000);
+	cr_expect_eq(p->places.n, 5000);
 	cr_expect_eq(p->binned, 3ull * 5000 * 5001 / 2);
-	sorted = profile_sorted_places(p);
+	sorted = places_sorted(&p->places);
 	for (__u64 i = 0; i < 5000; i++) {
 		cr_assert_eq(sorted[i].offset, i + 1);
 		cr_assert_eq(sorted[i].count, 3 * (i + 1));
 	}
 	free(sorted);
+	profile_free(p);
+}
+
+/* One address in two groups is two places. Folding replaces places in the kernel by the user's. */
+Test(ctl_profile, folds_the_kernel_into_user_places)
+{
+	struct profile *p = profile_new();
+	__u32 a = object(p, "/bin/a", 1), kernel = object(p, PROFILE_KERNEL, 0), group;
+	struct group g = { .pid = 5, .command = strdup("a") };
+	__u64 *samples;
+
+	cr_assert_eq(profile_add_group(p, &g, &group), 0);
+	cr_expect_eq(group, 1);
+	cr_assert_eq(profile_add_place(p, a, 0x1000, 1, 10), 0);
+	cr_assert_eq(profile_add_sample(p, &(struct place){ 0x1000, 5, a, 1, group }), 0);
+	cr_assert_eq(profile_add_sample(p, &(struct place){ 0x40, 8, kernel, 1, group }), 0);
+	cr_assert_eq(places_add(&p->folded, &(struct place){ 0x1000, 6, a, 1, group }), 0);
+	p->total = p->binned;
+	cr_expect_eq(p->places.n, 3);
+	cr_expect_eq(profile_kernel_samples(p), 8);
+	cr_assert_eq(profile_fold_kernel(p), 0);
+	cr_expect_eq(p->total, 23);
+	cr_expect_eq(p->binned, 21);
+	cr_expect_eq(p->unmatched, 2, "a kernel thread has no user pc");
+	cr_expect_eq(profile_kernel_samples(p), 0);
+	samples = profile_group_samples(p);
+	cr_expect_eq(samples[0], 10);
+	cr_expect_eq(samples[1], 11);
+	free(samples);
+	profile_free(p);
+}
+
+/* As in pprof and perf, the name is the object's in brackets. */
+Test(ctl_profile, a_sample_without_an_offset_is_named_by_its_object)
+{
+	struct profile *p = profile_new();
+	__u32 a = object(p, "/bin/a", 1), kernel = object(p, PROFILE_KERNEL, 0);
+
+	cr_assert_eq(profile_add_place(p, a, 0, 0, 3), 0);
+	cr_assert_eq(profile_add_place(p, kernel, 0, 0, 2), 0);
+	cr_assert_eq(symbolize(p, NULL), 0);
+	cr_assert_eq(p->nfunctions, 2);
+	cr_expect_str_eq(p->functions[0].name, "[a]");
+	cr_expect_eq(p->functions[0].samples, 3);
+	cr_expect_str_eq(p->functions[1].name, "[kernel]");
+	cr_expect_eq(p->binned, 5);
 	profile_free(p);
 }
 
@@ -77,7 +123,7 @@ Test(ctl_profile, a_replaced_file_is_another_object)
 	profile_free(p);
 }
 
-Test(ctl_profile, functions_add_up_to_binned_most_first)
+Test(ctl_profile, functions_add_up_and_are_sorted_by_samples)
 {
 	struct profile *p = sample_profile();
 
@@ -102,14 +148,10 @@ static char *written(const struct profile *p, bool places)
 
 static int load(struct profile **out, const char *text, char *why, size_t bytes)
 {
-	FILE *f = fmemopen((char *)text, strlen(text), "r");
-	int err = json_load(out, f, why, bytes);
-
-	fclose(f);
-	return err;
+	return json_load(out, text, strlen(text), why, bytes);
 }
 
-Test(ctl_profile, what_is_kept_is_read_back_whole)
+Test(ctl_profile, a_kept_profile_is_read_back_completely)
 {
 	struct profile *p = sample_profile(), *q;
 	char *text = written(p, true), *again, why[256];
@@ -127,7 +169,7 @@ Test(ctl_profile, what_is_kept_is_read_back_whole)
 	profile_free(q);
 }
 
-/* Every byte of a profile that is cut short or changed is refused or read: none harms the reader.
+/* A profile that is truncated or changed at any byte is refused or read; none crashes the reader.
  */
 Test(ctl_profile, a_broken_file_is_refused)
 {
@@ -149,7 +191,7 @@ Test(ctl_profile, a_broken_file_is_refused)
 	profile_free(p);
 }
 
-Test(ctl_profile, a_report_without_places_is_no_profile)
+Test(ctl_profile, a_report_without_places_is_refused)
 {
 	struct profile *p = sample_profile(), *q;
 	char *text = written(p, false), why[256];
@@ -159,8 +201,7 @@ Test(ctl_profile, a_report_without_places_is_no_profile)
 	profile_free(p);
 }
 
-/* Every writer, so that sanitizers see them too; what they say is for their own readers to judge.
- */
+/* Runs every writer under the sanitizers; the output is checked by formats.sh. */
 Test(ctl_profile, every_format_is_written)
 {
 	static const char *const names[] = { "json",	  "pprof",	"gmon",	      "folded",
@@ -186,8 +227,8 @@ Test(ctl_profile, every_format_is_written)
 	profile_free(empty);
 }
 
-/* They have 16 bits. */
-Test(ctl_profile, gmon_refuses_what_its_bins_cannot_hold)
+/* The bins have 16 bits. */
+Test(ctl_profile, gmon_refuses_counts_that_its_bins_cannot_hold)
 {
 	struct profile *p = profile_new();
 	__u32 a = object(p, "/bin/a", 1);
@@ -206,7 +247,7 @@ Test(ctl_profile, gmon_refuses_what_its_bins_cannot_hold)
 	profile_free(p);
 }
 
-/* A place that holds a page boundary: nothing is known of it, but two functions lie in it. */
+/* A place across a page boundary, in an object without symbols, is in two pages. */
 Test(ctl_profile, a_place_in_two_functions_is_split_and_marked)
 {
 	struct profile *p = profile_new();
@@ -216,9 +257,9 @@ Test(ctl_profile, a_place_in_two_functions_is_split_and_marked)
 	cr_assert_eq(profile_add_place(p, a, 0x1ff0, 32, 7), 0);
 	cr_assert_eq(profile_add_place(p, a, 0x2010, 16, 3), 0);
 	cr_assert_eq(symbolize(p, NULL), 0);
-	cr_assert_eq(p->nplaces, 3);
+	cr_assert_eq(p->places.n, 3);
 	cr_expect_eq(p->binned, 10);
-	sorted = profile_sorted_places(p);
+	sorted = places_sorted(&p->places);
 	cr_expect_eq(sorted[0].offset, 0x1ff0);
 	cr_expect_eq(sorted[0].width, 16);
 	cr_expect_eq(sorted[0].count, 4);
@@ -231,7 +272,7 @@ Test(ctl_profile, a_place_in_two_functions_is_split_and_marked)
 	profile_free(p);
 }
 
-Test(ctl_profile, text_obeys_nobody)
+Test(ctl_profile, text_escapes_control_characters)
 {
 	struct profile *p = sample_profile();
 	struct function f = { .name = strdup("evil\033[2Jname"), .samples = 100 };
@@ -240,7 +281,7 @@ Test(ctl_profile, text_obeys_nobody)
 	FILE *out = open_memstream(&text, &n);
 
 	cr_assert_eq(profile_add_function(p, &f), 0);
-	cr_expect_eq(text_write(out, p, &(struct text_options){ ROWS_FUNCTION, false }), 0);
+	cr_expect_eq(text_write(out, p, &(struct text_options){ .by = ROWS_FUNCTION }), 0);
 	fclose(out);
 	cr_expect_null(strchr(text, '\033'));
 	cr_expect_not_null(strstr(text, "exited with status 3"));
@@ -248,8 +289,8 @@ Test(ctl_profile, text_obeys_nobody)
 	profile_free(p);
 }
 
-/* What was borrowed may have moved by the time that it is looked at. */
-Test(ctl_profile, borrows_again_what_has_grown)
+/* The borrowed arrays may have been reallocated. */
+Test(ctl_profile, borrowing_again_shows_new_objects)
 {
 	struct profile *from = profile_new(), *p = profile_borrow(from);
 	__u32 object;

@@ -1,9 +1,9 @@
-/* ctl_slices.c - slices of time lose nothing, however long it takes */
+/* ctl_slices.c - merging of time slices loses no sample */
 #include <criterion/criterion.h>
 
-#include "profilctl/slices.h"
+#include "profilctl/analyze/time_slices.h"
 
-/* One function ticks at all times, another one in the second half only. */
+/* One function has samples at all times, another one in the second half only. */
 static struct profile *at(const struct profile *whole, __u64 time, __u64 end)
 {
 	struct profile *now = profile_borrow(whole);
@@ -44,12 +44,12 @@ static void run(__u64 end, size_t max, size_t expected, __u64 expected_ns)
 	profile_free(whole);
 }
 
-Test(ctl_slices, fewer_than_there_is_room_for)
+Test(ctl_slices, keep_their_length_while_they_fit)
 {
 	run(6, 8, 6, 1);
 }
 
-Test(ctl_slices, become_longer_when_they_are_full)
+Test(ctl_slices, merge_when_they_are_full)
 {
 	run(8, 8, 4, 2);
 	run(1024, 8, 4, 256);

@@ -1,8 +1,8 @@
-/* ctl_split.c - a count that is shared out loses nothing */
+/* ctl_split.c - the shares of a split count add up to it */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "profilctl/split.h"
+#include "profilctl/symbols/split.h"
 
 Test(ctl_split, shares_by_weight)
 {
@@ -14,7 +14,7 @@ Test(ctl_split, shares_by_weight)
 	cr_expect_eq(share[2], 25);
 }
 
-Test(ctl_split, the_largest_remainder_gets_the_odd_tick)
+Test(ctl_split, gives_the_odd_tick_to_the_largest_remainder)
 {
 	__u64 share[3];
 
@@ -26,7 +26,7 @@ Test(ctl_split, the_largest_remainder_gets_the_odd_tick)
 	cr_expect_eq(share[1], 1);
 }
 
-Test(ctl_split, no_weight_at_all_goes_to_the_first)
+Test(ctl_split, gives_all_to_the_first_without_weights)
 {
 	__u64 share[2];
 
@@ -35,7 +35,7 @@ Test(ctl_split, no_weight_at_all_goes_to_the_first)
 	cr_expect_eq(share[1], 0);
 }
 
-Test(ctl_split, no_weight_gets_nothing)
+Test(ctl_split, gives_nothing_to_weight_0)
 {
 	__u64 share[3];
 
@@ -44,8 +44,8 @@ Test(ctl_split, no_weight_gets_nothing)
 	cr_expect_eq(share[1] + share[2], ~0ull);
 }
 
-/* Whatever is shared adds up, and nobody is further from his due than one tick. */
-Test(ctl_split, adds_up)
+/* The shares add up, and each differs from its exact value by less than one tick. */
+Test(ctl_split, shares_add_up_to_the_count)
 {
 	srand(1);
 	for (int i = 0; i < 20000; i++) {

@@ -1,10 +1,10 @@
-/* graph.c - the memory that a -pg program counts in, and how it counts calls */
+/* graph.c - the shared memory of a -pg program, and its counts of calls */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "core/graph.h"
-#include "libprofil/mcount.h"
+#include "core/gmon_file.h"
+#include "libprofil/gprof/mcount.h"
 
 #define LOW 0x400000u
 #define CALLERS 1000u
@@ -41,7 +41,7 @@ Test(graph, has_a_bin_for_every_byte_of_the_text)
 	cr_assert_eq(g.text_bytes, (__u64)g.bins * PROFIL_GRAPH_BIN);
 }
 
-Test(graph, is_of_no_text_that_is_none)
+Test(graph, rejects_empty_text_range)
 {
 	struct profil_graph g;
 
@@ -50,7 +50,7 @@ Test(graph, is_of_no_text_that_is_none)
 	cr_assert_neq(graph_shape(&g, 0, ~0ull), 0);
 }
 
-Test(graph, counts_no_call_from_or_to_elsewhere)
+Test(graph, ignores_calls_from_or_to_other_text)
 {
 	struct profil_graph *g = graph_of(8);
 
@@ -65,7 +65,7 @@ Test(graph, counts_no_call_from_or_to_elsewhere)
 	free(g);
 }
 
-Test(graph, says_how_many_calls_had_no_room)
+Test(graph, counts_calls_without_a_free_arc)
 {
 	struct profil_graph *g = graph_of(2);
 
@@ -79,7 +79,7 @@ Test(graph, says_how_many_calls_had_no_room)
 	free(g);
 }
 
-/* All of them add the same arcs at the same time. */
+/* All threads add the same arcs at the same time. */
 static void *call(void *arg)
 {
 	for (__u32 n = 0; n < ROUNDS; n++) {

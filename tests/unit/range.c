@@ -1,24 +1,34 @@
-/* range.c - runs of numbers are handed out once, lowest first, and come back */
+/* range.c - runs of numbers are handed out once, the lowest or highest free one, and reused */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "profild/range.h"
+#include "profild/bpf/counters/range_alloc.h"
 
 #define SIZE 256
 
-/* The same by the obvious means: a byte for each number. */
-static int lowest(const uint8_t *taken, uint32_t from, uint32_t n, uint32_t align)
+/* The reference implementation: a byte for each number. */
+static int lowest(const uint8_t *taken, uint32_t n)
 {
-	for (uint32_t first = from; first + n <= SIZE; first += align) {
+	for (uint32_t first = 0; first + n <= SIZE; first++) {
 		if (!memchr(taken + first, 1, n))
 			return (int)first;
 	}
 	return -ENOSPC;
 }
 
-Test(range, is_a_byte_for_each_number)
+static int highest(const uint8_t *taken, uint32_t n)
+{
+	for (uint32_t first = SIZE - n + 1; first-- > 0;) {
+		if (!memchr(taken + first, 1, n))
+			return (int)first;
+	}
+	return -ENOSPC;
+}
+
+Test(range, hands_out_each_number_once)
 {
 	uint32_t run[SIZE][2], nruns = 0, first, refused = 0;
 	uint8_t taken[SIZE] = { 0 };
@@ -27,7 +37,7 @@ Test(range, is_a_byte_for_each_number)
 	srandom(1);
 	cr_assert_eq(range_new(&r, SIZE), 0);
 	for (int i = 0; i < 100000; i++) {
-		uint32_t n = 1 + (uint32_t)random() % 24, align = 1u << random() % 4;
+		uint32_t n = 1 + (uint32_t)random() % 24;
 
 		if (random() % 2 && nruns) {
 			uint32_t k = (uint32_t)random() % nruns;
@@ -38,9 +48,9 @@ Test(range, is_a_byte_for_each_number)
 			continue;
 		}
 		if (random() % 4) {
-			uint32_t from = (uint32_t)random() % SIZE / align * align;
-			int want = lowest(taken, from, n, align);
-			int err = range_take_from(r, from, n, align, &first);
+			bool last = random() % 4 == 0;
+			int want = last ? highest(taken, n) : lowest(taken, n);
+			int err = last ? range_take_last(r, n, &first) : range_take(r, n, &first);
 
 			cr_assert_eq(err ? err : (int)first, want);
 			refused += err != 0;
@@ -61,17 +71,18 @@ Test(range, is_a_byte_for_each_number)
 	range_free(r);
 }
 
-Test(range, nothing_takes_nothing)
+Test(range, a_run_of_zero_takes_no_number)
 {
 	uint32_t first = 7;
 	struct range *r;
 
 	cr_assert_eq(range_new(&r, 1), 0);
-	cr_expect_eq(range_take(r, 0, 1, &first), 0);
+	cr_expect_eq(range_take(r, 0, &first), 0);
 	cr_expect_eq(first, 0);
+	cr_expect_eq(range_take_last(r, 0, &first), 0);
 	range_give(r, 0, 0);
-	cr_expect_eq(range_take(r, 1, 1, &first), 0);
-	cr_expect_eq(range_take(r, 1, 1, &first), -ENOSPC);
+	cr_expect_eq(range_take(r, 1, &first), 0);
+	cr_expect_eq(range_take(r, 1, &first), -ENOSPC);
 	cr_expect_eq(range_take_at(r, 1, 1), -EINVAL);
 	range_free(r);
 }

@@ -1,4 +1,4 @@
-/* replay.c - ticks from a file: which of them count, and where */
+/* replay.c - ticks from a file: which of them count, and in which bin */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -6,22 +6,25 @@
 #include <unistd.h>
 
 #include "profild/config.h"
-#include "profild/sampler.h"
-#include "profild/session.h"
+#include "profild/profile/sampler.h"
+#include "profild/profile/own_profile.h"
 
 static unsigned int counted[16];
+static const struct sampler_sink sink;
 
-static void count(struct target *t, uint32_t owner, uint32_t bin, const uint32_t *n, uint32_t bins,
-		  struct profil_journal *journal)
+/* Drains all counts, as the writer does. */
+static void take_all(struct sampler *s, struct target *t)
 {
-	cr_expect_eq(bins, 1);
-	cr_expect_eq(owner, 0);
-	cr_expect_null(journal);
-	counted[bin] += *n;
-	(void)t;
-}
+	uint32_t count[PROFIL_SPAN];
+	struct counts c = { .count = count, .room = PROFIL_SPAN };
 
-static const struct sampler_sink sink = { .counts = count };
+	while (s->ops->take(s, t, &c) == 1) {
+		cr_expect_eq(c.n, 1);
+		cr_expect_eq(c.owner, 0);
+		cr_expect_eq(c.sum, *count);
+		counted[c.bin] += *count;
+	}
+}
 
 /* A counter for each byte. */
 static const struct profil_msg_region region = {
@@ -44,49 +47,38 @@ static int open_text(struct sampler **s, const char *text)
 	return err;
 }
 
-Test(replay, ticks_count_once_for_each_profile_that_starts)
+Test(replay, ticks_count_once_for_each_started_profile)
 {
-	struct session session = { 0 };
+	struct own_profile profile = { 0 };
 	struct sampler *s;
 	struct target *t;
-	struct ticks ticks;
+	struct samples samples;
 	uint32_t at = 0;
 
 	cr_assert_eq(open_text(&s, "0x1000 3\n4097\t2 # in decimal\n0x2000 5\n"), 0);
-	cr_assert_eq(target_new(&t, &session, 1, &region, 1), 0);
+	cr_assert_eq(target_new(&t, &profile, 1, &region, 1), 0);
 	cr_assert_eq(s->ops->start(s, t, NULL, 0), 0);
+	take_all(s, t);
 	cr_expect_eq(counted[0], 3);
 	cr_expect_eq(counted[1], 2);
-	s->ops->ticks(s, t, &ticks);
-	cr_expect_eq(ticks.total, 10);
-	cr_expect_eq(ticks.unmatched, 5);
-	cr_expect_eq(t->ledger->drained, 5);
+	s->ops->samples(s, t, &samples);
+	cr_expect_eq(samples.total, 10);
+	cr_expect_eq(samples.unmatched, 5);
 
 	s->ops->release(s, t);
-	s->ops->region_off(s, t, 0); /* its buffer has gone */
+	s->ops->region_off(s, t, 0); /* its buffer is unmapped */
+	t->cursor.at = 0;
 	cr_assert_eq(s->ops->start(s, t, NULL, 0), 0);
-	s->ops->ticks(s, t, &ticks);
+	take_all(s, t);
+	s->ops->samples(s, t, &samples);
 	cr_expect_eq(counted[0], 3);
-	cr_expect_eq(ticks.total, 20);
-	cr_expect_eq(ticks.unmatched, 15);
+	cr_expect_eq(samples.total, 20);
+	cr_expect_eq(samples.unmatched, 15);
 
-	cr_expect_null(s->ops->next(s, &at), "nothing is left to drain");
+	cr_expect_eq(s->ops->next(s, &at), t, "each pass looks whether the process is there");
+	cr_expect(profile.probe);
+	cr_expect_null(s->ops->next(s, &at));
 	cr_expect_not(s->ops->keeps(s), "nothing is kept for another daemon");
-	s->ops->release(s, t);
-	target_free(t);
-	s->ops->close(s);
-}
-
-Test(replay, a_reader_gets_no_ticks)
-{
-	struct session session = { .reader = (struct client *)counted };
-	struct sampler *s;
-	struct target *t;
-
-	cr_assert_eq(open_text(&s, "0x1000\n"), 0);
-	cr_assert_eq(target_new(&t, &session, 1, NULL, 0), 0);
-	cr_assert_eq(s->ops->start(s, t, NULL, 0), 0);
-	cr_expect_eq(t->replayed.total, 0);
 	s->ops->release(s, t);
 	target_free(t);
 	s->ops->close(s);
@@ -113,7 +105,7 @@ Test(replay, a_line_is_a_pc_and_a_count)
 	s->ops->close(s);
 }
 
-Test(replay, a_file_that_is_none_is_refused)
+Test(replay, an_invalid_file_is_refused)
 {
 	struct config config = { .replay_path = "/nonexistent/ticks" };
 	struct sampler *s;
@@ -125,7 +117,7 @@ Test(replay, a_file_that_is_none_is_refused)
 
 Test(replay, a_file_may_have_any_number_of_lines)
 {
-	struct session session = { 0 };
+	struct own_profile profile = { 0 };
 	char text[8192], *at = text;
 	struct sampler *s;
 	struct target *t;
@@ -133,8 +125,9 @@ Test(replay, a_file_may_have_any_number_of_lines)
 	for (unsigned int i = 0; i < 1000; i++)
 		at += sprintf(at, "0x1002\n");
 	cr_assert_eq(open_text(&s, text), 0);
-	cr_assert_eq(target_new(&t, &session, 1, &region, 1), 0);
+	cr_assert_eq(target_new(&t, &profile, 1, &region, 1), 0);
 	cr_assert_eq(s->ops->start(s, t, NULL, 0), 0);
+	take_all(s, t);
 	cr_expect_eq(counted[2], 1000);
 	s->ops->release(s, t);
 	target_free(t);

@@ -9,14 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/scope.h"
-#include "profilctl/debugfile.h"
-#include "profilctl/symbols.h"
+#include "core/cleanup.h"
+#include "profilctl/symbols/elf/debug_file.h"
+#include "profilctl/symbols/elf_symbols.h"
+#include "profilctl/util/truncated_file.h"
 
 /*
- * The functions are no code but marks that are found again in the file: an oracle that knows
- * nothing of ELF. "bare" is what a linker leaves of assembly without .size; "inner" is a label in
- * a function; "hidden" is local; there is a gap before "after".
+ * The functions contain marks instead of code, by which the test finds them in the file without
+ * reading ELF. "bare" is a symbol without size, as in assembly; "inner" is a label in a function;
+ * "hidden" is local; there is a gap before "after".
  */
 static const char source[] =
 	"asm(\".text\\n\"\n"
@@ -32,7 +33,7 @@ static const char source[] =
 	"\".ascii \\\"<gap-mark\\\"\\n.balign 64\\n\");\n"
 	"int main(void) { return 0; }\n";
 
-static char dir[] = "/tmp/profil-symbols.XXXXXX";
+static char dir[] = "/tmp/profil-symbols.XXXXXX", search[64];
 
 static void run(const char *command)
 {
@@ -53,7 +54,8 @@ static void set_up(void)
 	snprintf(path, sizeof(path), "%s/a.c", dir);
 	f = fopen(path, "w");
 	cr_assert_eq(fputs(source, f) < 0 || fclose(f), 0);
-	debugfile_dir = dir;
+	snprintf(search, sizeof(search), ":.debug:%s", dir);
+	debug_file_path = search;
 }
 
 static void tear_down(void)
@@ -134,7 +136,7 @@ static void all_are_known(const char *name)
 	file_close(&f);
 }
 
-/* Only what others may link with has a name left. */
+/* Only dynamic symbols remain. */
 static void exported_are_known(const char *name)
 {
 	struct symbols_range r;
@@ -150,31 +152,31 @@ static void exported_are_known(const char *name)
 	file_close(&f);
 }
 
-Test(symbols, pie)
+Test(symbols, resolves_in_pie)
 {
 	run("gcc -O2 -pie -fPIE -o a a.c");
 	all_are_known("a");
 }
 
-Test(symbols, at_fixed_addresses)
+Test(symbols, resolves_at_fixed_addresses)
 {
 	run("gcc -O2 -no-pie -fno-pie -o a a.c");
 	all_are_known("a");
 }
 
-Test(symbols, shared_library)
+Test(symbols, resolves_in_shared_library)
 {
 	run("gcc -O2 -shared -fPIC -o a.so a.c");
 	all_are_known("a.so");
 }
 
-Test(symbols, stripped_library_has_its_dynamic_ones)
+Test(symbols, resolves_dynamic_symbols_of_stripped_library)
 {
 	run("gcc -O2 -shared -fPIC -o a.so a.c && strip a.so");
 	exported_are_known("a.so");
 }
 
-Test(symbols, stripped_program_has_its_frames)
+Test(symbols, finds_functions_of_stripped_program_by_fdes)
 {
 	struct symbols_range r;
 	struct file f;
@@ -184,10 +186,66 @@ Test(symbols, stripped_program_has_its_frames)
 	symbols_find(f.symbols, offset_of(&f, "<after-mark") + 3, &r);
 	cr_expect_eq(r.kind, SYMBOLS_FRAME);
 	cr_expect_eq(r.start, offset_of(&f, "<after-mark"));
+	cr_expect_eq(r.end, r.start + strlen("<after-mark"), "an FDE's function ends with it");
 	file_close(&f);
 }
 
-Test(symbols, split_off_and_found_by_build_id)
+/* "bare" has no FDE; it lies between "hidden" and "after", which have one each. */
+/* The tables are at the end of the file: all are cut off when the first name is looked up. */
+Test(symbols, survive_a_truncated_file)
+{
+	struct symbols_range r;
+	struct file f;
+
+	truncated_file_reads_as_zeroes();
+	run("gcc -O2 -shared -fPIC -Wl,-z,max-page-size=4096 -o a.so a.c");
+	file_open(&f, "a.so");
+	cr_assert_gt(f.size, 4096);
+	cr_assert_eq(ftruncate(f.fd, 4096), 0);
+	for (__u64 at = 0; at < f.size; at += 64)
+		symbols_find(f.symbols, at, &r);
+	for (size_t i = 4096; i < f.size; i++)
+		cr_assert_eq(f.bytes[i], 0);
+	file_close(&f);
+}
+
+Test(symbols, code_between_fdes_is_at_most_a_page)
+{
+	struct symbols_range r;
+	struct file f;
+	__u64 at;
+
+	run("gcc -O2 -pie -fPIE -o a a.c && strip a");
+	file_open(&f, "a");
+	at = offset_of(&f, "<bare-mark");
+	symbols_find(f.symbols, at + 3, &r);
+	cr_expect_eq(r.kind, SYMBOLS_PAGE);
+	cr_expect_eq(r.start, offset_of(&f, "<hidden-mark") + strlen("<hidden-mark"));
+	cr_expect_eq(r.end, offset_of(&f, "<after-mark"));
+	cr_expect_eq(r.upto, r.end);
+	file_close(&f);
+}
+
+/* At most a page of 4096 bytes, even if the next FDE is far away. */
+Test(symbols, code_far_from_fdes_is_a_page)
+{
+	struct symbols_range r;
+	struct file f;
+	__u64 at;
+
+	run("sed 's/.ascii ...gap-mark...n.balign 64/.skip 20000\\\\n.ascii "
+	    "\\\\\"<gap-mark\\\\\"\\\\n.skip 20000/' a.c > b.c && grep -q 20000 b.c && "
+	    "gcc -O2 -pie -fPIE -o a b.c && strip a");
+	file_open(&f, "a");
+	at = offset_of(&f, "<gap-mark");
+	symbols_find(f.symbols, at, &r);
+	cr_expect_eq(r.kind, SYMBOLS_PAGE);
+	cr_expect_eq(r.start, at / 4096 * 4096);
+	cr_expect_eq(r.end, r.start + 4096);
+	file_close(&f);
+}
+
+Test(symbols, finds_debug_file_by_build_id)
 {
 	run("gcc -O2 -pie -fPIE -Wl,--build-id -o a a.c && "
 	    "id=$(readelf -n a | sed -n 's/.*Build ID: //p') && "
@@ -196,7 +254,18 @@ Test(symbols, split_off_and_found_by_build_id)
 	all_are_known("a");
 }
 
-Test(symbols, split_off_and_fetched_from_a_server)
+/* Programs of Fedora have their function symbols, compressed, in a section .gnu_debugdata. */
+Test(symbols, reads_local_symbols_from_gnu_debugdata)
+{
+	if (system("command -v xz >/dev/null") != 0)
+		cr_skip_test("no xz here, to compress the section");
+	run("gcc -O2 -pie -fPIE -o a a.c && objcopy --only-keep-debug a mini && xz mini && strip a "
+	    "&& "
+	    "objcopy --add-section .gnu_debugdata=mini.xz a");
+	all_are_known("a");
+}
+
+Test(symbols, fetches_debug_file_from_a_server)
 {
 	char url[64], cache[64];
 
@@ -210,7 +279,7 @@ Test(symbols, split_off_and_fetched_from_a_server)
 	all_are_known("a");
 }
 
-Test(symbols, split_off_and_found_by_link)
+Test(symbols, finds_debug_file_by_debuglink)
 {
 	run("gcc -O2 -no-pie -fno-pie -Wl,--build-id=none -o a a.c && "
 	    "objcopy --only-keep-debug a a.debug && strip a && "
@@ -218,7 +287,7 @@ Test(symbols, split_off_and_found_by_link)
 	all_are_known("a");
 }
 
-Test(symbols, the_debug_file_of_another_build_is_not_taken)
+Test(symbols, refuses_debug_file_of_another_build)
 {
 	struct file f;
 
@@ -231,7 +300,7 @@ Test(symbols, the_debug_file_of_another_build_is_not_taken)
 }
 
 /* prelink(8) moves the segments of a file, long after its symbols were split off. */
-Test(symbols, split_off_before_it_was_moved)
+Test(symbols, translates_debug_file_of_a_moved_program)
 {
 	struct file f;
 	Elf64_Ehdr *e;
@@ -249,7 +318,7 @@ Test(symbols, split_off_before_it_was_moved)
 	all_are_known("a");
 }
 
-Test(symbols, names_lose_their_version)
+Test(symbols, drops_symbol_versions)
 {
 	struct file f;
 
@@ -262,8 +331,8 @@ Test(symbols, names_lose_their_version)
 	file_close(&f);
 }
 
-/* What objdump calls the stub, we do. */
-Test(symbols, stubs_are_called_after_what_they_call)
+/* The names of stubs are those of objdump. */
+Test(symbols, names_plt_stubs_by_their_target)
 {
 	unsigned long long start;
 	struct symbols_range r;
@@ -286,7 +355,7 @@ Test(symbols, stubs_are_called_after_what_they_call)
 	file_close(&f);
 }
 
-Test(symbols, of_the_vdso)
+Test(symbols, resolves_in_the_vdso)
 {
 	struct symbols *s;
 	bool found = false;
@@ -303,7 +372,7 @@ Test(symbols, of_the_vdso)
 	symbols_close(s);
 }
 
-Test(symbols, what_is_no_elf_file_is_refused)
+Test(symbols, refuses_a_file_that_is_not_elf)
 {
 	struct symbols *s;
 	char path[128];
@@ -314,8 +383,8 @@ Test(symbols, what_is_no_elf_file_is_refused)
 	cr_expect_lt(symbols_open(&s, fd, path), 0);
 }
 
-/* A file that is cut or damaged anywhere has fewer symbols, or none: it never takes us along. */
-Test(symbols, damage_does_no_harm)
+/* A file that is truncated or damaged anywhere has fewer symbols or none, and crashes nothing. */
+Test(symbols, survives_damaged_files)
 {
 	struct file f;
 

@@ -1,16 +1,14 @@
-/* target.c - regions that a client, or an earlier daemon, has asked for are checked before they
- * count
- */
+/* target.c - checks of the regions of a START, and of those from an earlier daemon */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
 
-#include "profild/target.h"
+#include "profild/profile/target.h"
 
 #define BINS 100
 #define COUNTERS 128 /* whole groups of them */
 
-/* One bin a byte, from @lo on. */
+/* One bin for each byte, from @lo on. */
 static struct profil_msg_region region(uint64_t lo, uint64_t addr, uint32_t owner)
 {
 	return (struct profil_msg_region){
@@ -55,39 +53,7 @@ Test(target, pieces_of_a_buffer_share_its_counters)
 	target_free(t);
 }
 
-/* Expects that what the kernel has at hand counts @pc as bin @bin, or not at all. */
-static void near_counts(const struct profil_msg_region *r, uint32_t n, uint64_t pc, uint32_t bin)
-{
-	struct target *t;
-	struct profil_xform near;
-	uint32_t owner;
-
-	cr_assert_eq(target_new(&t, NULL, 1, r, n), 0);
-	near = target_near(t);
-	cr_expect_eq(profil_bin(&near, pc), bin, "%#llx is in bin %d", (unsigned long long)pc,
-		     (int)profil_bin(&near, pc));
-	if (bin != PROFIL_NO_BIN)
-		cr_expect_eq(target_bin(t, pc, &owner), bin);
-	target_free(t);
-}
-
-Test(target, the_first_region_is_at_hand_as_far_as_no_other_begins)
-{
-	struct profil_msg_region r[] = { region(0x1000, 1, 0), region(0x1000 + BINS / 2, 2, 1) };
-
-	near_counts(r, 2, 0x1000, 0);
-	near_counts(r, 2, 0x1000 + BINS / 2 - 1, BINS / 2 - 1);
-	near_counts(r, 2, 0x1000 + BINS / 2, PROFIL_NO_BIN);
-	near_counts(r, 1, 0x1000 + BINS - 1, BINS - 1);
-	near_counts(r, 1, 0x1000 + BINS, PROFIL_NO_BIN);
-	near_counts(r, 1, 0xfff, PROFIL_NO_BIN);
-	near_counts(r, 0, 0x1000, PROFIL_NO_BIN);
-	r->lo += 10;
-	near_counts(r, 1, 0x1000 + 9, PROFIL_NO_BIN);
-	near_counts(r, 1, 0x1000 + 10, PROFIL_NO_BIN);
-}
-
-Test(target, pieces_that_do_not_agree_are_refused)
+Test(target, contradicting_pieces_are_refused)
 {
 	struct profil_msg_region good[] = { region(0x1000, 1, 0), region(0x2000, 1, 0) }, r[2];
 
@@ -106,7 +72,7 @@ Test(target, pieces_that_do_not_agree_are_refused)
 	cr_expect_eq(check_new(r, 2), -EINVAL);
 }
 
-Test(target, more_counters_than_there_are_is_no_memory)
+Test(target, more_counters_than_available_get_enomem)
 {
 	struct profil_msg_region r = region(0x1000, 1, 0);
 
@@ -116,8 +82,8 @@ Test(target, more_counters_than_there_are_is_no_memory)
 	cr_expect_eq(check_new(&r, 1), -ENOMEM);
 }
 
-/* The sampler has moved its counters to where it had room: the copy's are nowhere yet. */
-Test(target, a_copy_counts_alike_from_counter_0_on)
+/* The sampler has moved the target's counters; the copy has none yet. */
+Test(target, a_copy_bins_alike_from_counter_0_on)
 {
 	const struct profil_msg_region r[] = { region(0x1000, 1, 0), region(0x2000, 2, 1) };
 	struct target *t, *copy;
@@ -128,7 +94,7 @@ Test(target, a_copy_counts_alike_from_counter_0_on)
 	t->region[1].first += 64;
 	t->period_ns = 10;
 	t->flags = PROFIL_TARGET_RAW;
-	t->own.drained = 5;
+	t->counts.drained = 5;
 	cr_assert_eq(target_copy(&copy, NULL, 2, t), 0);
 	cr_expect_eq(copy->tgid, 2);
 	cr_expect_eq(copy->region[0].first, 0);
@@ -144,7 +110,7 @@ Test(target, a_copy_counts_alike_from_counter_0_on)
 }
 
 /* As hold_again() in sampler_bpf.c reads it from the maps. */
-Test(target, what_reaches_beyond_its_counters_is_not_taken_over)
+Test(target, a_region_beyond_its_counters_is_not_taken_over)
 {
 	const struct profil_msg_region r[] = { region(0x1000, 1, 0), region(0x2000, 2, 1) };
 	struct target *t;

@@ -17,7 +17,7 @@ struct tuple {
 	__u64 pc;
 };
 
-/* What a dialect's own words make of a tuple. */
+/* The result of a dialect's documented formula. */
 enum verdict { COUNTS, NOWHERE, OFF, INVALID };
 
 static enum verdict within(u128 bin, u128 n, u128 *out)
@@ -45,10 +45,10 @@ static enum verdict model_irix(const struct tuple *t, u128 *bin, unsigned int wi
 
 	if (s == 0 || s == 1)
 		return OFF;
-	if (s == 2 && t->offset == 0)
-		return within(0, n, bin);
 	if (t->pc < t->offset)
 		return NOWHERE;
+	if (s == 2)
+		return within(0, n, bin);
 	return within((u128)(t->pc - t->offset) * s / 65536 / width, n, bin);
 }
 
@@ -151,7 +151,7 @@ static __u64 random64(void)
 	return state;
 }
 
-/* Numbers of all sizes: most of the trouble is not in the middle of 64 bits. */
+/* Numbers of all sizes: most errors are near 0 and near the maximum. */
 static __u64 random_size(unsigned int bits)
 {
 	return random64() >> (64 - bits) >> random64() % bits;
@@ -234,52 +234,52 @@ static void check_dialect(int row)
 	}
 }
 
-Test(xform, aix_is_its_formula)
+Test(xform, aix_matches_its_formula)
 {
 	check_dialect(DIALECT_AIX);
 }
 
-Test(xform, irix_ushort_is_its_formula)
+Test(xform, irix_ushort_matches_its_formula)
 {
 	check_dialect(DIALECT_IRIX_USHORT);
 }
 
-Test(xform, irix_uint_is_its_formula)
+Test(xform, irix_uint_matches_its_formula)
 {
 	check_dialect(DIALECT_IRIX_UINT);
 }
 
-Test(xform, bsd_is_its_formula)
+Test(xform, bsd_matches_its_formula)
 {
 	check_dialect(DIALECT_BSD);
 }
 
-Test(xform, solaris_is_its_formula)
+Test(xform, solaris_matches_its_formula)
 {
 	check_dialect(DIALECT_SOLARIS);
 }
 
-Test(xform, glibc_is_its_formula)
+Test(xform, glibc_matches_its_formula)
 {
 	check_dialect(DIALECT_GLIBC);
 }
 
-Test(xform, glibc_sprofil_ushort_is_its_formula)
+Test(xform, glibc_sprofil_ushort_matches_its_formula)
 {
 	check_dialect(DIALECT_GLIBC_SPROFIL_USHORT);
 }
 
-Test(xform, glibc_sprofil_uint_is_its_formula)
+Test(xform, glibc_sprofil_uint_matches_its_formula)
 {
 	check_dialect(DIALECT_GLIBC_SPROFIL_UINT);
 }
 
-Test(xform, v7_is_its_formula)
+Test(xform, v7_matches_its_formula)
 {
 	check_dialect(DIALECT_V7);
 }
 
-/* A buffer that no machine has: counters that 32 bits can name still count where they should. */
+/* A buffer larger than any memory: counters with 32-bit numbers still count correctly. */
 Test(xform, buffers_past_32_bits_lose_only_their_end)
 {
 	struct profil_xform x;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/scope.h"
-#include "libprofil/regions.h"
+#include "core/cleanup.h"
+#include "libprofil/overlap.h"
 #include "libprofil/xform.h"
 
 #define ROUNDS 4000
@@ -16,30 +16,40 @@ static unsigned int random_below(unsigned int n)
 	return (unsigned int)rand() % n;
 }
 
-/* Whose counter a pc adds to, and which one it is: what a dialect's words say. */
+/* The buffer and counter that a pc adds to. */
 struct hit {
 	__u64 addr;
 	__u32 bin;
 };
 
+static struct hit hit_in(const struct region *in, __u64 pc)
+{
+	return (struct hit){ in->addr, pc < in->lo ? PROFIL_NO_BIN : profil_bin(&in->x, pc) };
+}
+
+/* A dialect's documented rule: of the regions that contain the pc, that of the smallest rank
+ * decides. */
 static struct hit model(const struct regions *r, __u64 pc)
 {
-	struct hit best = { 0, PROFIL_NO_BIN };
-	__u64 rank = 0;
+	const struct region *best = NULL;
 
 	for (unsigned int i = 0; i < r->n; i++) {
 		const struct region *in = &r->region[i];
-		__u32 bin = pc < in->lo ? PROFIL_NO_BIN : profil_bin(&in->x, pc);
 
-		if (bin == PROFIL_NO_BIN || (best.bin != PROFIL_NO_BIN && in->rank >= rank))
+		if (pc < in->lo || (in->kind == REGION_OPEN && hit_in(in, pc).bin == PROFIL_NO_BIN))
 			continue;
-		rank = in->rank;
-		best = (struct hit){ in->addr, bin };
+		if (!best || in->rank < best->rank)
+			best = in;
 	}
-	return best;
+	if (!best)
+		return (struct hit){ 0, PROFIL_NO_BIN };
+	if (best->kind == REGION_ALONE && hit_in(best, pc).bin == PROFIL_NO_BIN &&
+	    r->overflow < r->n)
+		best = &r->region[r->overflow];
+	return hit_in(best, pc);
 }
 
-/* What the daemon and the kernel do with the pieces. */
+/* The bin by the search of daemon and kernel. */
 static struct hit look_up(const struct regions *r, __u64 pc)
 {
 	const struct profil_msg_start *m = &r->m.start;
@@ -52,7 +62,7 @@ static struct hit look_up(const struct regions *r, __u64 pc)
 	return (struct hit){ m->region[i - 1].addr, profil_bin(&m->region[i - 1].x, pc) };
 }
 
-/* What the daemon takes for granted. */
+/* The invariants on which the daemon relies. */
 static void check_pieces(const struct regions *r)
 {
 	const struct profil_msg_start *m = &r->m.start;
@@ -76,6 +86,28 @@ static void check_pc(const struct regions *r, __u64 pc)
 	cr_assert(got.bin == want.bin && (got.bin == PROFIL_NO_BIN || got.addr == want.addr),
 		  "%u regions, pc %#llx: bin %u of buffer %llu, not bin %u of buffer %llu", r->n,
 		  pc, got.bin, got.addr, want.bin, want.addr);
+}
+
+/* Entries of IRIX's sprofil(2): some are off, without a counter, or have scale 2. */
+static void add_random_irix(struct regions *r, __u64 base)
+{
+	static const unsigned int scales[] = { 0, 1, 2, 3, 0x8000, 0x10000, 0x20000 };
+	struct profil_xform x = { .base = base + random_below(PCS) };
+	unsigned int scale = scales[random_below(7)];
+	int off = xform_reduce(&x, &dialects[DIALECT_IRIX_USHORT], x.base, scale,
+			       random_below(80)) == XFORM_OFF;
+
+	regions_add(r, &x, (void *)(uintptr_t)(r->n + 1), UINT64_MAX - 1 - x.base)->kind =
+		off ? REGION_SHUT : REGION_ALONE;
+}
+
+static void add_overflow_bin(struct regions *r)
+{
+	struct profil_xform x;
+
+	cr_assert_eq(0, xform_reduce(&x, &dialects[DIALECT_IRIX_USHORT], 0, 2, 2));
+	r->overflow = r->n;
+	regions_add(r, &x, (void *)(uintptr_t)(r->n + 1), UINT64_MAX);
 }
 
 /* A region of dialect @row near @base; @rank 0: the largest offset first, the overflow bin last. */
@@ -112,26 +144,49 @@ static void check_random(int row, __u64 base, int ranked)
 
 Test(regions, largest_offset_wins_then_the_next_smaller)
 {
-	check_random(DIALECT_IRIX_USHORT, 0x1000, 0);
+	check_random(DIALECT_GLIBC_SPROFIL_USHORT, 0x1000, 0);
 }
 
-Test(regions, with_gaps_that_the_overflow_bin_fills)
+Test(regions, of_irix_decide_alone_then_the_overflow_bin)
+{
+	__cleanup(regions_freep) struct regions *r = regions_new();
+
+	cr_assert(r);
+	for (int round = 0; round < ROUNDS; round++) {
+		__u64 base = round % 7 ? 0x1000 : -(__u64)PCS;
+
+		r->n = 0;
+		r->overflow = REGIONS_MAX;
+		for (unsigned int n = random_below(12); n; n--)
+			add_random_irix(r, base);
+		if (round % 3)
+			add_overflow_bin(r);
+		regions_cut(r, &dialects[DIALECT_IRIX_USHORT]);
+		check_pieces(r);
+		for (__u64 pc = base; pc != base + PCS && pc; pc++)
+			check_pc(r, pc);
+		check_pc(r, 0);
+		check_pc(r, UINT64_MAX - 1);
+	}
+}
+
+Test(regions, with_gaps_are_filled_by_the_overflow_bin)
 {
 	check_random(DIALECT_GLIBC_SPROFIL_UINT, 0, 0);
 }
 
-Test(regions, at_the_top_of_the_address_space)
+Test(regions, at_the_top_of_the_address_space_match_the_rule)
 {
-	check_random(DIALECT_IRIX_UINT, -(__u64)PCS, 0);
+	check_random(DIALECT_GLIBC_SPROFIL_UINT, -(__u64)PCS, 0);
 }
 
-Test(regions, in_the_order_that_the_caller_gave)
+Test(regions, keep_the_order_of_the_caller)
 {
 	check_random(DIALECT_GLIBC, 0x1000, 1);
 }
 
-/* Each inside the one before: as deep as it gets, and as many pieces. */
-Test(regions, nested_to_the_last)
+/* Each region lies inside the one before: the deepest nesting and the most pieces. */
+Test(regions, nested_4096_deep)
 {
 	__cleanup(regions_freep) struct regions *r = regions_new();
 
@@ -149,7 +204,7 @@ Test(regions, nested_to_the_last)
 		check_pc(r, pc);
 }
 
-Test(regions, that_count_nothing_leave_no_piece)
+Test(regions, without_bins_leave_no_piece)
 {
 	__cleanup(regions_freep) struct regions *r = regions_new();
 	struct profil_xform none = { .base = 100 };
@@ -161,8 +216,9 @@ Test(regions, that_count_nothing_leave_no_piece)
 	cr_expect_eq(0, r->m.start.nregions);
 }
 
-/* ... but one that another hides, where all buffers must be seen to be writable. */
-Test(regions, that_are_hidden_are_still_checked)
+/* A region hidden by another is still sent, because the daemon checks that its buffer is writable.
+ */
+Test(regions, hidden_by_others_are_still_checked)
 {
 	__cleanup(regions_freep) struct regions *r = regions_new();
 	struct profil_xform x = { .base = 100, .span = 50, .nbins = 1 };
@@ -177,7 +233,7 @@ Test(regions, that_are_hidden_are_still_checked)
 	check_pc(r, UINT64_MAX - 1);
 }
 
-/* AIX: a range may begin below the end of the one before, which keeps what it has. */
+/* AIX: a range may begin below the end of the previous one, which keeps its pcs. */
 Test(regions, may_begin_past_their_base)
 {
 	__cleanup(regions_freep) struct regions *r = regions_new();

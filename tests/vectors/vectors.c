@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/scope.h"
+#include "core/cleanup.h"
 #include "libprofil/xform.h"
 #include "vectors.h"
 
@@ -46,7 +46,7 @@ static __u64 number(const char *text, const char *line)
 	return n;
 }
 
-/* The next field of @rest; a note behind the last one may hold commas, but nobody asks for it. */
+/* The next field of @rest; a note behind the last one may hold commas, but is never read. */
 static const char *field(char **rest)
 {
 	const char *text = strsep(rest, ",\r\n");

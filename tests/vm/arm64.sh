@@ -7,14 +7,13 @@
 # shellcheck source=tests/vm/fetch.sh
 . tests/vm/fetch.sh
 
-vm_arm64_packages=busybox-static,libc6-dev,libbpf-dev,libelf-dev,zlib1g-dev,libdw-dev
-vm_arm64_packages+=,libsystemd-dev,libjansson-dev,libiberty-dev,libdebuginfod-dev,libncurses-dev
-vm_arm64_packages+=,libcriterion-dev,linux-image-cloud-arm64
+vm_arm64_packages=$(vendor/packages.sh guest-arm64 | paste -sd,)
 
 # Prints the directory of an arm64 Debian that has been unpacked, not installed.
 vm_arm64() {
-	local dir=$vm_cache/arm64 archive deb
+	local dir archive deb
 
+	dir=$vm_cache/arm64-$(cksum <<<"$vm_arm64_packages" | cut -d ' ' -f 1)
 	if ! test -d "$dir"; then
 		archive=$(vm_archive bookworm) || exit 1
 		rm -rf "$dir.new"
@@ -77,7 +76,7 @@ arm64_stage() { # ROOT STAGE
 		mount -t devtmpfs devtmpfs /dev
 		mount -t tmpfs tmpfs /tmp
 		mkdir /dev/shm && mount -t tmpfs tmpfs /dev/shm
-		cd /profil && BUILD=$build tests/vm/guest.sh unit kernel_vectors kernel_profil
+		cd /profil && BUILD=$build tests/vm/guest.sh unit kernel_vectors kernel_profil kernel_places kernel_stacks kernel_observe_scopes
 		poweroff -f
 	GUEST
 	chmod 755 "$2/init"

@@ -9,6 +9,6 @@ check_exposure() { # SYSTEMD-ANALYZE_ARGS...
 	local score
 
 	score=$(systemd-analyze security --no-pager "$@" | sed -n 's/.*exposure level.*: \([0-9.]*\).*/\1/p')
-	check "systemd-analyze security: $score, at most $EXPOSURE_MAX" \
+	check "systemd-analyze security: $(basename "${!#}") $score, at most $EXPOSURE_MAX" \
 		awk -v score="$score" -v max="$EXPOSURE_MAX" 'BEGIN { exit !(score > 0 && score <= max) }'
 }

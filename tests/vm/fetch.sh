@@ -1,8 +1,9 @@
 #!/bin/bash
 # fetch.sh - Debian's kernels and virtme-ng into a cache outside the tree, through the machine's apt
 #
-# To be sourced. What is fetched once is not looked for again: remove the cache to get newer ones.
-# PROFIL_VM_CACHE says where it is; debootstrap and apt make it grow to about a gigabyte.
+# To be sourced. vendor/guests pins versions and checksums; a version that the archive no longer has is
+# replaced by the newest, with a warning. What is in the cache is not fetched again. PROFIL_VM_CACHE says
+# where it is; debootstrap and apt make it grow to about a gigabyte.
 
 vm_cache=${PROFIL_VM_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/profil-vm}
 vm_keyring=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -60,15 +61,37 @@ vm_depends() { # SUITE PACKAGE
 		sed -n 's/^Depends: //p' | tr ',' '\n' | sed 's/^ *//; s/[ (|].*//'
 }
 
-# Unpacks @PACKAGE into @DIR. It is not installed.
-vm_unpack() { # SUITE PACKAGE DIR
+# Prints "PACKAGE VERSION SHA256" of what vendor/guests pins of @SUITE for this architecture.
+vm_pins() { # SUITE REGEX
+	awk -v suite="$1" -v name="^($2)" -v arch="$(dpkg --print-architecture)" \
+		'$1 == suite && $2 ~ name && ($4 == arch || $4 == "all") { print $2, $3, $5 }' vendor/guests
+}
+
+# Whether the archive has all that is pinned.
+vm_has_pins() { # SUITE REGEX
+	local package version sum none=1
+
+	while read -r package version sum; do
+		none=0
+		(vm_apt "$1" apt-cache show "$package=$version") 2>/dev/null | grep -q '^Package:' && continue
+		echo "tests/vm: warning: the archive no longer has $package $version of $1, which vendor/guests pins" >&2
+		return 1
+	done < <(vm_pins "$1" "$2")
+	test "$none" = 0 || echo "tests/vm: warning: vendor/guests pins no $2 of $1 for this architecture" >&2
+	return "$none"
+}
+
+# Unpacks @PACKAGE into @DIR. It is not installed. @VERSION and @SUM are the pinned ones, if any.
+vm_unpack() { # SUITE DIR PACKAGE [VERSION SUM]
 	local debs status
 
 	debs=$(mktemp -d "$vm_cache/debs.XXXXXX") || exit 1
-	(cd "$debs" && vm_apt "$1" apt-get download "$2") >&2 && dpkg -x "$debs"/*.deb "$3"
+	(cd "$debs" && vm_apt "$1" apt-get download "$3${4:+=$4}") >&2 &&
+		{ test -z "${5:-}" || echo "$5 $(echo "$debs"/*.deb)" | sha256sum -c --status; } &&
+		dpkg -x "$debs"/*.deb "$2"
 	status=$?
 	rm -rf "$debs"
-	test "$status" -eq 0 || vm_die "$2 of $1 cannot be had or unpacked: see above"
+	test "$status" -eq 0 || vm_die "$3${4:+ $4} of $1: cannot fetch, verify or unpack it: see above"
 }
 
 # The packages that the kernel of @PACKAGE consists of: one, or an image and its modules.
@@ -107,18 +130,39 @@ vm_kernel_arrange() { # DIR
 	echo "$version" >"$1/version"
 }
 
-# Prints the directory of the kernel that linux-image-ARCH of @SUITE stands for, fetched if it is
-# not there; its version is in the file "version".
-vm_kernel() { # SUITE
-	local dir=$vm_cache/kernel/$1 p
+# Unpacks what is pinned of @SUITE by the name @REGEX, or the newest of @PACKAGES.
+vm_unpack_pinned() { # SUITE DIR REGEX PACKAGES...
+	local package version sum p
 
+	rm -rf "$2"
+	mkdir -p "$2"
+	if vm_has_pins "$1" "$3"; then
+		while read -r package version sum; do
+			vm_unpack "$1" "$2" "$package" "$version" "$sum"
+		done < <(vm_pins "$1" "$3")
+	else
+		for p in "${@:4}"; do
+			vm_unpack "$1" "$2" "$p"
+		done
+	fi
+}
+
+# What the cache calls the pinned packages by the name @REGEX: a change of the pins fetches anew.
+vm_pin_id() { # SUITE REGEX
+	vm_pins "$@" | sha256sum | cut -c 1-12
+}
+
+# Prints the directory of the kernel of @SUITE, fetched if it is not there; its version is in the
+# file "version".
+vm_kernel() { # SUITE
+	local dir
+
+	dir=$vm_cache/kernel/$1-$(vm_pin_id "$1" linux-)
 	if ! test -d "$dir"; then
 		vm_lists "$1"
-		rm -rf "$dir.new"
-		mkdir -p "$dir.new"
-		for p in $(vm_kernel_packages "$1" "linux-image-$(dpkg --print-architecture)" | sort -u); do
-			vm_unpack "$1" "$p" "$dir.new"
-		done
+		# shellcheck disable=SC2046 # names of packages
+		vm_unpack_pinned "$1" "$dir.new" linux- \
+			$(vm_kernel_packages "$1" "linux-image-$(dpkg --print-architecture)" | sort -u)
 		vm_kernel_arrange "$dir.new"
 		mv "$dir.new" "$dir"
 	fi
@@ -127,12 +171,12 @@ vm_kernel() { # SUITE
 
 # Prints the directory of virtme-ng, fetched if it is not there. Debian 12 has none of its own.
 vm_virtme() {
-	local dir=$vm_cache/virtme-ng
+	local dir
 
+	dir=$vm_cache/virtme-ng-$(vm_pin_id trixie virtme-ng)
 	if ! test -d "$dir"; then
 		vm_lists trixie
-		rm -rf "$dir.new"
-		vm_unpack trixie virtme-ng "$dir.new"
+		vm_unpack_pinned trixie "$dir.new" virtme-ng virtme-ng
 		mv "$dir.new" "$dir"
 	fi
 	echo "$dir"

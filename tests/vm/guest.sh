@@ -14,7 +14,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 export BUILD=${BUILD:-build} PROFIL_TEST_OVER=kernel
 export PROFIL_PRELOAD=$PWD/$BUILD/libprofil.so.1 TMPDIR=/tmp
-export PROFIL_TEST_UPHEAVAL='cpus clock' # nobody else is here
+export PROFIL_TEST_UPHEAVAL='cpus clock' # nothing else runs here
 totals='^[0-9]* passed, [0-9]* failed, [0-9]* skipped$'
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT

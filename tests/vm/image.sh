@@ -1,7 +1,7 @@
 #!/bin/bash
 # image.sh - a disk with Debian and a real systemd, made once into the cache
 #
-# To be sourced. The disk is never written to again: each guest writes to a copy
+# To be sourced. There is one for each list of packages, which is never written to again: each guest writes to a copy
 # that goes with it. When it has booted it mounts a second disk at /run/vm, runs guest.sh from
 # there, with its output to the second serial port, and goes off.
 
@@ -9,7 +9,7 @@
 . tests/vm/fetch.sh
 
 # What the programs and their test need beside the base system.
-vm_image_packages=systemd-sysv,udev,dbus,initramfs-tools,procps,bpftool,libbpf1,libelf1,libdw1,libjansson4
+vm_image_packages=$(vendor/packages.sh guest | paste -sd,)
 
 vm_image_unit='[Unit]
 Description=what the second disk says
@@ -40,8 +40,10 @@ vm_image_configure() { # ROOT
 
 # Prints the directory with disk.img, vmlinuz and initrd.img of @SUITE.
 vm_image() { # SUITE
-	local dir=$vm_cache/image/$1 root=$vm_cache/image/$1.root archive
+	local name root archive dir
 
+	name=$1-$(cksum <<<"$vm_image_packages" | cut -d ' ' -f 1)
+	dir=$vm_cache/image/$name root=$vm_cache/image/$name.root
 	if ! test -d "$dir"; then
 		archive=$(vm_archive "$1") || exit 1
 		rm -rf "$root" "$dir.new"

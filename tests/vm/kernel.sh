@@ -8,10 +8,10 @@
 # shellcheck source=tests/vm/kvm.sh
 . tests/vm/kvm.sh
 
-# An emulated CPU whose time is the number of its instructions: its ticks come when they are due, however
-# busy the host is. QEMU does not bring up a second one so, and an interrupt just after cmpxchg16b finds
-# flags there that no CPU sets (7.2; seen as a double fault): the kernel has another way. But Linux 7.2
-# then has no memory for who asks in an interrupt: threads that share a CPU do not get their shares.
+# An emulated CPU whose clock counts its instructions (-icount), so its ticks are on time however busy the
+# host is. With it QEMU 7.2 does not bring up a second CPU, and an interrupt just after cmpxchg16b finds
+# flags that no CPU sets (a double fault), so cx16 is off. But without it Linux 7.2 cannot allocate BPF
+# memory in an interrupt, so threads that share a CPU do not get their exact shares of the samples.
 vm_emulation="--disable-kvm --cpus 1 --qemu-opts='-icount shift=2 -cpu qemu64,-cx16'"
 
 vm_vmlinuz() { # DIR

@@ -1,5 +1,5 @@
 #!/bin/bash
-# pids.sh - a storm of forks where there are few pids: each is somebody else's a hundred times
+# pids.sh - a storm of forks with few pids: each pid is reused a hundred times
 #
 # In a guest, with its figures: PROFIL_VM_SUITES=pids tests/vm/run.sh bookworm
 # PROFIL_TEST_STORM_S is how many seconds it takes, or up to ten times as long where the machine is slow.

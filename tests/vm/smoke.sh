@@ -30,7 +30,7 @@ check "profilctl record finds the hot function" records
 daemon_stop
 left=$(left_behind "$before")
 check "SIGTERM leaves nothing in the kernel" says_nothing "$left"
-PROFIL_SOCKET=$dir/nobody
+PROFIL_SOCKET=$dir/no-daemon
 check "profilctl record starts a daemon of its own" records
 left=$(left_behind "$before")
 check "and leaves nothing in the kernel" says_nothing "$left"

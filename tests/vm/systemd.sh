@@ -14,6 +14,9 @@ stage() { # DIR
 	rm "$1"/deb*/*-dbgsym_*
 	cp -r tests/vm tests/system "$1/tests"
 	cp "$BUILD"/tests/programs/split "$BUILD"/tests/programs/split.linked "$1/$BUILD/tests/programs"
+	mkdir "$1/$BUILD/tests/hostile"
+	find "$BUILD/tests/hostile" -maxdepth 1 -type f -perm -u+x -exec cp {} "$1/$BUILD/tests/hostile" ';'
+	python3 tests/hostile/neighbour.py list >"$1/tests/vm/attacks.list" || vm_die "no list of attacks"
 	cat >"$1/guest.sh" <<-GUEST
 		#!/bin/sh
 		BUILD=$BUILD exec /run/vm/tests/vm/guest.sh service

@@ -1,4 +1,4 @@
-/* unistd.h - the system's own, with profil and add_profil as Darwin has them */
+/* unistd.h - the system's own, with Darwin's profil and add_profil */
 #ifndef PROFIL_DARWIN_UNISTD_H
 #define PROFIL_DARWIN_UNISTD_H
 
@@ -16,21 +16,26 @@ int profil_darwin(char *samples, size_t bytes, unsigned long offset, unsigned in
 int add_profil_darwin(char *samples, size_t bytes, unsigned long offset, unsigned int scale);
 
 #define profil profil_darwin
-#define profil_darwin(...)                                                                   \
-	PROFIL_KR_PICK_(__VA_ARGS__, PROFIL_DARWIN_PLAIN_, PROFIL_DARWIN_CALL_,              \
-			PROFIL_DARWIN_PLAIN_, PROFIL_DARWIN_PLAIN_, PROFIL_DARWIN_PLAIN_, ~) \
+#define profil_darwin(...)                                                               \
+	PROFIL_KR_PICK_(__VA_ARGS__, profil_as_declared_, PROFIL_DARWIN_PLAIN_,          \
+			PROFIL_DARWIN_FOUR_, PROFIL_DARWIN_PLAIN_, PROFIL_DARWIN_PLAIN_, \
+			profil_as_declared_, ~)                                          \
 	(__VA_ARGS__)
+#define PROFIL_DARWIN_FOUR_(a, b, c, d) \
+	PROFIL_KR_FOUR_(profil_as_declared_, PROFIL_DARWIN_CALL_, a, b, c, d)
 #define PROFIL_DARWIN_PLAIN_(...) profil_darwin(__VA_ARGS__)
 #define PROFIL_DARWIN_CALL_(samples, bytes, offset, scale)                         \
 	profil_darwin((char *)(samples), (size_t)(bytes), (unsigned long)(offset), \
 		      (unsigned int)(scale))
 
 #define add_profil add_profil_darwin
-#define add_profil_darwin(...)                                                          \
-	PROFIL_KR_PICK_(__VA_ARGS__, ADD_PROFIL_DARWIN_PLAIN_, ADD_PROFIL_DARWIN_CALL_, \
-			ADD_PROFIL_DARWIN_PLAIN_, ADD_PROFIL_DARWIN_PLAIN_,             \
-			ADD_PROFIL_DARWIN_PLAIN_, ~)                                    \
+#define add_profil_darwin(...)                                                           \
+	PROFIL_KR_PICK_(__VA_ARGS__, ADD_PROFIL_DARWIN_PLAIN_, ADD_PROFIL_DARWIN_PLAIN_, \
+			ADD_PROFIL_DARWIN_FOUR_, ADD_PROFIL_DARWIN_PLAIN_,               \
+			ADD_PROFIL_DARWIN_PLAIN_, add_profil_as_declared_, ~)            \
 	(__VA_ARGS__)
+#define ADD_PROFIL_DARWIN_FOUR_(a, b, c, d) \
+	PROFIL_KR_FOUR_(add_profil_as_declared_, ADD_PROFIL_DARWIN_CALL_, a, b, c, d)
 #define ADD_PROFIL_DARWIN_PLAIN_(...) add_profil_darwin(__VA_ARGS__)
 #define ADD_PROFIL_DARWIN_CALL_(samples, bytes, offset, scale)                         \
 	add_profil_darwin((char *)(samples), (size_t)(bytes), (unsigned long)(offset), \

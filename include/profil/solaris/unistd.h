@@ -1,4 +1,4 @@
-/* unistd.h - the system's own, with profil and pcsample as Solaris has them */
+/* unistd.h - the system's own, with Solaris's profil and pcsample */
 #ifndef PROFIL_SOLARIS_UNISTD_H
 #define PROFIL_SOLARIS_UNISTD_H
 
@@ -18,10 +18,13 @@ long pcsample_solaris(uintptr_t samples[], long nsamples);
 
 #define pcsample pcsample_solaris
 #define profil profil_solaris
-#define profil_solaris(...)                                                                     \
-	PROFIL_KR_PICK_(__VA_ARGS__, PROFIL_SOLARIS_PLAIN_, PROFIL_SOLARIS_CALL_,               \
-			PROFIL_SOLARIS_PLAIN_, PROFIL_SOLARIS_PLAIN_, PROFIL_SOLARIS_PLAIN_, ~) \
+#define profil_solaris(...)                                                                 \
+	PROFIL_KR_PICK_(__VA_ARGS__, profil_as_declared_, PROFIL_SOLARIS_PLAIN_,            \
+			PROFIL_SOLARIS_FOUR_, PROFIL_SOLARIS_PLAIN_, PROFIL_SOLARIS_PLAIN_, \
+			profil_as_declared_, ~)                                             \
 	(__VA_ARGS__)
+#define PROFIL_SOLARIS_FOUR_(a, b, c, d) \
+	PROFIL_KR_FOUR_(profil_as_declared_, PROFIL_SOLARIS_CALL_, a, b, c, d)
 #define PROFIL_SOLARIS_PLAIN_(...) profil_solaris(__VA_ARGS__)
 #define PROFIL_SOLARIS_CALL_(buf, bytes, offset, scale)                                   \
 	profil_solaris((unsigned short *)(buf), (size_t)(bytes), (unsigned long)(offset), \

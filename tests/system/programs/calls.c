@@ -1,5 +1,4 @@
-/* calls.c - does what its arguments say, one after the other: what a -pg program may live through
- */
+/* calls.c - a -pg program that performs the actions of its arguments one after the other */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -15,11 +14,15 @@
 #define TURNS 200000u
 #define THREADS 4
 
+void _mcleanup(void);
+int __profile_frequency(void);
+extern void write_profiling(void) __attribute__((__weak__)); /* not in a shared libc */
+
 static volatile unsigned long result;
 static double seconds;
 static long calls;
 
-/* Where the time goes: a function of its own for each thread. */
+/* CPU time is spent in a function of its own for each thread. */
 #define WORK(name)                                           \
 	__attribute__((noinline)) static void name(void)     \
 	{                                                    \
@@ -72,7 +75,7 @@ static void threads(void)
 		pthread_join(thread[i], NULL);
 }
 
-/* Returns 0 where @what is nothing to do. */
+/* Returns 0 when @what is not an action. */
 static int leave(const char *what)
 {
 	char dir[] = "/tmp/calls.XXXXXX";
@@ -84,7 +87,7 @@ static int leave(const char *what)
 	return 0;
 }
 
-/* A child that no fork handler hears of; it must end well. */
+/* A child for which no fork handler runs; it must exit with 0. */
 static int clone_raw(void)
 {
 	long pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
@@ -93,7 +96,7 @@ static int clone_raw(void)
 	return pid ? waitpid((pid_t)pid, &status, 0) == pid && status == 0 : 1;
 }
 
-/* There is no more memory than what it has. */
+/* The process cannot map any more memory. */
 static int limit_memory(void)
 {
 	const struct rlimit none = { 0, 0 };
@@ -101,7 +104,7 @@ static int limit_memory(void)
 	return setrlimit(RLIMIT_AS, &none) == 0;
 }
 
-/* Who waits for its parent's end ends after it, however short its life is. */
+/* The child waits for its parent's end, so it always ends after its parent. */
 static int leave_terminal(void)
 {
 	pid_t parent = getpid();
@@ -113,8 +116,38 @@ static int leave_terminal(void)
 	return 1;
 }
 
+/* The child ends by _exit() after its parent, and counts nothing meanwhile. */
+static int leave_idle_child(void)
+{
+	pid_t parent = getpid();
+
+	if (fork())
+		return 1;
+	while (getppid() == parent)
+		usleep(1000);
+	_exit(0);
+}
+
+/* What a program asks of its own profile. Returns -1 when @what is not such an action. */
+static int control(const char *what)
+{
+	if (!strcmp(what, "mcleanup"))
+		return _mcleanup(), 1;
+	if (!strcmp(what, "write"))
+		return write_profiling ? write_profiling(), 1 : 0;
+	if (!strcmp(what, "frequency"))
+		return printf("%d\n", __profile_frequency()) > 0 && !fflush(stdout);
+	if (!strcmp(what, "rename"))
+		return !rename("gmon.out", "gmon.first");
+	return -1;
+}
+
 static int act(const char *what)
 {
+	int ret = control(what);
+
+	if (ret >= 0)
+		return ret;
 	if (!strcmp(what, "call"))
 		call_leaf();
 	else if (!strcmp(what, "threads"))
@@ -131,6 +164,8 @@ static int act(const char *what)
 		return clone_raw();
 	else if (!strcmp(what, "limit"))
 		return limit_memory();
+	else if (!strcmp(what, "idle"))
+		return leave_idle_child();
 	else if (!strcmp(what, "daemon"))
 		return leave_terminal();
 	else if (!strcmp(what, "wait"))
@@ -144,7 +179,7 @@ static int act(const char *what)
 	return 1;
 }
 
-/* usage: calls CALLS SECONDS WHAT...; says what CPU time it took */
+/* usage: calls CALLS SECONDS ACTION...; prints the CPU time that it used */
 int main(int argc, char **argv)
 {
 	struct rusage r;

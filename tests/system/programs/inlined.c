@@ -1,4 +1,4 @@
-/* inlined.c - a function that is put into two others, with its places marked */
+/* inlined.c - a function that is inlined into two others, with its places marked */
 static inline __attribute__((always_inline)) void inner(const int at)
 {
 	__asm__ volatile("inner_at_%c0: nop" : : "i"(at));

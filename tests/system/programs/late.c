@@ -1,4 +1,4 @@
-/* late.c - a library that uses CPU time, for who loads it late */
+/* late.c - a library for dlopen() that uses CPU time */
 #include <time.h>
 
 void in_library(double seconds);

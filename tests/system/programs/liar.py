@@ -1,4 +1,4 @@
-# liar.py - under "profilctl run": hands over memory that is not what a -pg program counts in
+# liar.py - a command of "profilctl run" that hands over invalid shared memory
 import array
 import fcntl
 import os
@@ -7,20 +7,20 @@ import struct
 import sys
 
 word = os.environ["PROFIL_RUN"]
-magic, version, graph, bytes_ = 0x6C667270, 1, 65, 32
+magic, version, graph, bytes_ = 0x6C667270, 3, 65, 32
 how = sys.argv[1]
 
 
 def graph_of(heads, arcs, bins, size):
     fd = os.memfd_create("liar", os.MFD_ALLOW_SEALING)
     os.ftruncate(fd, size)
-    head = struct.pack("=QQQ6I3Q4I", 0x400000, 4 * bins, 0, heads, arcs, 0, bins, 100, *[0] * 8)
+    head = struct.pack("=QQQ6I4Q4I", 0x400000, 4 * bins, 0, heads, arcs, 0, bins, 100, *[0] * 9)
     os.pwrite(fd, head, 0)
     return fd
 
 
 key = word[16:]
-fd = graph_of(4096, 4096, 1024, 88 + 4 * 4096 + 24 * 4096 + 4 * 1024)
+fd = graph_of(4096, 4096, 1024, 96 + 4 * 4096 + 24 * 4096 + 4 * 1024)
 if how == "key":
     key = "0" * 16
 elif how == "sizes":

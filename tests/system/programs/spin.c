@@ -1,4 +1,4 @@
-/* spin.c - uses CPU time in places that are known beforehand */
+/* spin.c - uses CPU time in known functions */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* profil.h - profil and sprofil as IRIX has them */
+/* profil.h - IRIX's profil and sprofil */
 #ifndef PROFIL_IRIX_SYS_PROFIL_H
 #define PROFIL_IRIX_SYS_PROFIL_H
 
@@ -7,7 +7,7 @@
 
 #include <sys/time.h>
 #include <sys/types.h>
-/* Declares glibc's profil: before the name becomes a macro. */
+/* Declares glibc's profil, so it must come before the name becomes a macro. */
 #include <unistd.h>
 
 #ifdef __cplusplus
@@ -16,10 +16,10 @@ extern "C" {
 
 #define PROFIL_MAX 4096
 
-/* flags; the values are glibc's, where 16 bits are what there is without any of them */
+/* flags, with glibc's values; 0 is 16-bit counters */
 #define PROF_USHORT 0 /* counters are unsigned short */
 #define PROF_UINT 1   /* ... unsigned int */
-#define PROF_FAST 2   /* ticks of a millisecond */
+#define PROF_FAST 2   /* a sample each millisecond */
 
 typedef unsigned long __psunsigned_t;
 
@@ -35,10 +35,12 @@ int sprofil_irix(struct prof *profp, int profcnt, struct timeval *tvp, unsigned 
 
 #define sprofil sprofil_irix
 #define profil profil_irix
-#define profil_irix(...)                                                                        \
-	PROFIL_KR_PICK_(__VA_ARGS__, PROFIL_IRIX_PLAIN_, PROFIL_IRIX_CALL_, PROFIL_IRIX_PLAIN_, \
-			PROFIL_IRIX_PLAIN_, PROFIL_IRIX_PLAIN_, ~)                              \
+#define profil_irix(...)                                                                         \
+	PROFIL_KR_PICK_(__VA_ARGS__, profil_as_declared_, PROFIL_IRIX_PLAIN_, PROFIL_IRIX_FOUR_, \
+			PROFIL_IRIX_PLAIN_, PROFIL_IRIX_PLAIN_, profil_as_declared_, ~)          \
 	(__VA_ARGS__)
+#define PROFIL_IRIX_FOUR_(a, b, c, d) \
+	PROFIL_KR_FOUR_(profil_as_declared_, PROFIL_IRIX_CALL_, a, b, c, d)
 #define PROFIL_IRIX_PLAIN_(...) profil_irix(__VA_ARGS__)
 #define PROFIL_IRIX_CALL_(buf, bytes, offset, scale)                                         \
 	profil_irix((unsigned short *)(buf), (unsigned int)(bytes), (unsigned long)(offset), \

@@ -1,0 +1,165 @@
+/* cpu_time.bpf.h - how much CPU time a sample stands for, and how many samples that is for a target
+ *
+ * A target gets one sample for each period_ns of CPU time that its threads use. Two clocks sample
+ * the thread that runs on a CPU:
+ *
+ *	tick	the timer interrupt that a busy CPU takes anyway, at CONFIG_HZ
+ *	event	one perf event per CPU, at the fastest rate that any target wants (tables.clock)
+ *
+ * Among threads that take turns both are biased: a turn begins and ends with the
+ * timer, so a thread that always yields before the timer is never sampled, and the sampled thread
+ * has not run for the whole period. The scheduler's sum_exec_runtime is what each thread has really
+ * run. It is exact at the tick, but it moves in steps of the scheduler's tick, too coarse for a
+ * faster event. Hence two accounts, both in the thread's task storage (struct profil_thread):
+ *
+ * Tick: a sample stands for the time that the thread has run since its previous tick (ticked_ns).
+ *
+ * Event: a sample stands for one period of the event, as long as events and scheduler agree.
+ * credit_ns is the CPU time that the thread's events have stood for:
+ *
+ *	credit	credit_ns > sum_exec_runtime: more samples than CPU time
+ *	debt	credit_ns < sum_exec_runtime: fewer
+ *
+ * Up to tables.clock.tolerance_ns, one step of sum_exec_runtime and one event, both are ignored.
+ * Beyond it, an event in credit stands for 0 periods, and one in debt for two or more. A debt of
+ * many periods is paid in parts, so that it is not all counted at one pc. With a tolerance of 0
+ * each event stands for one period: hardware cycles arrive in an NMI, which has no task storage,
+ * and on nohz_full CPUs sum_exec_runtime may stand still for long.
+ *
+ * Thinning: each target takes its share of the clock's samples. elapsed_ns is the CPU time that the
+ * target's samples have stood for. Each period of it has one counting moment, and the sample that
+ * passes it is counted. The moment moves by the golden ratio from one period to the next, so that
+ * no periodic program stays in step with it, and threads that take turns get a share each. A target
+ * whose period is the event's own needs no thinning.
+ *
+ * Epochs: tables.clock.epoch counts the targets started so far; target->epoch is a target's number,
+ * and a thread's account has the epoch of its latest sample. An account older than the target is
+ * not used: the thread may have run for hours without a sample. Its first sample stands for one
+ * period of the clock, and the account starts over.
+ */
+#ifndef PROFIL_BPF_CPU_TIME_BPF_H
+#define PROFIL_BPF_CPU_TIME_BPF_H
+
+#include <stdbool.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "core/shared_maps.h"
+#include "kernel.bpf.h"
+#include "maps.bpf.h"
+
+/* The period of the timer tick. */
+const volatile __u64 tick_ns;
+
+/* Upper bound on the periods of one sample: no thread puts minutes of CPU time on one pc. */
+#define PERIODS_MAX 256
+
+/* One event pays 1/DEBT_PARTS of a debt of many periods. */
+#define DEBT_PARTS 16
+
+/* The CPU time that a sample stands for. */
+struct cpu_time {
+	__u64 ns;
+	__u64 since;	/* epoch of the thread's previous sample; 0: this is its first */
+	__u32 clock_ns; /* the clock's own period */
+	__u32 periods;	/* of the event; 0: the clock is the tick */
+};
+
+static __always_inline struct profil_thread *thread_of(struct task_struct *task)
+{
+	return bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* --- the tick --------------------------------------------------------------------------------- */
+
+static __always_inline void tick_time(struct cpu_time *t, struct task_struct *task)
+{
+	__u64 ran_ns = task->se.sum_exec_runtime, most_ns = (PERIODS_MAX - 1) * tick_ns;
+	struct profil_thread *thread = thread_of(task);
+
+	*t = (struct cpu_time){ .ns = tick_ns, .clock_ns = (__u32)tick_ns };
+	if (!thread)
+		return;
+	t->since = thread->tick_epoch;
+	if (t->since)
+		t->ns = ran_ns - thread->ticked_ns;
+	if (t->ns > most_ns)
+		t->ns = most_ns;
+	thread->ticked_ns = ran_ns;
+	thread->tick_epoch = tables.clock.epoch;
+}
+
+/* --- perf events ------------------------------------------------------------------------------ */
+
+/* The periods of an event whose thread is in credit or debt beyond the tolerance. */
+static __attribute__((noinline)) __u32 redress(__s64 credit_ns, __s64 tolerance_ns, __u32 period_ns)
+{
+	__u64 n = 2;
+
+	if (credit_ns > 0)
+		return 0;
+	if (period_ns)
+		n += (__u64)(-tolerance_ns - credit_ns) / period_ns / DEBT_PARTS;
+	return n < PERIODS_MAX ? n : PERIODS_MAX;
+}
+
+/* @target is one of the thread's; its epoch says whether the thread's account is valid. */
+static __always_inline void event_time(struct cpu_time *t, struct task_struct *task,
+				       const struct profil_target *target)
+{
+	__u64 ran_ns = task->se.sum_exec_runtime;
+	__s64 tolerance_ns = tables.clock.tolerance_ns, credit_ns;
+	struct profil_thread *thread;
+
+	*t = (struct cpu_time){ .clock_ns = tables.clock.period_ns, .periods = 1 };
+	t->ns = t->clock_ns;
+	thread = tolerance_ns ? thread_of(task) : NULL;
+	if (!thread)
+		return;
+	t->since = thread->event_epoch;
+	thread->event_epoch = tables.clock.epoch;
+	if (t->since < target->epoch)
+		thread->credit_ns = ran_ns;
+	credit_ns = thread->credit_ns - ran_ns;
+	if ((__u64)(credit_ns + tolerance_ns) > 2 * (__u64)tolerance_ns) {
+		t->periods = redress(credit_ns, tolerance_ns, t->clock_ns);
+		t->ns = (__u64)t->periods * t->clock_ns;
+	}
+	thread->credit_ns += t->ns;
+}
+
+/* --- targets ---------------------------------------------------------------------------------- */
+
+#define GOLDEN_RATIO 2654435769u /* of 2^32 */
+
+/* How many samples are due in the first @ns of a target's CPU time. */
+static __always_inline __u64 samples_until(__u64 ns, __u32 period_ns)
+{
+	__u64 periods = ns / period_ns;
+	__u64 moment = (__u64)((__u32)periods * GOLDEN_RATIO) * period_ns >> 32;
+
+	return periods + (ns - periods * period_ns > moment);
+}
+
+/* Advances *@elapsed_ns by @ns. Returns how many samples are due for that. */
+static __always_inline __u32 thin(__u64 *elapsed_ns, __u32 period_ns, __u64 ns)
+{
+	__u64 from;
+
+	if (!period_ns)
+		return 0;
+	from = __sync_fetch_and_add(elapsed_ns, ns);
+	return (__u32)(samples_until(from + ns, period_ns) - samples_until(from, period_ns));
+}
+
+/* How many samples of @target a clock's sample of CPU time @t is. */
+static __always_inline __u32 samples_for(struct profil_target *target, const struct cpu_time *t)
+{
+	bool known = t->since >= target->epoch;
+
+	if (t->periods && target->period_ns == t->clock_ns)
+		return known ? t->periods : 1;
+	return thin(&target->elapsed_ns, target->period_ns, known ? t->ns : t->clock_ns);
+}
+
+#endif

@@ -1,0 +1,253 @@
+/* observe.bpf.h - which attachments count a sample: those of its process, and wide scopes */
+#ifndef PROFIL_BPF_OBSERVE_BPF_H
+#define PROFIL_BPF_OBSERVE_BPF_H
+
+#include "core/proto.h"
+#include "cpu_time.bpf.h"
+#include "place.bpf.h"
+#include "process_table.bpf.h"
+#include "unwind.bpf.h"
+
+/* One sample of the current thread. No padding, because it is passed to global functions. */
+struct sample {
+	__u64 user_pc;	 /* in user mode, or where the thread left it; 0: a kernel thread */
+	__u64 kernel_pc; /* 0: in user mode, or unknown */
+	struct cpu_time time;
+	__u32 flags;	 /* PROFIL_TARGET_CLOCKS: targets with the same bits count it */
+	__u32 user_mode; /* 0: in kernel mode, or unknown */
+};
+_Static_assert(sizeof(struct sample) == 48, "no padding");
+
+/* --- wide scopes ------------------------------------------------------------------------------ */
+
+typedef struct __attribute__((preserve_access_index)) {
+	unsigned int val;
+} kgid_t;
+
+struct user_namespace {
+	struct ns_common ns;
+} __attribute__((preserve_access_index));
+
+struct cred___ids {
+	kuid_t uid;
+	kgid_t gid;
+	kuid_t suid;
+	kgid_t sgid;
+	kuid_t euid;
+	kgid_t egid;
+	struct {
+	} cap_permitted;
+	struct user_namespace *user_ns;
+} __attribute__((preserve_access_index));
+
+struct task_struct___cred {
+	const struct cred___ids *real_cred;
+} __attribute__((preserve_access_index));
+
+/* Since Linux 6.19 mm->flags is a bitmap in a struct; its first word has the former meaning. */
+struct mm_struct___bitmap {
+	struct {
+	} flags;
+} __attribute__((preserve_access_index));
+
+#define MM_DUMPABLE_MASK 3
+#define MM_DUMPABLE_USER 1 /* SUID_DUMP_USER */
+
+static __always_inline bool is_dumpable(struct mm_struct *mm)
+{
+	__u64 flags = 0, offset;
+
+	if (bpf_core_field_exists(struct mm_struct___bitmap, flags))
+		offset = bpf_core_field_offset(struct mm_struct___bitmap, flags);
+	else
+		offset = bpf_core_field_offset(struct mm_struct, flags);
+	bpf_probe_read_kernel(&flags, sizeof(flags), (void *)mm + offset);
+	return (flags & MM_DUMPABLE_MASK) == MM_DUMPABLE_USER;
+}
+
+static __always_inline const struct cred___ids *cred_of(struct task_struct *task)
+{
+	return BPF_CORE_READ((struct task_struct___cred *)task, real_cred);
+}
+
+/*
+ * True if ptrace_may_access(PTRACE_MODE_READ) would allow @o's owner, without capabilities over
+ * others, to read @task: all ids of the task are the owner's, it has no capability that the owner
+ * lacks, it is in the same user namespace, and it is dumpable. A process is not dumpable if it has
+ * been a set-id program, executes a file that its user may not read, or has said so by prctl(). The
+ * owner could open the task's /proc/PID/maps as well, so it learns nothing new. A security module
+ * may be stricter than this.
+ */
+static __always_inline bool may_trace(const struct profil_observer *o, struct task_struct *task)
+{
+	const struct cred___ids *cred = cred_of(task);
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
+	__u64 caps = 0;
+
+	if (BPF_CORE_READ(cred, uid.val) != o->uid || BPF_CORE_READ(cred, euid.val) != o->uid ||
+	    BPF_CORE_READ(cred, suid.val) != o->uid)
+		return false;
+	if (BPF_CORE_READ(cred, gid.val) != o->gid || BPF_CORE_READ(cred, egid.val) != o->gid ||
+	    BPF_CORE_READ(cred, sgid.val) != o->gid)
+		return false;
+	bpf_probe_read_kernel(&caps, sizeof(caps),
+			      (void *)cred +
+				      bpf_core_field_offset(struct cred___ids, cap_permitted));
+	return !(caps & ~o->caps) && BPF_CORE_READ(cred, user_ns, ns.inum) == o->user_ns && mm &&
+	       is_dumpable(mm);
+}
+
+#define CGROUP_LEVELS 32
+
+static __always_inline bool is_below(__u64 cgroup)
+{
+	for (int level = 0; level < CGROUP_LEVELS; level++) {
+		__u64 id = bpf_get_current_ancestor_cgroup_id(level);
+
+		if (id == cgroup)
+			return true;
+		if (!id)
+			return false;
+	}
+	return false;
+}
+
+static __always_inline bool executes(struct mm_struct *mm, __u64 ino, __u32 dev)
+{
+	struct inode *inode = mm ? BPF_CORE_READ(mm, exe_file, f_inode) : NULL;
+
+	return inode && BPF_CORE_READ(inode, i_ino) == ino &&
+	       BPF_CORE_READ(inode, i_sb, s_dev) == dev;
+}
+
+/* True if the attachment in @slot counts all tasks. */
+static __always_inline bool scope_is_all(__u32 slot)
+{
+	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
+
+	return o && o->scope == PROFIL_SCOPE_MACHINE && !(o->flags & PROFIL_OBSERVER_NARROW);
+}
+
+/* True if the scope of the attachment in @slot includes the running task. */
+__attribute__((noinline)) int scope_holds(__u32 slot)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf(), *leader;
+	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
+	__u64 name[2] = { 0 };
+
+	if (!o)
+		return false;
+	if (o->flags & PROFIL_OBSERVER_NARROW && !may_trace(o, task))
+		return false;
+	switch (o->scope) {
+	case PROFIL_SCOPE_USER:
+		return BPF_CORE_READ(cred_of(task), uid.val) == o->uid && BPF_CORE_READ(task, mm);
+	case PROFIL_SCOPE_CGROUP:
+		return is_below(o->cgroup);
+	case PROFIL_SCOPE_COMMAND:
+		leader = BPF_CORE_READ(task, group_leader);
+		bpf_probe_read_kernel_str(name, sizeof(name), &leader->comm);
+		return name[0] == *(const __u64 *)o->command &&
+		       name[1] == *(const __u64 *)(o->command + 8);
+	case PROFIL_SCOPE_EXE:
+		return executes(BPF_CORE_READ(task, mm), o->ino, o->dev);
+	default:
+		return o->scope == PROFIL_SCOPE_MACHINE;
+	}
+}
+
+/* --- counting --------------------------------------------------------------------------------- */
+
+/*
+ * Counts @n samples in the table of @target. @knows_user_pc is false while the saved user pc may be
+ * the entry point of a new image that the observer may not read: see profil_pc_of().
+ */
+static __always_inline void observe(struct profil_target *target, const struct sample *s,
+				    bool knows_user_pc, __u32 n)
+{
+	if (!n || (!s->user_mode && target->flags & PROFIL_TARGET_USER_ONLY))
+		return;
+	if (!place_count(target->slot, knows_user_pc ? s->user_pc : 0, s->kernel_pc, n))
+		return;
+	__sync_fetch_and_add(&target->total, n);
+	if (target->flags & PROFIL_TARGET_STACKS)
+		stack_count(target->slot, knows_user_pc ? s->user_pc : 0, s->kernel_pc, n);
+}
+
+/*
+ * Counts @s for the wide attachment @i if it is on the clock of @s. Global, so that the verifier
+ * checks it once, not for each value of @i.
+ */
+__attribute__((noinline)) int observe_wide_one(const struct sample *s, __u32 i)
+{
+	const struct task_struct *task = (void *)bpf_get_current_task_btf();
+	__u32 index = tables.wide.target[i % PROFIL_MAX_WIDE] % PROFIL_MAX_TARGETS;
+	struct profil_target *target = PLACE(&tables.target[index]);
+	bool knows_user_pc;
+
+	if (!s || (target->flags & (PROFIL_TARGET_CLOCKS | PROFIL_TARGET_CLOSED)) != s->flags ||
+	    (!scope_is_all(target->slot) && !scope_holds(target->slot)))
+		return 0;
+	knows_user_pc = s->user_mode || !(target->flags & PROFIL_TARGET_UNPRIVILEGED) ||
+			!BPF_CORE_READ_BITFIELD(task, in_execve);
+	observe(target, s, knows_user_pc, samples_for(target, &s->time));
+	return 0;
+}
+
+/* Counts @s for the attachments with a wide scope on its clock. Global, as insert(). */
+__attribute__((noinline)) int observe_wide(const struct sample *s)
+{
+	const struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+	for (__u32 i = 0; s && task->pid && i < PROFIL_MAX_WIDE; i++) { /* pid 0: idle */
+		if (i >= *(volatile __u32 *)&tables.wide.n)
+			break;
+		observe_wide_one(s, i);
+	}
+	return 0;
+}
+
+/* --- CPU time of threads without a tick ------------------------------------------------------- */
+
+/* Adds @ns to unseen_ns of the attachment with target @index. Global, as image_number(). */
+__attribute__((noinline)) int unseen_book(__u32 index, __u64 ns, __u32 scope)
+{
+	const struct profil_target *target = PLACE(&tables.target[index % PROFIL_MAX_TARGETS]);
+	__u32 flags = PROFIL_TARGET_OBSERVE | PROFIL_TARGET_TICK;
+	struct table t;
+
+	if ((target->flags & flags) == flags && table_of(&t, target->slot) &&
+	    t.observer->scope == scope)
+		TABLE_ADD(&t, unseen_ns, ns);
+	return 0;
+}
+
+/*
+ * A thread that starts and ends between two ticks is never sampled, so many short processes would
+ * appear to use less CPU time than they do. Its time is counted when the task is freed, because
+ * sum_exec_runtime of a running thread is as of its latest tick. The entries of observed processes
+ * stay in the process table until then.
+ */
+static __always_inline void unseen_time(struct task_struct *task)
+{
+	const struct profil_thread *thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	__u32 tgid = tgid_of(task), end = buckets();
+	__u64 ns = task->se.sum_exec_runtime;
+
+	if (thread && thread->tick_epoch)
+		return;
+	for (__u32 which = 0; which < 2 && which < end; which++) {
+		const struct profil_bucket *bucket = bucket_of(tgid, which);
+
+		for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
+			__u64 entry = read_entry(bucket, i);
+
+			if (entry_is(entry, tgid))
+				unseen_book(profil_entry_target(entry), ns, PROFIL_SCOPE_PROCESSES);
+		}
+	}
+	for (__u32 i = 0; i < PROFIL_MAX_WIDE && i < *(volatile __u32 *)&tables.wide.n; i++)
+		unseen_book(tables.wide.target[i], ns, PROFIL_SCOPE_MACHINE);
+}
+
+#endif

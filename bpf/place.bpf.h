@@ -1,0 +1,530 @@
+/* place.bpf.h - counts a sample as a place: an image, an offset in it, and a group */
+#ifndef PROFIL_BPF_PLACE_BPF_H
+#define PROFIL_BPF_PLACE_BPF_H
+
+/*
+ * Places and images
+ *
+ * An attachment counts its samples in a table (core/observe_maps.h). A sample becomes a place:
+ * (group, image, offset of the pc in the image). User space registers no mappings: the BPF program
+ * finds image and group at each sample.
+ *
+ * Image of a user pc: vma.bpf.h walks the VMA tree of the task without its lock. Where the daemon's
+ * test at start fails (profild/bpf/image_lookup.c), bpf_find_vma() replaces the walk, or samples
+ * have no image. The walk takes some hundred nanoseconds, so each CPU caches 64 ranges of
+ * (attachment, address space, addresses) with their images. A cached range is valid
+ *
+ *	- in the same address space: same mm, tgid and exec number,
+ *	- while its number of executable pages, mm->exec_vm, is unchanged, and
+ *	- for one second.
+ *
+ * So no tracepoint on mmap, munmap or exec is needed. A range is stale for at most that second when
+ * a mapping of the same size has replaced the one at its address.
+ *
+ * Group of a task: each CPU caches the groups of 32 processes in the same way. A process that
+ * changes its name or cgroup is counted in its former group for at most a second. When groups
+ * distinguish threads, each sample looks its group up.
+ *
+ * Samples nest on a CPU: a timer interrupts the sample of a page fault, an NMI interrupts the
+ * timer's. A sample that finds the CPU's cache busy searches without it.
+ *
+ * The table is shared by all CPUs and has no lock. An element (image, group, place) is free while
+ * its first word is 0; a sample claims it by compare-and-swap of that word. Elements are never
+ * released, so a free one ends a search. An image's first word is a hash of its identity: a file's
+ * inode, device, generation and which 4 GiB of it; a process, for its code without a file (ANON);
+ * the vdso; the kernel. The sample that claims an image or group fills it in (path and build id:
+ * path.bpf.h, image.bpf.h), then sets `ready`. Other CPUs count in it at once; readers wait for
+ * `ready`. A place is a key and a counter, in one of two cache lines of five places each.
+ *
+ * Each sample is in exactly one part of the total: a place; its image's `coarse` if both lines are
+ * full; image_full if there is no room for the image; unmatched if the pc is in no mapping; lost. A
+ * sample without room for its group is counted in group 0, and in group_full.
+ *
+ * A sample in kernel mode is counted at the kernel's pc. It is counted again at the user's pc, as a
+ * FOLDED place, which is not part of the total.
+ */
+
+#include "image.bpf.h"
+#include "table.bpf.h"
+#include "unwind_rows.bpf.h"
+
+#define CPU_RANGES 64
+#define CPU_GROUPS 32
+#define MEMORY_NS 1000000000 /* cached ranges and groups expire after this time */
+
+/* The time in jiffies: bpf_jiffies64() is cheaper than bpf_ktime_get_ns(). */
+static __always_inline __u32 moment_now(void)
+{
+	return (__u32)bpf_jiffies64();
+}
+
+static __always_inline bool is_recent(__u32 moment)
+{
+	return (__u64)(moment_now() - moment) * tick_ns <= MEMORY_NS;
+}
+
+struct range {
+	__u64 owner; /* tgid and exec number; 0: nothing */
+	__u64 mm;
+	__u64 start;
+	__u64 bytes;
+	__u64 exec_vm;
+	__u64 base;
+	__u32 image;
+	__u32 moment;
+	__u32 epoch;
+	__u32 todo; /* enum image_todo: left to the next sample */
+};
+
+/* The cached group of a process. */
+struct process_group {
+	__u64 owner; /* as in struct range */
+	__u64 leader;
+	__u32 epoch;
+	__u32 moment;
+	__u32 group;
+	__u32 zero;
+};
+
+/* Samples that nest on a CPU, at most: in a task, in the timer's interrupt, in an NMI. */
+#define CPU_SPOTS 4
+
+struct cpu_ranges {
+	struct range range[CPU_RANGES];
+	struct process_group group[CPU_GROUPS];
+	/* Not on the stack: all functions of a call chain share 512 bytes of it. */
+	struct spot spot[CPU_SPOTS];
+	__u32 busy;  /* a sample uses the ranges or groups */
+	__u32 spots; /* in use */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct cpu_ranges);
+} cpu_ranges SEC(".maps");
+
+/* The pid of @task in the client's pid namespace; 0: @task is not in that namespace. */
+static __always_inline __u32 task_number(const struct table *t, struct task_struct *task)
+{
+	const struct profil_observer *o = t->observer;
+
+	return pid_number(BPF_CORE_READ(task, thread_pid), o->pid_ns_level, o->pid_ns);
+}
+
+/* Fills in the group that this sample has claimed. Global, as image_number(). */
+__attribute__((noinline)) int group_fill(__u32 slot, __u32 number)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	struct table table, *t = &table;
+	struct profil_group *group;
+	__u32 at = number - 1;
+
+	if (!table_of(t, slot))
+		return 0;
+	group = table_page(t, t->observer->group_page + at / PROFIL_PAGE_GROUPS);
+	if (!group)
+		return 0;
+	group += at % PROFIL_PAGE_GROUPS;
+	group->cgroup = bpf_get_current_cgroup_id();
+	group->start_ns = start_of(task);
+	group->tgid = task_number(t, leader);
+	group->tid = task_number(t, task);
+	bpf_probe_read_kernel(group->command, sizeof(group->command), &leader->comm);
+	bpf_probe_read_kernel(group->thread, sizeof(group->thread), &task->comm);
+	group->uid = BPF_CORE_READ(task, cred, uid.val);
+	__sync_lock_test_and_set(&group->ready, 1);
+	TABLE_ADD(t, used_groups, 1);
+	return 0;
+}
+
+#define GROUP_PROBES 8 /* elements tried in each of two pages */
+
+/* The number of the running task's group; 0 where there is no room for it. Global, as
+ * image_number(). */
+__attribute__((noinline)) int group_number(__u32 slot)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	__u64 cgroup = bpf_get_current_cgroup_id(), name[2] = { 0 }, id, h;
+	const struct profil_observer *o;
+	struct table table, *t = &table;
+
+	if (!table_of(t, slot))
+		return 0;
+	o = t->observer;
+	id = o->group_by;
+	if (o->group_by & PROFIL_GROUP_COMMAND) {
+		struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+
+		bpf_probe_read_kernel_str(name, sizeof(name), &leader->comm);
+		id = mix(id ^ name[0]) ^ mix(name[1]);
+	}
+	if (o->group_by & PROFIL_GROUP_CGROUP)
+		id = mix(id ^ mix(cgroup));
+	if (o->group_by & PROFIL_GROUP_PROCESS)
+		id = mix(id ^ mix((__u32)task->tgid ^ start_of(task) << 24));
+	if (o->group_by & PROFIL_GROUP_THREAD)
+		id = mix(id ^ mix((__u32)task->pid ^ task->start_boottime << 24));
+	id |= 1;
+	h = mix(id);
+	for (int turn = 0; turn < 2; turn++) {
+		__u32 page = (__u32)h & o->group_mask, first = h >> 24 & 255;
+		struct profil_group *groups = table_page(t, o->group_page + page);
+
+		h >>= 32;
+		for (__u32 i = 0; groups && i < GROUP_PROBES; i++) {
+			__u32 at = (first + i) % PROFIL_PAGE_GROUPS;
+			__u64 *word = &groups[at].id, seen = *(volatile __u64 *)word;
+			int number = (int)(1 + page * PROFIL_PAGE_GROUPS + at);
+
+			if (!seen)
+				seen = __sync_val_compare_and_swap(word, 0, id);
+			if (!seen)
+				group_fill(slot, (__u32)number);
+			if (!seen || seen == id)
+				return number;
+		}
+	}
+	return 0;
+}
+
+/* At this value a counter is full. It is far below 2^32, so adds of all CPUs at once cannot wrap.
+ */
+#define PLACE_TOP 0xf0000000u
+
+static __always_inline bool line_count(const struct table *t, __u32 at, __u64 key, __u32 n)
+{
+	const struct profil_observer *o = t->observer;
+	struct profil_line *line = table_page(t, o->place_page + at / PROFIL_PAGE_LINES);
+
+	if (!line)
+		return false;
+	line += at % PROFIL_PAGE_LINES;
+	for (int i = 0; i < PROFIL_LINE_PLACES; i++) {
+		__u64 seen = *(volatile __u64 *)&line->key[i];
+
+		if (!seen) {
+			seen = __sync_val_compare_and_swap(&line->key[i], 0, key);
+			if (!seen) {
+				TABLE_ADD(t, used_places, 1);
+				seen = key;
+			}
+		}
+		if (seen != key)
+			continue;
+		if (*(volatile __u32 *)&line->count[i] >= PLACE_TOP)
+			return false;
+		__sync_fetch_and_add(&line->count[i], n);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Counts @n at @key, and at @sum unless it is 0. Returns a mask of those without room: 1 for @key,
+ * 2 for @sum. One function for both, because a call and its map look-ups take as long as the
+ * counting itself. Global, as image_number().
+ */
+__attribute__((noinline)) int keys_count(__u32 slot, __u64 key, __u64 sum, __u32 n)
+{
+	struct table table, *t = &table;
+	int full = 0;
+
+	if (!table_of(t, slot))
+		return 0;
+#pragma clang loop unroll(disable)
+	for (int part = 0; part < 2; part++) {
+		__u64 k = part ? sum : key, h = mix(k);
+		__u32 mask = t->observer->line_mask;
+
+		if (k && !line_count(t, (__u32)h & mask, k, n) &&
+		    !line_count(t, (__u32)(h >> 32) & mask, k, n))
+			full |= 1 << part;
+	}
+	return full;
+}
+
+/* Counts @n samples in the image of @key, for whose place there was no room. Global, as
+ * image_number(). */
+__attribute__((noinline)) int image_coarse(__u32 slot, __u64 key, __u32 n)
+{
+	struct profil_image *image;
+	struct table t;
+
+	if (!table_of(&t, slot))
+		return 0;
+	image = image_at(&t, profil_place_image(key));
+	if (image)
+		__sync_fetch_and_add(&image->coarse[key >> 63], n);
+	return 0;
+}
+
+static __always_inline bool range_holds(const struct range *r, __u64 owner,
+					const struct task_memory *m, __u64 pc, __u32 epoch)
+{
+	return r->owner == owner && r->mm == m->mm && r->epoch == epoch &&
+	       pc - r->start < r->bytes && r->exec_vm == m->exec_vm && is_recent(r->moment);
+}
+
+/* Finds the image at @pc without the CPU's cache. */
+static __always_inline void spot_search(__u32 slot, struct spot *s, bool kernel, __u64 pc)
+{
+	if (kernel)
+		spot_kernel(s, pc);
+	else
+		spot_find(s, pc);
+	if (!s->kind)
+		return;
+	/* Called in sequence, not nested: the functions of a call chain share 512 bytes of stack.
+	 */
+	image_number(slot, s);
+	if (s->todo & IMAGE_FILL) {
+		if (s->kind == PROFIL_IMAGE_FILE && !(s->offset >> WINDOW_BITS))
+			unwind_adopt(slot, s->image, s->ino, s->dev);
+		else if (s->kind == PROFIL_IMAGE_VDSO)
+			unwind_adopt(slot, s->image, PROFIL_UNWIND_VDSO, 0);
+		image_fill(slot, s);
+	}
+	if (s->todo & IMAGE_BUILD_ID && s->kind == PROFIL_IMAGE_FILE)
+		image_build_id(slot, s);
+}
+
+/*
+ * bpf_find_vma() and reading a build id each need mmap_lock, which an interrupt can take only once.
+ * So the sample that finds the image leaves the build id to the next sample in the range.
+ */
+static __always_inline void range_build_id(__u32 slot, struct spot *s, struct range *r, __u64 pc)
+{
+	s->offset = (__u32)(pc - s->base);
+	r->todo = 0;
+	image_build_id(slot, s);
+}
+
+/* A process and its image; never 0. */
+static __always_inline __u64 owner_of(const struct task_struct *task)
+{
+	return (__u64)(__u32)task->tgid << 32 | (__u32)task->self_exec_id | 1u << 31;
+}
+
+/* Takes a zeroed spot of this CPU; NULL if all are in use. Spots are given back in LIFO order. */
+static __always_inline struct spot *spot_take(__u32 epoch)
+{
+	__u32 zero = 0, depth;
+	struct cpu_ranges *cpu = bpf_map_lookup_elem(&cpu_ranges, &zero);
+	struct spot *s;
+
+	if (!cpu)
+		return NULL;
+	depth = cpu->spots;
+	if (depth >= CPU_SPOTS)
+		return NULL;
+	*(volatile __u32 *)&cpu->spots = depth + 1;
+	s = &cpu->spot[depth];
+	__builtin_memset(s, 0, sizeof(*s));
+	s->epoch = epoch;
+	return s;
+}
+
+static __always_inline void spot_give(void)
+{
+	__u32 zero = 0;
+	struct cpu_ranges *cpu = bpf_map_lookup_elem(&cpu_ranges, &zero);
+
+	if (cpu)
+		*(volatile __u32 *)&cpu->spots = cpu->spots - 1;
+}
+
+/* Finds the image at @pc of the running process, whose memory is s->memory, or of the @kernel. */
+static __always_inline void spot_of(__u32 slot, struct spot *s, bool kernel, __u64 pc)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	const struct task_memory *m = &s->memory;
+	__u64 owner = kernel ? 1 : owner_of(task);
+	__u32 zero = 0, epoch = s->epoch;
+	struct cpu_ranges *cpu = bpf_map_lookup_elem(&cpu_ranges, &zero);
+	struct range *r;
+
+	if (!cpu || cpu->busy) {
+		spot_search(slot, s, kernel, pc);
+		return;
+	}
+	*(volatile __u32 *)&cpu->busy = 1;
+	r = &cpu->range[mix(owner ^ pc >> 21 ^ (__u64)epoch << 40) % CPU_RANGES];
+	if (range_holds(r, owner, m, pc, epoch)) {
+		s->start = r->start;
+		s->bytes = r->bytes;
+		s->base = r->base;
+		s->image = r->image;
+		s->kind = kernel ? PROFIL_IMAGE_KERNEL : PROFIL_IMAGE_FILE;
+		if (r->todo)
+			range_build_id(slot, s, r, pc);
+	} else {
+		spot_search(slot, s, kernel, pc);
+		r->owner = s->image && s->bytes ? owner : 0;
+		r->mm = m->mm;
+		r->start = s->start;
+		r->bytes = s->bytes;
+		r->exec_vm = m->exec_vm;
+		r->base = s->base;
+		r->image = s->image;
+		r->moment = moment_now();
+		r->epoch = epoch;
+		r->todo = image_lookup == PROFIL_LOOKUP_FIND_VMA && s->kind == PROFIL_IMAGE_FILE
+				  ? s->todo & IMAGE_BUILD_ID
+				  : 0;
+	}
+	*(volatile __u32 *)&cpu->busy = 0;
+}
+
+enum outcome { OUTCOME_UNMATCHED, OUTCOME_IMAGE_FULL, OUTCOME_GROUP_FULL, OUTCOME_LOST };
+
+/* Counts @n samples that have no place, by their outcome. Global, as image_number(). */
+__attribute__((noinline)) int outcome_count(__u32 slot, __u32 outcome, __u32 n)
+{
+	struct table t;
+
+	if (!table_of(&t, slot))
+		return 0;
+	switch (outcome) {
+	case OUTCOME_UNMATCHED:
+		TABLE_ADD(&t, unmatched, n);
+		break;
+	case OUTCOME_IMAGE_FULL:
+		TABLE_ADD(&t, image_full, n);
+		break;
+	case OUTCOME_GROUP_FULL:
+		TABLE_ADD(&t, group_full, n);
+		break;
+	default:
+		TABLE_ADD(&t, lost, n);
+	}
+	return 0;
+}
+
+/* Counts @n samples at @pc in the image of @s. @of: the key's group and FOLDED bits. */
+static __always_inline void spot_count(__u32 slot, const struct spot *s, __u64 pc, __u64 of,
+				       __u32 n)
+{
+	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
+	__u64 sum = 0, key;
+	__u32 offset;
+	int full;
+
+	if (!o)
+		return;
+	offset = (__u32)(pc - s->base) >> (o->shift & 31) << (o->shift & 31);
+	if (s->kind == PROFIL_IMAGE_KERNEL && o->flags & PROFIL_OBSERVER_HIDES_KERNEL)
+		offset = 0;
+	if (o->group_by & PROFIL_GROUP_SUMS) {
+		sum = of | profil_place(0, s->image, 0) | PROFIL_PLACE_SUM;
+		of &= PROFIL_PLACE_FOLDED;
+	}
+	key = of | profil_place(0, s->image, offset);
+	full = keys_count(slot, key, sum, n);
+	if (full & 1)
+		image_coarse(slot, key, n);
+	if (full & 2 && !(of & PROFIL_PLACE_FOLDED))
+		outcome_count(slot, OUTCOME_GROUP_FULL, n);
+}
+
+/*
+ * Counts @n samples at @pc, an address of the kernel if @of has KERNEL_PART, else of the process.
+ * The other bits of @of are the key's: group and FOLDED.
+ */
+#define KERNEL_PART 1
+
+static __always_inline void part_count(__u32 slot, __u64 pc, __u64 of, __u32 n)
+{
+	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
+	bool kernel = of & KERNEL_PART;
+	struct spot *s = o ? spot_take(o->epoch) : NULL;
+
+	if (!s) {
+		outcome_count(slot, OUTCOME_LOST, of & PROFIL_PLACE_FOLDED ? 0 : n);
+		return;
+	}
+	if (!kernel)
+		task_memory_read(&s->memory);
+	if (kernel || s->memory.mm)
+		spot_of(slot, s, kernel, pc);
+	if (s->image)
+		spot_count(slot, s, pc, of & ~(__u64)KERNEL_PART, n);
+	else if (!(of & PROFIL_PLACE_FOLDED))
+		outcome_count(slot, s->kind ? OUTCOME_IMAGE_FULL : OUTCOME_UNMATCHED, n);
+	spot_give();
+}
+
+/* The group of the running process, where groups do not distinguish its threads. */
+static __always_inline __u32 group_of_process(__u32 slot, __u32 epoch)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	__u64 owner = owner_of(task), leader = (__u64)task->group_leader;
+	struct process_group *g;
+	struct cpu_ranges *cpu;
+	__u32 zero = 0, group;
+
+	cpu = bpf_map_lookup_elem(&cpu_ranges, &zero);
+	if (!cpu || cpu->busy)
+		return (__u32)group_number(slot);
+	*(volatile __u32 *)&cpu->busy = 1;
+	g = &cpu->group[mix(owner ^ (__u64)epoch << 40) % CPU_GROUPS];
+	if (g->owner == owner && g->leader == leader && g->epoch == epoch && is_recent(g->moment)) {
+		group = g->group;
+	} else {
+		group = (__u32)group_number(slot);
+		g->owner = group ? owner : 0;
+		g->leader = leader;
+		g->epoch = epoch;
+		g->moment = moment_now();
+		g->group = group;
+	}
+	*(volatile __u32 *)&cpu->busy = 0;
+	return group;
+}
+
+/* The running task's group, as in a key. */
+static __always_inline __u64 group_of(__u32 slot, __u32 n)
+{
+	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
+	__u32 group;
+
+	if (!o || !o->group_by)
+		return 0;
+	if (o->group_by & PROFIL_GROUP_THREAD)
+		group = (__u32)group_number(slot);
+	else
+		group = group_of_process(slot, o->epoch);
+	if (!group)
+		outcome_count(slot, OUTCOME_GROUP_FULL, n);
+	return profil_place(group, 0, 0);
+}
+
+/*
+ * Counts @n samples of the running task in the table of @slot: at @kernel_pc (0: user mode) and at
+ * @user_pc (0: the thread has none). Returns false if the slot has no table. Global, as
+ * image_number().
+ */
+__attribute__((noinline)) int place_count(__u32 slot, __u64 user_pc, __u64 kernel_pc, __u32 n)
+{
+	__u64 group;
+
+	if (!bpf_map_lookup_elem(&observed, &slot))
+		return false;
+	group = group_of(slot, n);
+	if (!user_pc && !kernel_pc)
+		outcome_count(slot, OUTCOME_UNMATCHED, n);
+		/* Not unrolled: the inlined body exists once. */
+#pragma clang loop unroll(disable)
+	for (int part = 0; part < 2; part++) {
+		__u64 pc = part ? user_pc : kernel_pc;
+		__u64 of = part && kernel_pc ? PROFIL_PLACE_FOLDED : 0;
+
+		if (pc)
+			part_count(slot, pc, group | of | (part ? 0 : KERNEL_PART), n);
+	}
+	return true;
+}
+
+#endif

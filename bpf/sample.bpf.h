@@ -1,0 +1,332 @@
+/* sample.bpf.h - one sample: where the thread was, find the region, bin the pc, count */
+#ifndef PROFIL_BPF_SAMPLE_BPF_H
+#define PROFIL_BPF_SAMPLE_BPF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <bpf/bpf_tracing.h>
+
+#include "core/bin.h"
+#include "cpu_time.bpf.h"
+#include "kernel.bpf.h"
+#include "observe.bpf.h"
+#include "process_table.bpf.h"
+
+/* Distance of the per-CPU variable __irq_regs from the tick's per-CPU timer; 0: unknown. */
+const volatile __u64 irq_regs_offset;
+
+/* --- find the region -------------------------------------------------------------------------- */
+
+/*
+ * The only region that may cover @pc: the last one that begins at or below it. The search has no
+ * data-dependent branch. With one, the verifier follows every path: 270,000 instructions, a second
+ * of each start.
+ */
+static __always_inline const struct profil_region *find(const struct profil_target *target,
+							__u64 pc)
+{
+	__u32 low = target->region_first, n = target->nregions;
+
+	for (int i = 0; i < PROFIL_REGION_STEPS && n; i++) {
+		__u32 half = n / 2, middle = low + half, after;
+		const struct profil_region *region = bpf_map_lookup_elem(&regions, &middle);
+		__u64 before;
+
+		if (!region)
+			return NULL;
+		/* User addresses are below 2^63. The asm hides the sign, or clang branches on it.
+		 */
+		before = pc - region->lo;
+		asm volatile("" : "+r"(before));
+		after = 1 ^ (before >> 63);
+		low += after * (half + 1);
+		n = half - after * (2 * half + 1 - n);
+	}
+	if (low == target->region_first)
+		return NULL;
+	low--;
+	return bpf_map_lookup_elem(&regions, &low);
+}
+
+/* The counter of @pc, or PROFIL_NO_BIN. */
+static __always_inline __u32 counter_of(const struct profil_target *target, __u64 pc)
+{
+	const struct profil_region *region = find(target, pc);
+	__u32 bin = region ? profil_bin(&region->x, pc) : PROFIL_NO_BIN;
+
+	return bin == PROFIL_NO_BIN ? PROFIL_NO_BIN : region->first + bin;
+}
+
+/* --- count ------------------------------------------------------------------------------------ */
+
+/*
+ * add() saturates: it never passes 2^32 - 1, and returns how much it has added. Below
+ * COUNTER_NEAR_TOP a plain atomic add is safe, because too few CPUs add at once to bridge the
+ * distance. Above it, add_near_top() uses compare-and-swap; a try fails only if another CPU's
+ * succeeded.
+ */
+#define COUNTER_NEAR_TOP 0xff000000u
+#define COUNTER_TRIES 16
+
+static __always_inline __u32 add_near_top(__u32 *counter, __u32 n)
+{
+	__u32 old = *(volatile __u32 *)counter;
+
+	for (int i = 0; i < COUNTER_TRIES; i++) {
+		__u32 new = profil_add(old, n, ~(__u32)0);
+		__u32 seen = __sync_val_compare_and_swap(counter, old, new);
+
+		if (seen == old)
+			return new - old;
+		old = seen;
+	}
+	return 0;
+}
+
+/* An atomic add whose result is used is a full barrier on every machine. */
+static __always_inline void barrier_add(__u32 *counter, __u32 n)
+{
+	__u32 before = __sync_fetch_and_add(counter, n);
+
+	asm volatile("" : : "r"(before));
+}
+
+static __always_inline __u32 add(__u32 *counter, __u32 n)
+{
+	if (*(volatile __u32 *)counter >= COUNTER_NEAR_TOP)
+		return add_near_top(counter, n);
+	barrier_add(counter, n);
+	return n;
+}
+
+/*
+ * Adds @n to @counter, with its block's dirty flag set before and after. Returns how much it has
+ * added. The flag is set before the add, which is a full barrier, so the target flag is tested only
+ * when this flag is visible (profild/profile/sync_timer.c). If a pass has cleared it before the
+ * add, it is set again.
+ */
+static __always_inline __u32 count(__u32 counter, __u32 n)
+{
+	__u32 key = counter / PROFIL_CHUNK_COUNTERS, element = 0;
+	__u32 place = counter % PROFIL_CHUNK_COUNTERS;
+	void *map = bpf_map_lookup_elem(&chunks, &key);
+	struct profil_chunk *chunk = map ? bpf_map_lookup_elem(map, &element) : NULL;
+	volatile __u8 *dirty;
+
+	if (!chunk)
+		return 0;
+	dirty = &chunk->dirty[place / PROFIL_GROUP_COUNTERS];
+	*dirty = 1;
+	n = add(&chunk->count[place], n);
+	if (!*dirty) {
+		*dirty = 1;
+		barrier_add(&chunk->count[place], 0);
+	}
+	return n;
+}
+
+/* --- profil targets --------------------------------------------------------------------------- */
+
+/* Events for one sample, at most. If it stands for more samples, the rest is lost. */
+#define RAW_AT_ONCE 32
+
+/*
+ * Counts @n samples without a counter: as events with the pc if the target is RAW or the process
+ * unbound, else as unmatched. Global, as insert().
+ */
+__attribute__((noinline)) int miss(__u64 entry, __u64 pc, __u32 n)
+{
+	struct profil_target *target = target_of(entry);
+	__u32 sent = 0;
+
+	if (!(entry & PROFIL_ENTRY_UNBOUND) && !(target->flags & PROFIL_TARGET_RAW)) {
+		__sync_fetch_and_add(&target->unmatched, n);
+		return 0;
+	}
+	while (sent < RAW_AT_ONCE && sent < n && post_raw(target, entry, pc))
+		sent++;
+	__sync_fetch_and_add(&target->raw, sent);
+	if (sent < n)
+		__sync_fetch_and_add(&target->lost, n - sent);
+	return 0;
+}
+
+/* An atomic add whose result is used is a full barrier. */
+static __always_inline void add_ordered(__u64 *sum, __u64 n)
+{
+	__u64 before = __sync_fetch_and_add(sum, n);
+
+	asm volatile("" : : "r"(before));
+}
+
+/*
+ * Counts @n samples of @entry's process at @pc. Adds to total, then tests CLOSED; pairs with
+ * process_table_clear(), which sets CLOSED, then reads total (Dekker): either the daemon waits for
+ * these samples, or they are taken back here. Global, as insert().
+ */
+__attribute__((noinline)) int hit(__u64 entry, __u64 pc, __u32 n)
+{
+	struct profil_target *target = target_of(entry);
+	__u32 counter = PROFIL_NO_BIN, counted;
+
+	add_ordered(&target->total, n);
+	if (*(const volatile __u16 *)&target->flags & PROFIL_TARGET_CLOSED) {
+		add_ordered(&target->total, -(__u64)n);
+		return 0;
+	}
+	if (!(entry & PROFIL_ENTRY_UNBOUND))
+		counter = counter_of(target, pc);
+	if (counter == PROFIL_NO_BIN) {
+		miss(entry, pc, n);
+	} else {
+		counted = count(counter, n);
+		if (counted < n)
+			__sync_fetch_and_add(&target->lost, n - counted);
+	}
+	set_dirty(entry);
+	return 0;
+}
+
+/*
+ * The user's pc, which a profile counts. Late in execve() the saved pc is the new image's entry
+ * point, before the exec programs have run. An unprivileged owner must not learn that address.
+ */
+static __always_inline __u64 profil_pc_of(const struct sample *s, const struct task_struct *task,
+					  __u64 entry, const struct profil_target *target)
+{
+	if (s->user_pc && !s->user_mode && (target->flags & PROFIL_TARGET_UNPRIVILEGED) &&
+	    BPF_CORE_READ_BITFIELD(task, in_execve) && !is_image(task, entry))
+		return PROFIL_PC_NOWHERE;
+	return s->user_pc;
+}
+
+/*
+ * True if the exec programs have missed an exec of @task (see sched_process_exec_again): the
+ * entry's exec_id is known and not the task's. Whether the caller of execve() may read the new
+ * image is no longer known, so the worst is assumed.
+ */
+static __always_inline bool is_missed(const struct task_struct *task, __u64 entry, bool is_event)
+{
+	if (!(entry & PROFIL_ENTRY_EXEC_IDS) || is_image(task, entry) ||
+	    BPF_CORE_READ_BITFIELD(task, in_execve))
+		return false;
+	if (!is_event) /* an event may occur inside the lock of the ring */
+		exec_of(tgid_of(task), profil_entry_exec_id(task->self_exec_id), true);
+	return true;
+}
+
+/* Counts @s for the target of @entry. Global, as insert(). */
+__attribute__((noinline)) int count_sample(const struct sample *s, __u64 entry)
+{
+	const struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct profil_target *target = target_of(entry);
+	__u64 pc;
+	__u32 n;
+
+	if (!s || is_missed(task, entry, s->flags >= PROFIL_TARGET_EVENT))
+		return 0;
+	pc = profil_pc_of(s, task, entry, target);
+	n = samples_for(target, &s->time);
+	if (target->flags & PROFIL_TARGET_OBSERVE)
+		observe(target, s, pc == s->user_pc, n);
+	else if (pc && n)
+		hit(entry, pc, n);
+	return 0;
+}
+
+/* --- the entries of the current process ------------------------------------------------------- */
+
+static __always_inline bool is_on_clock(__u64 entry, __u32 tgid, __u32 flags)
+{
+	return entry_is(entry, tgid) && (target_of(entry)->flags & PROFIL_TARGET_CLOCKS) == flags;
+}
+
+/*
+ * The first entry of @tgid whose target is on the clock or event of @flags; 0: none. Global, as
+ * insert().
+ */
+__attribute__((noinline)) __u64 first_entry(__u32 tgid, __u32 flags)
+{
+	__u32 end = buckets();
+
+	for (__u32 which = 0; which < 2 && which < end; which++) {
+		const struct profil_bucket *bucket = bucket_of(tgid, which);
+
+		for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
+			__u64 entry = read_entry(bucket, i);
+
+			if (is_on_clock(entry, tgid, flags))
+				return entry;
+		}
+	}
+	return 0;
+}
+
+/* Counts @s for all targets of @tgid on its clock or event. Global, as insert(). */
+__attribute__((noinline)) int count_all(const struct sample *s, __u32 tgid)
+{
+	__u32 end = buckets();
+
+	for (__u32 which = 0; s && which < 2 && which < end; which++) {
+		const struct profil_bucket *bucket = bucket_of(tgid, which);
+
+		for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
+			__u64 entry = read_entry(bucket, i);
+
+			if (is_on_clock(entry, tgid, s->flags))
+				count_sample(s, entry);
+		}
+	}
+	return 0;
+}
+
+/* --- where the thread was --------------------------------------------------------------------- */
+
+/* The verifier wants constant offsets into the context; the asm keeps clang from merging reads. */
+static __always_inline void sample_event(struct sample *s, struct task_struct *task,
+					 struct bpf_perf_event_data *ctx)
+{
+	const struct arch_regs *user = (void *)bpf_task_pt_regs(task);
+	__u64 pc = arch_pc(&ctx->regs), mode = arch_mode(&ctx->regs);
+
+	asm volatile("" : "+r"(pc), "+r"(mode));
+	s->user_mode = arch_mode_is_user(mode);
+	s->kernel_pc = s->user_mode ? 0 : pc;
+	s->user_pc = s->user_mode ? pc : arch_pc(user);
+}
+
+/* The kernel's pc at a tracepoint is the innermost frame of the kernel's stack. */
+static __always_inline void sample_tracepoint(struct sample *s, struct task_struct *task, void *ctx)
+{
+	const struct arch_regs *user = (void *)bpf_task_pt_regs(task);
+
+	s->user_pc = arch_pc(user);
+	bpf_get_stack(ctx, &s->kernel_pc, sizeof(s->kernel_pc), 0);
+}
+
+/*
+ * The interrupted registers: per CPU, the kernel keeps a pointer to them in __irq_regs. Pointer and
+ * registers are read into the fields of @s, because the stack frames of a chain of calls may not
+ * exceed 512 bytes.
+ */
+static __always_inline void sample_tick(struct sample *s, struct task_struct *task, __u64 timer)
+{
+	const struct arch_regs *user = (void *)bpf_task_pt_regs(task);
+	__u64 *pc = &s->user_pc, *mode = &s->kernel_pc; /* beside each other, as the registers */
+
+	_Static_assert(offsetof(struct sample, kernel_pc) == 8, "read together with user_pc");
+	s->flags = PROFIL_TARGET_TICK;
+	if (irq_regs_offset &&
+	    !bpf_probe_read_kernel(mode, sizeof(*mode), (void *)(timer + irq_regs_offset)) &&
+	    *mode &&
+	    !bpf_probe_read_kernel(pc, 2 * sizeof(*pc), &arch_pc((struct arch_regs *)*mode))) {
+		s->user_mode = arch_mode_is_user(*mode);
+		s->kernel_pc = s->user_mode ? 0 : *pc;
+	} else {
+		s->kernel_pc = 0;
+	}
+	s->user_pc = arch_pc(user);
+}
+
+#endif

@@ -1,0 +1,510 @@
+/* unwind.bpf.h - the stack of a sample: by tables of unwind rules, or by frame pointers */
+#ifndef PROFIL_BPF_UNWIND_BPF_H
+#define PROFIL_BPF_UNWIND_BPF_H
+
+/*
+ * Stack unwinding and the tree of calling contexts
+ *
+ * stack_count() does two things for a sample: it walks the stack from the innermost frame outwards,
+ * then enters the frames into the attachment's tree from the outermost inwards.
+ *
+ * The walk begins at the registers with which the thread left user mode. Each step
+ *
+ *	1. finds the image of the pc, as for places (place.bpf.h), and stores the frame's place;
+ *	2. finds the row of unwind rules that covers the pc's offset (unwind_rows.bpf.h);
+ *	3. by the row, computes the CFA from stack or frame pointer, reads the saved frame pointer
+ *	   and the return address below it, and continues in the caller.
+ *
+ * A return address is the instruction after the call, so callers are looked up at pc - 1. Only the
+ * innermost frame and one that a signal has interrupted have an exact pc (u->exact). An image
+ * without rows (JIT code, files without .eh_frame) is unwound by the frame pointer if that is
+ * plausible: aligned, not below the stack pointer, and rising. The walk ends at the thread's first
+ * frame, at a frame without a rule, at memory that cannot be read, or after PROFIL_FRAMES_MAX
+ * frames; enum profil_stack_root says which.
+ *
+ * The client makes the rows from .eh_frame and writes them into a map of the attachment
+ * (core/unwind_maps.h). They are not trusted: indices are bounded, addresses are read as the user's
+ * (bpf_probe_read_user()), steps are limited. Wrong rows spoil only their client's own profile.
+ *
+ * A node of the tree is (parent, place). It is claimed by compare-and-swap of a hash of both, and
+ * never removed. The outermost frame's parent is the root that says how the walk ended. The
+ * innermost frame has the same place as the sample has without stacks, so totals agree; in kernel
+ * mode that is the kernel's place, with the other kernel frames between it and the user's if the
+ * attachment asked for them. Without room for a node, the sample is counted at the last frame that
+ * has one, and in node_full.
+ *
+ * The state of a walk (struct unwind) is one per CPU, because all functions of a call chain share
+ * 512 bytes of stack. A sample that interrupts a walk finds it busy, and is counted in stack_lost.
+ */
+
+#include <stdbool.h>
+
+#include "core/arch.h"
+#include "place.bpf.h"
+#include "unwind_rows.bpf.h"
+
+/* Frames of the kernel's stack, the clock's own interrupt included. A power of two. */
+#define KERNEL_STACK 128
+
+/*
+ * A cache of rows by image and offset, because return addresses repeat. A row expires after a
+ * second, so that the client's changes take effect.
+ */
+#define FOUND_ROWS 256
+#define FOUND_MOMENTS 954 /* of 2^20 ns */
+
+struct found_row {
+	__u64 row;
+	__u32 epoch;
+	__u32 image;
+	__u32 offset;
+	__u32 moment;
+};
+
+struct unwind {
+	__u64 pc;
+	__u64 sp;
+	__u64 fp;
+	__u64 link;  /* arm64: return address of a function that has not saved it yet */
+	__u64 start; /* the range of addresses that the latest pc was in, ... */
+	__u64 bytes;
+	__u64 base; /* ... as in struct spot */
+	__u32 image;
+	__u32 slot;
+	__u32 epoch;
+	__u32 shift; /* of the leaf's offset */
+	__u32 mode;  /* enum profil_stack_mode */
+	__u32 depth;
+	__u32 root;  /* enum profil_stack_root */
+	__u32 exact; /* pc is an interrupted instruction, not a return address */
+	__u32 node;  /* the innermost frame's so far */
+	__u32 left;  /* frames still to be entered into the tree */
+	__u32 busy;
+	__u32 zero;
+	__u32 kernel_left; /* likewise, of the kernel */
+	__u32 kernel_from; /* index of the sample's own frame; those before it are the interrupt's
+			    */
+	__u32 kernel_image;
+	__u32 none;
+	__u64 kernel_window;
+	__u32 moment;
+	__u32 gap;
+	__u64 pair[2]; /* two words of the stack */
+	struct task_memory memory;
+	struct spot spot; /* of a step; here because the BPF stack is full */
+	struct found_row found[FOUND_ROWS];
+	__u64 place[PROFIL_FRAMES_MAX + 1];
+	__u64 kernel[KERNEL_STACK]; /* addresses */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind);
+} unwinds SEC(".maps");
+
+/* --- one step --------------------------------------------------------------------------------- */
+
+/* Finds the image of u->pc and stores the place. Returns false if the pc has no image. */
+static __always_inline bool step_place(struct unwind *u)
+{
+	__u64 pc = u->exact ? u->pc : u->pc - 1;
+	__u32 at = u->depth, offset;
+
+	if (pc - u->start >= u->bytes) {
+		struct spot *s = &u->spot;
+
+		__builtin_memset(s, 0, sizeof(*s));
+		s->epoch = u->epoch;
+		s->todo = u->exact ? 0 : IMAGE_CALLER;
+		s->memory = u->memory;
+		spot_of(u->slot, s, false, pc);
+		if (!s->image)
+			return false;
+		u->start = s->bytes ? s->start : pc;
+		u->bytes = s->bytes ? s->bytes : 1;
+		u->base = s->base;
+		u->image = s->image;
+	}
+	if (at >= PROFIL_FRAMES_MAX)
+		return false;
+	offset = (__u32)(u->pc - u->base);
+	if (!at)
+		offset = offset >> (u->shift & 31) << (u->shift & 31);
+	u->place[at] = profil_place(0, u->image, offset);
+	u->depth = at + 1;
+	return true;
+}
+
+static __always_inline bool user_word(__u64 *out, __u64 address)
+{
+	return !bpf_probe_read_user(out, sizeof(*out), (void *)address);
+}
+
+/* Continues at the registers that the kernel saved when it delivered a signal. */
+static __always_inline int step_signal(struct unwind *u)
+{
+	__u64 sp = u->sp;
+
+	if (!user_word(&u->fp, sp + ARCH_SIGNAL_FP) || !user_word(&u->pc, sp + ARCH_SIGNAL_PC) ||
+	    !user_word(&u->link, sp + ARCH_SIGNAL_LINK) || !user_word(&u->sp, sp + ARCH_SIGNAL_SP))
+		return PROFIL_STACK_UNREADABLE;
+	u->exact = 1;
+	return PROFIL_STACK_GOES_ON;
+}
+
+/* Continues in the caller, whose return address is @ra. A thread's first frame has 0. */
+static __always_inline int step_to(struct unwind *u, __u64 ra, __u64 sp)
+{
+	u->sp = sp;
+	u->link = 0;
+	u->pc = arch_return_address(ra);
+	return u->pc ? PROFIL_STACK_GOES_ON : PROFIL_STACK_WHOLE;
+}
+
+/* Steps by the frame pointer: [fp] is the caller's frame pointer, [fp + 8] the return address. */
+static __always_inline int step_fp(struct unwind *u)
+{
+	__u64 fp = u->fp, pair[2];
+
+	if (u->mode == PROFIL_STACK_CFI)
+		return PROFIL_STACK_NO_TABLE;
+	if (!fp)
+		return u->mode == PROFIL_STACK_FP ? PROFIL_STACK_WHOLE : PROFIL_STACK_NO_TABLE;
+	if (fp & 7 || fp < u->sp)
+		return PROFIL_STACK_NO_TABLE;
+	if (bpf_probe_read_user(pair, sizeof(pair), (void *)fp))
+		return PROFIL_STACK_UNREADABLE;
+	if (pair[0] && pair[0] <= fp)
+		return PROFIL_STACK_NO_TABLE;
+	u->fp = pair[0];
+	return step_to(u, pair[1], fp + sizeof(pair));
+}
+
+/* Steps by @row, whose CFA is @cfa. */
+static __always_inline int step_saved(struct unwind *u, __u64 row, __u64 cfa)
+{
+	__u64 fp_at = cfa - row_saved(row), ra = u->link;
+	bool fp_saved = row_rule(row) & PROFIL_UNWIND_FP_SAVED;
+
+	/* Only the innermost frame may be empty. */
+	if (cfa < u->sp || (cfa == u->sp && u->depth > 1))
+		return PROFIL_STACK_UNREADABLE;
+	/* If both words are adjacent, one read halves the time of a frame. */
+	if (fp_saved && (ARCH_RA_ON_STACK || row_rule(row) & PROFIL_UNWIND_RA_SAVED) &&
+	    arch_ra_at(cfa, fp_at, fp_saved) == fp_at + 8) {
+		if (bpf_probe_read_user(u->pair, sizeof(u->pair), (void *)fp_at))
+			return PROFIL_STACK_UNREADABLE;
+		u->fp = u->pair[0];
+		return step_to(u, u->pair[1], cfa);
+	}
+	if ((ARCH_RA_ON_STACK || row_rule(row) & PROFIL_UNWIND_RA_SAVED) &&
+	    !user_word(&ra, arch_ra_at(cfa, fp_at, fp_saved)))
+		return PROFIL_STACK_UNREADABLE;
+	if (fp_saved && !user_word(&u->fp, fp_at))
+		return PROFIL_STACK_UNREADABLE;
+	return step_to(u, ra, cfa);
+}
+
+/* Hand-written assembly that aligns its stack saves the original stack pointer on it. */
+static __always_inline int step_word(struct unwind *u, __u64 row)
+{
+	__s64 words = (__s16)(row >> 32);
+	__u64 start;
+
+	if (!user_word(&start, u->sp + (__u64)words * 8))
+		return PROFIL_STACK_UNREADABLE;
+	return step_saved(u, row, start + 8);
+}
+
+/* row_of() with the CPU's cache of rows. */
+static __always_inline __u64 row_at(struct unwind *u, __u32 offset)
+{
+	__u32 at = offset ^ offset >> 8 ^ offset >> 16 ^ u->image << 3;
+	struct found_row *f = &u->found[at % FOUND_ROWS];
+	__u64 row;
+
+	if (f->offset == offset && f->image == u->image && f->epoch == u->epoch &&
+	    u->moment - f->moment <= FOUND_MOMENTS)
+		return f->row;
+	row = row_of(u->slot, u->image, offset);
+	if ((row_rule(row) & PROFIL_UNWIND_KIND) == PROFIL_UNWIND_NOT_YET)
+		return row;
+	f->epoch = 0;
+	f->row = row;
+	f->image = u->image;
+	f->offset = offset;
+	f->moment = u->moment;
+	f->epoch = u->epoch;
+	return row;
+}
+
+/* Steps to the caller: PROFIL_STACK_GOES_ON, or the root that says why the walk ends. */
+static __always_inline int step_caller(struct unwind *u)
+{
+	__u32 offset = (__u32)(u->pc - !u->exact - u->base);
+	__u64 row = u->mode == PROFIL_STACK_FP ? 0 : row_at(u, offset);
+	__u32 kind = row_rule(row) & PROFIL_UNWIND_KIND;
+
+	if (kind == PROFIL_UNWIND_SIGNAL)
+		return step_signal(u);
+	u->exact = 0;
+	switch (kind) {
+	case PROFIL_UNWIND_SP:
+		return step_saved(u, row, u->sp + row_cfa(row));
+	case PROFIL_UNWIND_FP:
+		return step_saved(u, row, u->fp + row_cfa(row));
+	case PROFIL_UNWIND_PLT:
+		return step_saved(u, row, u->sp + 8 + ((u->pc & 15) * 8 >= row_cfa(row) ? 8 : 0));
+	case PROFIL_UNWIND_SP_WORD:
+		return step_word(u, row);
+	case PROFIL_UNWIND_END:
+		return PROFIL_STACK_WHOLE;
+	case PROFIL_UNWIND_BEYOND:
+		return PROFIL_STACK_BEYOND;
+	case PROFIL_UNWIND_NOT_YET:
+		return PROFIL_STACK_NOT_YET;
+	}
+	return step_fp(u);
+}
+
+static long step(__u32 i __attribute__((unused)), struct unwind **context)
+{
+	struct unwind *u = *context;
+	int root;
+
+	if (u->depth >= PROFIL_FRAMES_MAX)
+		return 1;
+	root = step_place(u) ? step_caller(u) : PROFIL_STACK_NOWHERE;
+	if (root == PROFIL_STACK_GOES_ON)
+		return 0;
+	u->root = (__u32)root;
+	return 1;
+}
+
+/* --- the tree --------------------------------------------------------------------------------- */
+
+#define NODE_TRIES 8
+
+/* The number of the node (@parent, @place); 0: there is no room. Global, as row_of(). */
+__attribute__((noinline)) int node_number(__u32 slot, __u32 parent, __u64 place)
+{
+	__u64 id = mix(place ^ mix((__u64)parent + 1)) | 1, h = mix(id);
+	struct table table, *t = &table;
+
+	if (!table_of(t, slot))
+		return 0;
+	for (int turn = 0; turn < 2; turn++, h = mix(h)) {
+		__u32 page = (__u32)((h >> 32) * t->observer->node_pages >> 32);
+		__u32 at = (__u32)((h & 0xffff) * PROFIL_PAGE_NODES >> 16);
+		struct profil_node *nodes = table_page(t, t->observer->node_page + page);
+
+		for (int i = 0; nodes && i < NODE_TRIES; i++) {
+			__u32 here =
+				at + i < PROFIL_PAGE_NODES ? at + i : at + i - PROFIL_PAGE_NODES;
+			struct profil_node *node;
+			__u64 seen;
+
+			if (here >= PROFIL_PAGE_NODES)
+				break;
+			node = &nodes[here];
+			seen = *(volatile __u64 *)&node->id;
+
+			if (!seen) {
+				seen = __sync_val_compare_and_swap(&node->id, 0, id);
+				if (!seen) {
+					node->parent = parent;
+					*(volatile __u64 *)&node->place = place;
+					TABLE_ADD(t, used_nodes, 1);
+				}
+			}
+			if (!seen || seen == id)
+				return (int)(PROFIL_STACK_ROOTS + page * PROFIL_PAGE_NODES + here);
+		}
+	}
+	return 0;
+}
+
+/* Adds @n to the count of node @number. Global, as row_of(). */
+__attribute__((noinline)) int node_count(__u32 slot, __u32 number, __u32 n)
+{
+	__u32 page = (number - PROFIL_STACK_ROOTS) / PROFIL_PAGE_NODES;
+	__u32 at = number - PROFIL_STACK_ROOTS - page * PROFIL_PAGE_NODES;
+	struct profil_node *nodes;
+	struct table t;
+
+	if (!table_of(&t, slot))
+		return 0;
+	nodes = table_page(&t, t.observer->node_page + page);
+	asm volatile("" : "+r"(at));
+	if (nodes && at < PROFIL_PAGE_NODES)
+		__sync_fetch_and_add(&nodes[at].count, n);
+	return 0;
+}
+
+/* Enters the next frame into the tree, from the outermost inwards. */
+static long descend(__u32 i __attribute__((unused)), struct unwind **context)
+{
+	struct unwind *u = *context;
+	__u32 at = u->left - 1;
+	int node;
+
+	if (at > PROFIL_FRAMES_MAX)
+		return 1;
+	node = node_number(u->slot, u->node, u->place[at]);
+	if (!node)
+		return 1;
+	u->node = (__u32)node;
+	u->left = at;
+	return 0;
+}
+
+/* The place of the kernel's @pc, the same as part_count() uses. Global, as row_of(). */
+__attribute__((noinline)) __u64 kernel_place(__u32 slot, __u64 pc)
+{
+	struct table table, *t = &table;
+	__u64 place = 0;
+	struct spot *s;
+	__u32 offset;
+
+	s = table_of(t, slot) ? spot_take(t->observer->epoch) : NULL;
+	if (!s)
+		return 0;
+	spot_of(slot, s, true, pc);
+	offset = (__u32)(pc - s->base) >> (t->observer->shift & 31) << (t->observer->shift & 31);
+	if (t->observer->flags & PROFIL_OBSERVER_HIDES_KERNEL)
+		offset = 0;
+	if (s->image)
+		place = profil_place(0, s->image, offset);
+	spot_give();
+	return place;
+}
+
+/*
+ * Enters the next frame of the kernel into the tree. A frame outside of the innermost frame's
+ * image, 4 GiB of addresses, is left out: a call of kernel_place() here would exceed the 512 bytes
+ * of stack that all functions of a call chain share.
+ */
+static long descend_kernel(__u32 i __attribute__((unused)), struct unwind **context)
+{
+	struct unwind *u = *context;
+	__u32 at = u->kernel_left - 1;
+	__u64 pc = u->kernel[at % KERNEL_STACK];
+	int node;
+
+	u->kernel_left = at;
+	if (pc >> WINDOW_BITS == u->kernel_window) {
+		node = node_number(u->slot, u->node, profil_place(0, u->kernel_image, (__u32)pc));
+		if (!node) {
+			u->kernel_left = KERNEL_STACK;
+			return 1;
+		}
+		u->node = (__u32)node;
+	}
+	return u->kernel_left <= u->kernel_from + 1;
+}
+
+/*
+ * Enters the kernel's frames, from the outermost inwards, without the innermost, whose address is
+ * @pc. The frames inside of @pc belong to the clock's own interrupt.
+ */
+static __always_inline void tree_kernel(struct unwind *u, __u64 pc)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	long bytes = bpf_get_task_stack(task, u->kernel, sizeof(u->kernel), 0);
+	__u32 n = bytes > 0 ? (__u32)bytes / 8 : 0, from = 0;
+
+	while (from < n && from < KERNEL_STACK && u->kernel[from] != pc)
+		from++;
+	u->kernel_window = pc >> WINDOW_BITS;
+	u->kernel_from = from;
+	u->kernel_left = n;
+	if (n > from + 1)
+		bpf_loop(PROFIL_KERNEL_FRAMES_MAX, descend_kernel, &u, 0);
+	else
+		u->kernel_left = from + 1;
+}
+
+/* Enters the frames of @u, then @kernel_pc unless it is 0, and counts @n at the innermost one. */
+static __always_inline void tree_count(struct unwind *u, __u64 kernel_pc, __u32 n)
+{
+	__u64 leaf = kernel_pc ? kernel_place(u->slot, kernel_pc) : 0;
+	struct table table, *t = &table;
+	int node = 0;
+
+	if (!table_of(t, u->slot))
+		return;
+	u->node = u->root;
+	u->left = u->depth;
+	bpf_loop(PROFIL_FRAMES_MAX, descend, &u, 0);
+	u->kernel_left = u->kernel_from = 0;
+	u->kernel_image = profil_place_image(leaf);
+	if (!u->left && leaf && t->observer->flags & PROFIL_OBSERVER_KERNEL_STACKS)
+		tree_kernel(u, kernel_pc);
+	if (!u->left && u->kernel_left <= u->kernel_from + 1 && leaf) {
+		node = node_number(u->slot, u->node, leaf);
+		if (node)
+			u->node = (__u32)node;
+	}
+	if (u->left || (leaf && !node))
+		TABLE_ADD(t, node_full, n);
+	if (u->node >= PROFIL_STACK_ROOTS)
+		node_count(u->slot, u->node, n);
+	else
+		TABLE_ADD(t, stack_lost, n);
+}
+
+/* Walks the user's stack. */
+static __always_inline void stack_walk(struct unwind *u, __u64 user_pc)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	const struct arch_regs *regs = (void *)bpf_task_pt_regs(task);
+
+	u->pc = user_pc;
+	u->sp = arch_sp(regs);
+	u->fp = arch_fp(regs);
+	u->link = arch_link(regs);
+	u->bytes = 0;
+	u->moment = (__u32)(bpf_ktime_get_ns() >> 20);
+	u->exact = 1;
+	u->root = PROFIL_STACK_DEEP;
+	bpf_loop(PROFIL_FRAMES_MAX, step, &u, 0);
+}
+
+/*
+ * Counts @n samples at the stack of the running task: the user's frames from @user_pc outwards (0:
+ * none), and @kernel_pc as the innermost frame (0: user mode). Global, as row_of().
+ */
+__attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kernel_pc, __u32 n)
+{
+	const struct task_struct *task = (void *)bpf_get_current_task_btf();
+	__u32 zero = 0;
+	struct unwind *u = bpf_map_lookup_elem(&unwinds, &zero);
+	struct table table, *t = &table;
+
+	if (!u || !table_of(t, slot))
+		return 0;
+	if (u->busy) {
+		TABLE_ADD(t, stack_lost, n);
+		return 0;
+	}
+	*(volatile __u32 *)&u->busy = 1;
+	u->slot = slot;
+	u->epoch = t->observer->epoch;
+	u->shift = t->observer->shift;
+	u->mode = t->observer->stack_mode;
+	u->depth = 0;
+	u->root = PROFIL_STACK_WHOLE;
+	task_memory_read(&u->memory);
+	if (user_pc && u->memory.mm)
+		stack_walk(u, user_pc);
+	/* During execve() the old image's pc is in no mapping of the new one. */
+	if (!u->depth && kernel_pc && BPF_CORE_READ_BITFIELD(task, in_execve))
+		u->root = PROFIL_STACK_WHOLE;
+	tree_count(u, kernel_pc, n);
+	*(volatile __u32 *)&u->busy = 0;
+	return 0;
+}
+
+#endif

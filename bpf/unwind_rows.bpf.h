@@ -1,0 +1,170 @@
+/* unwind_rows.bpf.h - which row of unwind rules covers an address */
+#ifndef PROFIL_BPF_UNWIND_ROWS_BPF_H
+#define PROFIL_BPF_UNWIND_ROWS_BPF_H
+
+/*
+ * The client may write the map at any time (core/unwind_maps.h), so its contents are not trusted.
+ * bpf_map_lookup_elem() checks page numbers, and a remainder bounds positions in a page.
+ */
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#include "core/observers.h"
+#include "core/unwind_maps.h"
+
+struct unwind_page {
+	union {
+		struct profil_unwind_row row[PROFIL_PAGE_ROWS];
+		struct profil_unwind_image image[PROFIL_PAGE_UNWIND_IMAGES];
+		__u32 first[PROFIL_PAGE_FIRSTS];
+		struct profil_unwind_file file[PROFIL_PAGE_UNWIND_FILES];
+	};
+};
+
+struct unwind_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct unwind_page));
+};
+
+/* By slot, like the tables of places. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, PROFIL_MAX_OBSERVERS);
+	__uint(key_size, sizeof(__u32));
+	__array(values, struct unwind_map);
+} unwind_tables SEC(".maps");
+
+/* How many of the page's first @n offsets are at or below @offset. */
+__attribute__((noinline)) __u32 search_firsts(const struct unwind_page *page, __u32 offset, __u32 n)
+{
+	__u32 low = 0, high = n;
+
+	if (!page)
+		return 0;
+	for (int i = 0; i < 11 && low < high; i++) {
+		__u32 middle = (low + high) >> 1;
+
+		if (page->first[middle % PROFIL_PAGE_FIRSTS] <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+		asm volatile("" : "+r"(low), "+r"(high));
+	}
+	return low;
+}
+
+/*
+ * The row of the page that covers @offset, as one word; 0: PROFIL_UNWIND_NONE. @n is
+ * PROFIL_PAGE_ROWS, passed as an argument: from a constant the verifier would follow each of the
+ * 512 searches.
+ */
+__attribute__((noinline)) __u64 search_rows(const struct unwind_page *page, __u32 offset, __u32 n)
+{
+	__u32 low = 0, high = n;
+
+	if (!page)
+		return 0;
+	for (int i = 0; i < 10 && low < high; i++) {
+		__u32 middle = (low + high) >> 1;
+
+		if (page->row[middle % PROFIL_PAGE_ROWS].offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+		asm volatile("" : "+r"(low), "+r"(high));
+	}
+	return low ? *(const __u64 *)&page->row[(low - 1) % PROFIL_PAGE_ROWS] : 0;
+}
+
+/* The row of @image that covers @offset, as one word. Global, so that the verifier checks it once.
+ */
+__attribute__((noinline)) __u64 row_of(__u32 slot, __u32 image, __u32 offset)
+{
+	void *map = bpf_map_lookup_elem(&unwind_tables, &slot);
+	__u32 key = PROFIL_UNWIND_FILE_PAGES + (image - 1) / PROFIL_PAGE_UNWIND_IMAGES;
+	__u32 n = 0, pages, at;
+	const struct profil_unwind_image *of;
+	const struct unwind_page *page;
+
+	page = map ? bpf_map_lookup_elem(map, &key) : NULL;
+	if (!page)
+		return 0;
+	of = &page->image[(image - 1) % PROFIL_PAGE_UNWIND_IMAGES];
+	pages = *(volatile __u32 *)&of->pages;
+	if (!pages)
+		return of->looked ? 0 : (__u64)PROFIL_UNWIND_NOT_YET << 56;
+	at = of->first_page;
+	key = of->row_page;
+	for (int i = 0; i < PROFIL_FIRST_PAGES_MAX && pages; i++, at++) {
+		__u32 some = pages < PROFIL_PAGE_FIRSTS ? pages : PROFIL_PAGE_FIRSTS, found;
+
+		found = search_firsts(bpf_map_lookup_elem(map, &at), offset, some);
+		n += found;
+		if (found < some)
+			break;
+		pages -= some;
+	}
+	if (!n)
+		return 0;
+	key += n - 1;
+	return search_rows(bpf_map_lookup_elem(map, &key), offset, PROFIL_PAGE_ROWS);
+}
+
+static __always_inline __u8 row_rule(__u64 row)
+{
+	return (__u8)(row >> 56);
+}
+
+static __always_inline __u64 row_saved(__u64 row)
+{
+	return (row >> 48 & 0xff) * 8;
+}
+
+static __always_inline __u64 row_cfa(__u64 row)
+{
+	return (row >> 32 & 0xffff) * 8;
+}
+
+/* Gives image @number the rows of file @f. */
+static __always_inline void adopt(void *map, __u32 number, const struct profil_unwind_file *f)
+{
+	__u32 key = PROFIL_UNWIND_FILE_PAGES + (number - 1) / PROFIL_PAGE_UNWIND_IMAGES;
+	struct unwind_page *page = bpf_map_lookup_elem(map, &key);
+	struct profil_unwind_image *image;
+
+	if (!page)
+		return;
+	image = &page->image[(number - 1) % PROFIL_PAGE_UNWIND_IMAGES];
+	image->first_page = f->first_page;
+	image->row_page = f->row_page;
+	*(volatile __u32 *)&image->pages = f->pages;
+}
+
+/*
+ * Gives the new image @number the rows that the client has prepared for file @ino of device @dev,
+ * if any. Global, so that the verifier checks it once.
+ */
+__attribute__((noinline)) int unwind_adopt(__u32 slot, __u32 number, __u64 ino, __u32 dev)
+{
+	void *map = bpf_map_lookup_elem(&unwind_tables, &slot);
+	__u32 key = profil_unwind_file_page(ino), at = profil_unwind_file_at(ino);
+	const struct unwind_page *page = map ? bpf_map_lookup_elem(map, &key) : NULL;
+
+	if (!page || !number)
+		return 0;
+	for (int i = 0; i < PROFIL_UNWIND_FILE_TRIES; i++, at++) {
+		const struct profil_unwind_file *f = &page->file[at % PROFIL_PAGE_UNWIND_FILES];
+
+		if (f->ino == ino && (!f->dev || f->dev == dev)) {
+			adopt(map, number, f);
+			return 0;
+		}
+	}
+	return 0;
+}
+
+#endif

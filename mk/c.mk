@@ -1,0 +1,65 @@
+# c.mk - what is written in C: the daemon, the tools and the library
+
+# Looks for the tools, and names the packages of those that are missing.
+$(B)/tools.ok: mk/tools.sh
+	@CC='$(CC)' CLANG='$(CLANG)' BPFTOOL='$(BPFTOOL)' PKG_CONFIG='$(PKG_CONFIG)' mk/tools.sh build
+	@mkdir -p $(@D) && touch $@
+
+# Changes with the flags, so that what was compiled with others is compiled again.
+$(B)/flags: export FLAGS = $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(CLANG) $(BPF_CFLAGS)
+$(B)/flags: FORCE
+	@mkdir -p $(@D); echo "$$FLAGS" | cmp -s - $@ || echo "$$FLAGS" > $@
+
+$(B)/src/profild/%.o: PKGS = $(PROFILD_PKGS)
+$(B)/src/profilctl/%.o: PKGS = $(PROFILCTL_PKGS)
+$(B)/src/profil-http/%.o: PKGS = $(PROFIL_HTTP_PKGS)
+$(B)/tests/%.o: PKGS = $(PROFILD_PKGS) $(PROFILCTL_PKGS) criterion
+
+$(B)/%.o: %.c $(B)/flags | $(B)/tools.ok
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(call cflags,$(PKGS)) -c $< -o $@
+
+# mcount() is called where arguments are still in registers; it saves the general ones only.
+$(B)/src/libprofil/gprof/mcount.pic.o: ALL_CFLAGS += -mgeneral-regs-only
+
+$(B)/%.pic.o: %.c $(B)/flags | $(B)/tools.ok
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -c $< -o $@
+
+# The bytes of a file, and a NUL behind them.
+$(patsubst %,$(B)/%.o,$(EMBEDDED)): $(B)/%.o: % $(B)/flags | $(B)/tools.ok
+	@mkdir -p $(@D)
+	$(say) EMBED $@
+	$(Q)printf '.section .rodata\n.globl %s\n%s: .incbin "%s"\n.byte 0\n.section .note.GNU-stack,"",%%progbits\n' \
+		$(subst .,_,$(notdir $<)) $(subst .,_,$(notdir $<)) $< | $(CC) -c -x assembler - -o $@
+
+$(B)/profild: $(call objs,$(PROFILD) $(CORE))
+$(B)/profild: LIBS = $(call libs,$(PROFILD_PKGS)) -pthread
+$(B)/profilctl: $(call objs,$(PROFILCTL) $(CORE))
+$(B)/profilctl: LIBS = $(call libs,$(PROFILCTL_PKGS)) $(PROFILCTL_LIBS)
+$(B)/profil-http: $(call objs,$(PROFIL_HTTP) $(CORE)) $(B)/profilctl-lower.a
+$(B)/profil-http: LIBS = $(call libs,$(PROFIL_HTTP_PKGS)) $(PROFILCTL_LIBS) -pthread
+
+$(B)/profild $(B)/profilctl $(B)/profil-http:
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -Wl,--as-needed $(LIBS)
+
+$(B)/profilctl-lower.a: $(call objs,$(PROFILCTL_LOWER))
+	$(say) AR $@
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(B)/libprofil.so.1: $(call pics,$(LIBPROFIL)) src/libprofil/libprofil.map
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared $(SO_LDFLAGS) -Wl,-soname,libprofil.so.1 \
+		-Wl,--version-script,src/libprofil/libprofil.map -o $@ $(filter %.o,$^)
+
+$(B)/libprofil.so: $(B)/libprofil.so.1
+	$(Q)ln -sf libprofil.so.1 $@
+
+# One object with the public symbols only.
+$(B)/libprofil.a: $(call pics,$(LIBPROFIL))
+	$(say) AR $@
+	$(Q)$(CC) -nostdlib -r -o $(@:.a=.whole.o) $^ && $(OBJCOPY) --localize-hidden $(@:.a=.whole.o)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(@:.a=.whole.o)

@@ -1,0 +1,25 @@
+# deb.mk - the Debian packages
+DEB = $(B)/deb
+DEB_NEXT = $(B)/deb-next
+DEB_SOURCES = $(shell find bpf debian include mk src systemd vendor -type f) Makefile LICENSE
+
+.PHONY: deb deb-run
+
+deb: DEPS = build deb
+deb: deps
+	+$(Q)$(SUBMAKE) deb-run
+
+deb-run: $(DEB)/.built
+
+# The same with a later version, for the tests of profild's upgrade.
+$(DEB_NEXT)/.built: VERSION := $(VERSION)+next
+
+# From a copy of the tree: debhelper writes below debian/, and build/ has other flags.
+$(DEB)/.built $(DEB_NEXT)/.built: $(DEB_SOURCES)
+	$(say) DEB $(@D)
+	$(Q)rm -rf $(@D) && mkdir -p $(@D)/profil
+	$(Q)cp -a --parents $(sort $(DEB_SOURCES)) $(@D)/profil
+	$(Q)cd $(@D)/profil && sed -i '1s/(.*)/($(VERSION))/' debian/changelog && \
+		env -u MAKEFLAGS -u MAKELEVEL -u SAN dpkg-buildpackage -b -us -uc -j2 >../build.log 2>&1 || \
+		{ tail -n 30 ../build.log; echo "make deb: building the packages failed: see above" >&2; exit 1; }
+	$(Q)rm -r $(@D)/profil && touch $@

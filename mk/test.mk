@@ -1,0 +1,146 @@
+# test.mk - tests, fuzzers, demonstration and benchmark
+UNIT = $(wildcard tests/unit/*.c) tests/vectors/vectors.c
+SYSTEM = $(wildcard tests/system/*.c) tests/vectors/vectors.c
+PROGRAMS = $(wildcard tests/programs/*.c)
+PORTED = tests/programs/crowd.c tests/programs/served.c # linked with libprofil only
+RUN = BUILD=$(B) SAN=$(SAN) CC="$(CC)" tests/run.sh
+
+.PHONY: tests fuzzers check style test test-run test-vm test-vm-run test-nightly test-nightly-run \
+	demo demo-run bench fuzz fuzz-build coverage
+
+$(B)/tests.ok: mk/tools.sh
+	@CC='$(CC)' PKG_CONFIG='$(PKG_CONFIG)' mk/tools.sh tests
+	@mkdir -p $(@D) && touch $@
+
+# The unit tests are linked with everything but the main()s, as archives, so that only what a test
+# refers to is linked in.
+$(B)/tests/%.a:
+	@mkdir -p $(@D)
+	$(say) AR $@
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(B)/tests/profild.a: $(call objs,$(filter-out %/main.c,$(PROFILD)) $(CORE))
+$(B)/tests/profilctl.a: $(call objs,$(filter-out %/main.c,$(PROFILCTL)) $(CORE))
+$(B)/tests/profil-http.a: $(call objs,$(filter-out %/main.c,$(PROFIL_HTTP)))
+$(B)/tests/libprofil.a: $(call pics,$(LIBPROFIL))
+
+UNIT_PARTS = $(B)/tests/profild.a $(B)/tests/profilctl.a $(B)/tests/profil-http.a $(B)/tests/libprofil.a
+
+$(call objs,$(UNIT) $(SYSTEM)): | $(B)/tests.ok
+
+$(B)/tests/unit-tests: $(call objs,$(UNIT)) $(UNIT_PARTS)
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(UNIT_PARTS) -Wl,--end-group \
+		$(call libs,$(PROFILD_PKGS) $(PROFILCTL_PKGS) criterion) $(PROFILCTL_LIBS) -pthread
+
+$(B)/tests/system-tests: $(call objs,$(SYSTEM) $(CORE)) $(B)/tests/libprofil.a
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(call libs,criterion libbpf) -pthread
+
+# Programs to be profiled: X calls libc's profil, or libprofil's by LD_PRELOAD; X.linked is linked with libprofil.
+$(B)/tests/programs/%: tests/programs/%.c $(B)/flags | $(B)/tools.ok
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(CC) $(ALL_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(ALL_LDFLAGS) -pthread
+
+$(B)/tests/programs/%.linked: tests/programs/%.c $(B)/libprofil.so $(B)/flags | $(B)/tools.ok
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(CC) $(ALL_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(ALL_LDFLAGS) -pthread \
+		-L$(B) -lprofil -Wl,-rpath,$(abspath $(B))
+
+# For LD_PRELOAD.
+PRELOADED = failing timeshift
+
+$(B)/tests/hostile/%.so: tests/hostile/%.c $(B)/flags | $(B)/tools.ok
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -shared -MF $@.d -MT $@ -o $@ $<
+
+# Hostile programs, each with what they share.
+HOSTILE = $(patsubst %.c,$(B)/%,$(filter-out $(PRELOADED:%=tests/hostile/%.c),$(wildcard tests/hostile/*.c)))
+
+$(HOSTILE): %: %.o $(call objs,$(wildcard tests/hostile/lib/*.c) $(CORE)) $(B)/libprofil.a
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) -pthread
+
+programs = $(patsubst %.c,$(B)/%,$(filter-out $(PORTED),$(PROGRAMS))) $(patsubst %.c,$(B)/%.linked,$(PROGRAMS))
+
+# Each folder of seeds has a fuzzer. It is linked with libFuzzer or, without clang, with a main() that
+# runs it over the seeds.
+FUZZERS = $(patsubst tests/fuzz/corpus/%,$(B)/tests/fuzz/%,$(wildcard tests/fuzz/corpus/*))
+FUZZ_MAIN = $(B)/tests/fuzz/seeds.o
+
+$(FUZZERS): %: %.o $(B)/tests/fuzz/fuzz.o $(FUZZ_MAIN) $(UNIT_PARTS)
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) $(FUZZ_LDFLAGS) -o $@ $(filter %.o,$^) \
+		-Wl,--start-group $(UNIT_PARTS) -Wl,--end-group \
+		$(call libs,$(PROFILD_PKGS) $(PROFILCTL_PKGS)) $(PROFILCTL_LIBS) -pthread
+
+fuzzers: $(FUZZERS)
+
+# The same by clang, with libFuzzer and sanitizers. gcc's build gives the warnings.
+FUZZ_S ?= 60
+FUZZ_SAN = address,undefined
+FUZZ_CFLAGS = -w -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
+	-fsanitize=fuzzer-no-link,$(FUZZ_SAN)
+
+fuzz-build:
+	+$(Q)$(SUBMAKE) B=build/fuzz CC=$(CLANG) SAN= FUZZ_MAIN= FUZZ_LDFLAGS=-fsanitize=fuzzer \
+		CFLAGS='$(FUZZ_CFLAGS)' LDFLAGS=-fsanitize=$(FUZZ_SAN) fuzzers
+
+fuzz:
+	$(Q)FUZZ_S=$(FUZZ_S) tests/run.sh tests/fuzz/run.sh
+
+coverage:
+	$(Q)tests/run.sh replay:tests/care/coverage.sh
+
+tests: $(B)/tests/unit-tests $(B)/tests/system-tests $(programs) $(FUZZERS) $(HOSTILE) $(PRELOADED:%=$(B)/tests/hostile/%.so)
+
+check: all tests
+	$(Q)$(RUN) check
+
+style:
+	$(Q)tests/style.sh
+
+# Make looks for the tools when it starts, so what needs those that "deps" installs runs in a make
+# of its own.
+test: DEPS = build test deb vm
+test-vm test-nightly: DEPS = build test deb vm vm-arm64
+test test-vm test-nightly: deps
+	+$(Q)$(SUBMAKE) $@-run
+
+built_packages = $(if $(SAN),,$(DEB)/.built $(DEB_NEXT)/.built)
+
+test-run: all tests $(built_packages)
+	$(Q)$(RUN) all
+
+test-nightly-run: all tests $(built_packages)
+	$(Q)$(RUN) nightly
+
+test-vm-run: all tests $(built_packages)
+	$(Q)BUILD=$(B) tests/vm/run.sh
+
+demo: DEPS = build
+demo: deps
+	+$(Q)$(SUBMAKE) demo-run
+
+demo-run: all
+	$(Q)BUILD=$(B) tests/demo.sh
+
+BENCH = $(addprefix $(B)/tests/bench/,work work.gprof connect floor passes)
+
+$(B)/tests/bench/floor: LIBS = $(call libs,libbpf)
+$(B)/tests/bench/passes: $(B)/src/profild/worker/process_memory.o
+$(B)/tests/bench/%: tests/bench/%.c $(B)/flags | $(B)/tools.ok
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(CC) $(ALL_CFLAGS) -MF $@.d -MT $@ -o $@ $(filter %.c %.o,$^) $(ALL_LDFLAGS) $(LIBS) -pthread
+
+$(B)/tests/bench/%.gprof: tests/bench/%.c $(B)/flags | $(B)/tools.ok
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(CC) $(ALL_CFLAGS) -pg -MF $@.d -MT $@ -o $@ $< $(ALL_LDFLAGS) -pthread
+
+bench: all $(BENCH)
+	$(Q)BUILD=$(B) tests/bench/run.sh

@@ -1,0 +1,221 @@
+/* observe_maps.h - the table of places: the kernel counts in it, an observer reads it */
+#ifndef PROFIL_CORE_OBSERVE_MAPS_H
+#define PROFIL_CORE_OBSERVE_MAPS_H
+
+#include <linux/types.h>
+
+/*
+ * A table belongs to one attachment, or to the whole machine. It is a BPF array of 4 KiB pages,
+ * which the daemon creates, freezes and passes to the client as a file descriptor. The client maps
+ * it read-only and reads it while the kernel counts. Its size is constant.
+ *
+ *	page 0			struct profil_table
+ *	image_page ...		images, 8 to a page: what was executed
+ *	group_page ...		groups, 32 to a page: by which process, command, thread or cgroup
+ *	place_page ...		lines of 5 places, 64 lines to a page
+ *	node_page ...		nodes, 170 to a page: with call graphs, callers and callees
+ *
+ * A sample is counted as a place: (group, image, offset). The kernel claims images, groups and
+ * places by compare-and-swap of their first word and never removes them, so a free element ends a
+ * search. An image or a group is complete once its `ready` is 1. Each sample is in one part of the
+ * total:
+ *
+ *	total = sum of all places that are neither FOLDED nor SUM
+ *	      + sum of image.coarse[0] + unmatched + image_full + lost
+ *
+ * A sample in kernel mode is one sample and two counts: its kernel pc as a place of a KERNEL image,
+ * and the user's pc at which it entered the kernel as a FOLDED place. The historical view
+ * (--fold-kernel) shows the FOLDED places instead of those of KERNEL images.
+ */
+#define PROFIL_TABLE_VERSION 1
+#define PROFIL_TABLE_PAGE 4096
+
+#define PROFIL_LINE_PLACES 5
+#define PROFIL_PAGE_LINES (PROFIL_TABLE_PAGE / 64)
+
+struct profil_line {
+	__u64 key[PROFIL_LINE_PLACES]; /* 0: free */
+	__u32 count[PROFIL_LINE_PLACES];
+	__u32 zero;
+};
+_Static_assert(sizeof(struct profil_line) == 64, "one cache line in a map");
+
+/* A key: FOLDED | SUM | group (14 bits) | image (16 bits, never 0) | offset from the image's base.
+ */
+#define PROFIL_PLACE_FOLDED (1ull << 63) /* the user's pc of a sample in kernel mode */
+#define PROFIL_PLACE_SUM (1ull << 62)	 /* all of a group's samples in an image; offset 0 */
+#define PROFIL_PLACE_GROUPS (1u << 14)
+
+static inline __u64 profil_place(__u32 group, __u32 image, __u32 offset)
+{
+	return (__u64)(group & (PROFIL_PLACE_GROUPS - 1)) << 48 | (__u64)(image & 0xffff) << 32 |
+	       offset;
+}
+
+static inline __u32 profil_place_group(__u64 key)
+{
+	return (__u32)(key >> 48) & (PROFIL_PLACE_GROUPS - 1);
+}
+
+static inline __u32 profil_place_image(__u64 key)
+{
+	return (__u32)(key >> 32) & 0xffff;
+}
+
+static inline __u32 profil_place_offset(__u64 key)
+{
+	return (__u32)key;
+}
+
+enum profil_image_kind {
+	PROFIL_IMAGE_FILE = 1,
+	/*
+	 * The kernel, its modules and BPF programs. Offsets are addresses minus the base, which is
+	 * a multiple of 4 GiB. They are all 0 for an observer that is neither root nor in group
+	 * profil, because it may not learn kernel addresses.
+	 */
+	PROFIL_IMAGE_KERNEL,
+	PROFIL_IMAGE_VDSO, /* offsets are from the vdso's start */
+	PROFIL_IMAGE_ANON, /* memory of process tgid without a file: offsets are addresses */
+};
+
+#define PROFIL_BUILD_ID_BYTES 20
+#define PROFIL_IMAGE_PATH 384
+
+/* An image is a file (4 GiB of it, from base on), the vdso, a process's own code or the kernel. */
+struct profil_image {
+	__u64 id;   /* hash of what identifies it; 0: free */
+	__u64 base; /* a key's offset is from here: an offset in the file, or an address */
+	__u64 ino;
+	__u32 dev; /* as the kernel has it: major << 20 | minor */
+	__u32 generation;
+	__u32 tgid; /* the process of its first sample; of ANON: its process */
+	__u16 kind; /* enum profil_image_kind */
+	__u8 build_id_bytes;
+	__u8 deleted; /* the file had been unlinked */
+	__u64 start;  /* the mapping of its first sample: /proc/TGID/map_files/START-END */
+	__u64 end;
+	__u64 coarse[2]; /* samples without room for their place; [1]: FOLDED ones */
+	__u8 build_id[PROFIL_BUILD_ID_BYTES];
+	__u32 ready;
+	__u64 mount_ns; /* inode of the mount namespace in which the path is to be read */
+	__u8 path_cut;	/* outermost components are missing */
+	__u8 tries;	/* private to the kernel: attempts to read the build id */
+	__u8 zero[22];
+	/* The path's components, last one first, each with its NUL; an empty one ends them. */
+	char path[PROFIL_IMAGE_PATH];
+};
+_Static_assert(sizeof(struct profil_image) == 512, "eight of them are a page");
+#define PROFIL_PAGE_IMAGES (PROFIL_TABLE_PAGE / 512)
+
+/* Which fields distinguish groups. The others are those of a group's first sample. */
+enum profil_group_by {
+	PROFIL_GROUP_COMMAND = 1 << 0,
+	PROFIL_GROUP_CGROUP = 1 << 1,
+	PROFIL_GROUP_PROCESS = 1 << 2,
+	PROFIL_GROUP_THREAD = 1 << 3,
+	/*
+	 * Places have group 0, and each group has one SUM place for each image. For profiles that
+	 * run for days: the table does not need groups times places.
+	 */
+	PROFIL_GROUP_SUMS = 1 << 4,
+};
+
+struct profil_group {
+	__u64 id;	/* hash of what identifies it; 0: free */
+	__u64 cgroup;	/* inode of its directory in cgroup2 */
+	__u64 start_ns; /* of the process, CLOCK_BOOTTIME */
+	__u32 tgid;	/* in the client's pid namespace; 0: not in that namespace */
+	__u32 tid;
+	char command[16]; /* the process's comm (its first thread's) */
+	char thread[16];  /* the thread's own */
+	__u32 uid;
+	__u32 ready;
+	__u64 zero[7];
+};
+_Static_assert(sizeof(struct profil_group) == 128, "32 of them are a page");
+#define PROFIL_PAGE_GROUPS (PROFIL_TABLE_PAGE / 128)
+
+/*
+ * Call graphs: a tree of calling contexts. A node is a frame: a place (without group) whose parent
+ * is the node of its caller. The outermost frame's parent is a root, which says how the walk of the
+ * stack ended. The number of a node is PROFIL_STACK_ROOTS + its page * PROFIL_PAGE_NODES + its
+ * position there. A node is complete once its place is not 0. The innermost frame's place is the
+ * same as without call graphs, kernel places included:
+ *
+ *	total = sum of node.count + stack_lost
+ */
+enum profil_stack_root {
+	PROFIL_STACK_WHOLE,	 /* complete: reaches the start of its thread */
+	PROFIL_STACK_NO_TABLE,	 /* code without unwind rules or a plausible frame pointer */
+	PROFIL_STACK_BEYOND,	 /* a rule that a row cannot express */
+	PROFIL_STACK_UNREADABLE, /* the stack could not be read, or does not grow */
+	PROFIL_STACK_NOWHERE,	 /* the return address is not in executable memory */
+	PROFIL_STACK_DEEP,	 /* more frames than PROFIL_FRAMES_MAX */
+	PROFIL_STACK_NOT_YET,	 /* the client had not looked at the image yet */
+	PROFIL_STACK_GOES_ON,	 /* private to the kernel: there is another frame */
+	PROFIL_STACK_ROOTS = 16
+};
+#define PROFIL_FRAMES_MAX 127
+#define PROFIL_KERNEL_FRAMES_MAX 64 /* of the kernel, in addition */
+
+enum profil_stack_mode {
+	PROFIL_STACK_NONE,
+	PROFIL_STACK_AUTO, /* tables, and frame pointers for code without a table */
+	PROFIL_STACK_CFI,  /* tables only */
+	PROFIL_STACK_FP,   /* frame pointers only */
+};
+
+struct profil_node {
+	__u64 id;     /* hash of parent and place; 0: free */
+	__u64 place;  /* a key without group; of a caller: the return address */
+	__u32 parent; /* the number of a node, or enum profil_stack_root */
+	__u32 count;  /* samples whose innermost frame it is */
+};
+_Static_assert(sizeof(struct profil_node) == 24, "170 of them are a page");
+#define PROFIL_PAGE_NODES (PROFIL_TABLE_PAGE / 24)
+
+/* Page 0. Written by the daemon before it freezes the map, except for the counters. */
+struct profil_table {
+	__u32 version; /* PROFIL_TABLE_VERSION */
+	__u32 pages;
+	__u32 image_page;
+	__u32 images; /* a power of two, as the next two; images and groups are numbered from 1 */
+	__u32 group_page;
+	__u32 groups;
+	__u32 place_page;
+	__u32 lines;
+	__u32 shift; /* low bits of offsets in keys that are 0; 0: exact */
+	__u32 group_by;
+	__u64 period_ns;  /* of CPU time, or events for each sample; see event_type */
+	__u32 event_type; /* as in perf_event_attr; PERF_TYPE_SOFTWARE, CPU_CLOCK for CPU time */
+	__u32 flags;	  /* enum profil_observe_flags */
+	__u64 event_config;
+	__u64 started_ns;      /* CLOCK_BOOTTIME */
+	__u64 started_real_ns; /* CLOCK_REALTIME */
+	__u64 kernel_text;     /* 0; reserved: only root may learn kernel addresses */
+
+	/* Counters. */
+	__u64 unmatched;  /* the pc was in no mapping */
+	__u64 image_full; /* no room for another image */
+	__u64 group_full; /* counted in group 0: no room for another group */
+	__u64 lost;	  /* dropped for other reasons */
+	__u64 unfollowed; /* child processes without room in the process table */
+	__u64 secret;	  /* processes removed by an exec of what the observer may not read */
+	__u64 unseen_ns; /* CPU time of threads that ended before their first sample (tick clock) */
+	__u32 used_images;
+	__u32 used_groups;
+	__u64 used_places;
+
+	/* Call graphs. Written by the daemon, except the last three, which are counters. */
+	__u32 stack_mode; /* enum profil_stack_mode */
+	__u32 node_page;
+	__u32 nodes;
+	__u32 unwind_pages; /* of the map of unwind rules; 0: no such map */
+	__u32 used_nodes;
+	__u32 zero;
+	__u64 node_full;  /* counted at an outer frame: no room for another node */
+	__u64 stack_lost; /* samples in no node */
+};
+
+#endif

@@ -1,0 +1,87 @@
+/* observers.h - the attachments as the BPF programs see them: shared with the daemon */
+#ifndef PROFIL_CORE_OBSERVERS_H
+#define PROFIL_CORE_OBSERVERS_H
+
+#include <linux/types.h>
+
+/* Attachments at one time. Slot 0 is the machine's. */
+#define PROFIL_MAX_OBSERVERS 512
+#define PROFIL_OBSERVER_MACHINE 0
+
+enum profil_observer_flags {
+	/* Kernel addresses are counted as offset 0: they would reveal the kernel's random base. */
+	PROFIL_OBSERVER_HIDES_KERNEL = 1 << 0,
+	/* A wide scope counts only tasks that its owner may trace; see may_trace(). */
+	PROFIL_OBSERVER_NARROW = 1 << 1,
+	/* Stacks have all frames of the kernel, not only the innermost. */
+	PROFIL_OBSERVER_KERNEL_STACKS = 1 << 2,
+};
+
+/* How the BPF programs find the image of a user pc: the first of these that works in this kernel.
+ */
+enum profil_image_lookup {
+	PROFIL_LOOKUP_WALK = 1, /* walk the VMA tree without mmap_lock */
+	PROFIL_LOOKUP_FIND_VMA, /* bpf_find_vma(), which fails if mmap_lock is taken */
+	PROFIL_LOOKUP_PROCESS,	/* none: samples are counted by process, without an image */
+};
+
+/* Argument of the BPF program mapping_query(): which mapping of the caller has @address. */
+struct profil_mapping_query {
+	__u64 address;
+	__u64 start;
+	__u64 end;
+	__u64 offset; /* of start, in the file */
+	__u32 kind;   /* enum profil_image_kind; 0: nothing is mapped there */
+	__u32 zero;
+};
+_Static_assert(sizeof(struct profil_mapping_query) == 40, "no padding");
+
+/*
+ * Written by the daemon before the first sample, never changed while the slot is in use. The slot
+ * is the index of this element and of the table in the array of tables.
+ */
+struct profil_observer {
+	/* The first page of each part of the table, and masks for its pages or lines. */
+	__u32 image_page;
+	__u32 image_mask; /* of pages */
+	__u32 group_page;
+	__u32 group_mask; /* of pages */
+	__u32 place_page;
+	__u32 line_mask;
+	__u32 shift;
+	__u32 group_by; /* enum profil_group_by */
+
+	__u32 epoch; /* differs for each attachment that uses the slot; never 0 */
+	__u32 flags; /* enum profil_observer_flags */
+	__u32 scope; /* enum profil_scope */
+	__u32 dev;   /* EXE */
+	__u64 ino;   /* EXE */
+	__u64 cgroup;
+	char command[16];
+
+	/* The client: its pid namespace, for process numbers, and what it may trace. */
+	__u32 pid_ns;
+	__u32 pid_ns_level;
+	__u32 user_ns;
+	__u32 uid; /* of scope USER; the client's own if NARROW */
+	__u32 gid;
+	__u32 zero;
+	__u64 caps; /* its permitted capabilities */
+
+	__u32 stack_mode; /* enum profil_stack_mode */
+	__u32 node_page;
+	__u32 node_pages;
+	__u32 none;
+};
+_Static_assert(sizeof(struct profil_observer) == 128, "two cache lines in a map");
+
+/* Attachments with a wide scope: each sample is tested, instead of a look-up by process. */
+#define PROFIL_MAX_WIDE 16
+
+struct profil_wide {
+	__u32 n;
+	__u32 zero;
+	__u32 target[PROFIL_MAX_WIDE]; /* their targets' indices */
+};
+
+#endif

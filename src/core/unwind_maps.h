@@ -1,0 +1,100 @@
+/* unwind_maps.h - tables of unwind rules, which the client makes and the kernel reads */
+#ifndef PROFIL_CORE_UNWIND_MAPS_H
+#define PROFIL_CORE_UNWIND_MAPS_H
+
+#include <linux/types.h>
+
+/*
+ * A row says how to find the caller's frame from any pc between its own offset and the next row's.
+ * The rows of an image are sorted by offset (file offset minus the image's base). A row can express
+ * what compilers emit: the canonical frame address (CFA) is a register plus a constant, and the
+ * frame pointer and the return address are saved at constant distances below it.
+ */
+enum profil_unwind_kind {
+	PROFIL_UNWIND_NONE = 0, /* no table covers this code */
+	PROFIL_UNWIND_SP,	/* CFA = stack pointer + 8 * cfa */
+	PROFIL_UNWIND_FP,	/* CFA = frame pointer + 8 * cfa */
+	PROFIL_UNWIND_PLT, /* x86-64 lazy PLT: CFA = sp + 8, + 16 from byte `cfa` of an entry on */
+	PROFIL_UNWIND_SIGNAL, /* the return trampoline of a signal: sp points to the ucontext */
+	PROFIL_UNWIND_END,    /* the outermost frame of a thread: the return address is undefined */
+	PROFIL_UNWIND_BEYOND, /* a row cannot express the rule: the walk ends here */
+	PROFIL_UNWIND_SP_WORD, /* CFA = 8 + the word at sp + 8 * (signed) cfa: assembly */
+	PROFIL_UNWIND_KINDS,
+	/* Private to the kernel: the client has not looked at the image yet. */
+	PROFIL_UNWIND_NOT_YET = 0x0f,
+};
+
+/* Or-ed to the kind. */
+#define PROFIL_UNWIND_KIND 0x0f
+#define PROFIL_UNWIND_FP_SAVED 0x10 /* frame pointer at CFA - 8 * saved */
+/* arm64: return address saved; else it is in the link register. */
+#define PROFIL_UNWIND_RA_SAVED 0x20
+/*
+ * arm64: if both are saved, the return address is at CFA - 8 * saved + 8, as in the ABI's frame
+ * record; if only the return address is, it is at CFA - 8 * saved. x86-64: always at CFA - 8.
+ */
+
+struct profil_unwind_row {
+	__u32 offset;
+	__u16 cfa;
+	__u8 saved;
+	__u8 rule; /* enum profil_unwind_kind and flags */
+};
+_Static_assert(sizeof(struct profil_unwind_row) == 8, "512 of them are a page of a map");
+
+/*
+ * The map of an attachment: pages of 4 KiB, which the client maps writable and the kernel reads.
+ *
+ *	file pages	PROFIL_UNWIND_FILE_PAGES: files whose rows the client has prepared
+ *	image pages	images, by their number in the table of places, 256 to a page
+ *	row pages	the rows of an image, 512 to a page; its last page is filled up with
+ *			rows of offset ~0
+ *	first pages	the first offset of each row page of an image, 1024 to a page
+ *
+ * So a row is found by two binary searches in one page each. `pages` is written last.
+ *
+ * An image gets its number at its first sample. So that this sample has rules too, the kernel then
+ * looks for the image among the files, and copies its entry.
+ */
+struct profil_unwind_image {
+	__u32 first_page;
+	__u32 row_page;
+	__u32 pages;  /* of rows; 0: the image has no table */
+	__u32 looked; /* 1: the client has seen the image; without pages it has no rules */
+};
+_Static_assert(sizeof(struct profil_unwind_image) == 16, "256 of them are a page of a map");
+
+struct profil_unwind_file {
+	__u64 ino; /* 0: free */
+	__u32 dev; /* as in the kernel: major << 20 | minor; 0: any */
+	__u32 first_page;
+	__u32 row_page;
+	__u32 pages; /* written last */
+	__u64 zero;
+};
+_Static_assert(sizeof(struct profil_unwind_file) == 32, "128 of them are a page of a map");
+
+#define PROFIL_UNWIND_VDSO (~0ull) /* instead of an inode number */
+
+#define PROFIL_UNWIND_PAGE 4096
+#define PROFIL_PAGE_ROWS (PROFIL_UNWIND_PAGE / 8)
+#define PROFIL_PAGE_FIRSTS (PROFIL_UNWIND_PAGE / 4)
+#define PROFIL_PAGE_UNWIND_IMAGES (PROFIL_UNWIND_PAGE / 16)
+#define PROFIL_PAGE_UNWIND_FILES (PROFIL_UNWIND_PAGE / 32)
+#define PROFIL_FIRST_PAGES_MAX 8 /* of one image: 4 Mi rows */
+
+#define PROFIL_UNWIND_FILE_PAGES 4
+#define PROFIL_UNWIND_FILE_TRIES 16 /* elements probed from the hash on, in one page */
+
+/* The page and the element in it at which the search for file @ino begins. */
+static inline __u32 profil_unwind_file_page(__u64 ino)
+{
+	return (__u32)(ino * 0x9e3779b97f4a7c15ull >> 62) % PROFIL_UNWIND_FILE_PAGES;
+}
+
+static inline __u32 profil_unwind_file_at(__u64 ino)
+{
+	return (__u32)(ino * 0x9e3779b97f4a7c15ull >> 32) % PROFIL_PAGE_UNWIND_FILES;
+}
+
+#endif

@@ -1,0 +1,20 @@
+/* amounts.h - the samples of a difference, by unit and by file */
+#ifndef PROFIL_PROFIL_HTTP_ANSWERS_AMOUNTS_H
+#define PROFIL_PROFIL_HTTP_ANSWERS_AMOUNTS_H
+
+#include "profil-http/machine/difference.h"
+#include "series.h"
+
+/* For samples in no systemd unit: mostly kernel threads. */
+#define NO_UNIT "(none)"
+
+const char *unit_name(const struct group *g);
+
+/*
+ * An amount for each group, named by unit, or for each object, named by path; the caller frees the
+ * array. @p owns the names. NULL: out of memory.
+ */
+struct amount *amounts_by_unit(const struct profile *p, const struct difference *d, size_t *n);
+struct amount *amounts_by_image(const struct profile *p, const struct difference *d, size_t *n);
+
+#endif

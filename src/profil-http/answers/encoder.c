@@ -1,0 +1,52 @@
+/* encoder.c - makes answers from snapshots, with the state that lasts from one to the next */
+#include <errno.h>
+
+#include "encoder.h"
+#include "hot.h"
+#include "pprof.h"
+
+void encoder_init(struct encoder *e, const char *socket)
+{
+	*e = (struct encoder){ .socket = socket };
+	host_identify(&e->host);
+}
+
+static int encode(struct answer **out, struct encoder *e, enum answer_kind kind,
+		  const struct difference *d)
+{
+	struct cost daemon;
+
+	switch (kind) {
+	case ANSWER_PROFILE:
+		return pprof_answer(out, &e->names, d, &e->host, PPROF_PLACES);
+	case ANSWER_BY_GROUP:
+		return pprof_answer(out, &e->names, d, &e->host, PPROF_GROUPS);
+	case ANSWER_STACKS:
+		return pprof_answer(out, &e->names, d, &e->host, PPROF_STACKS);
+	case ANSWER_METRICS:
+		cost_of_daemon(&daemon, e->socket);
+		return metrics_answer(out, &e->metrics, e->names.profile, d, &e->host, &daemon);
+	case ANSWER_HOT:
+		return hot_answer(out, &e->names, d, &e->host);
+	}
+	return -EINVAL;
+}
+
+struct answer *encoder_answer(struct encoder *e, enum answer_kind kind, const struct snapshot *from,
+			      const struct snapshot *to)
+{
+	struct answer *a = NULL;
+	struct difference d = { 0 };
+	int err = names_update(&e->names, to->source);
+
+	if (!err)
+		err = difference_init(&d, &e->names, from, to);
+	if (!err)
+		err = encode(&a, e, kind, &d);
+	difference_fini(&d);
+	if (err < 0 || !a)
+		return answer_text(500, "profil-http: out of memory");
+	a->from = from ? from->id : 0;
+	a->to = to->id;
+	return a;
+}

@@ -1,0 +1,116 @@
+/* mappings.c - pprof's mappings: each executable segment of a file where its linker has put it */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/arch.h"
+#include "mappings.h"
+#include "profilctl/util/grow.h"
+
+#define PAGE 4096u
+
+/*
+ * Places of the kernel are offsets from _text. Use its link address, so as not to disclose KASLR.
+ */
+#define KERNEL_TEXT ARCH_KERNEL_TEXT
+
+static __u32 *id_of(const struct mappings *m, __u32 object, __u64 offset)
+{
+	const struct segments *s = names_segments(m->names, object);
+	const struct segment *g = segments_find(s, offset);
+
+	return &m->id[object * (SEGMENTS_MAX + 1) + (g ? (size_t)(g - s->segment) : SEGMENTS_MAX)];
+}
+
+static int add(struct mappings *m, const struct mapping *like)
+{
+	struct mapping *more = grow(m->mapping, m->n, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	m->mapping = more;
+	more[m->n++] = *like;
+	return 0;
+}
+
+static int add_for(struct mappings *m, const struct place *place)
+{
+	const struct object *o = &m->names->profile->objects[place->object];
+	const struct segment *g =
+		segments_find(names_segments(m->names, place->object), place->offset);
+	struct mapping new = { .file = o->path, .build_id = o->build_id, .has_functions = true };
+
+	if (o->kind == OBJECT_KERNEL)
+		new.bias = KERNEL_TEXT;
+	if (g) {
+		new.start = g->vaddr;
+		new.limit = g->vaddr + g->bytes;
+		new.offset = g->offset;
+		new.bias = g->vaddr - g->offset;
+	} else if (place->width) {
+		new.offset = place->offset / PAGE *PAGE;
+		new.start = new.limit = new.bias + new.offset;
+	}
+	return add(m, &new);
+}
+
+/* Extends a mapping to a place. Places are sorted, so the first one has set its start. */
+static void take(struct mapping *m, const struct location *l, bool in_segment)
+{
+	const struct place *p = &l->place;
+	__u64 end = m->bias + (p->offset + p->width + PAGE - 1) / PAGE * PAGE;
+
+	if (!p->width)
+		return;
+	m->has_functions &= l->function != 0;
+	if (in_segment)
+		return;
+	if (!m->limit) { /* only has places anywhere in the object so far */
+		m->offset = p->offset / PAGE * PAGE;
+		m->start = m->bias + m->offset;
+	}
+	if (end > m->limit)
+		m->limit = end;
+}
+
+int mappings_init(struct mappings *m, const struct names *n, const struct locations *at, bool whole)
+{
+	const struct mapping none = { .file = "[none]", .build_id = "", .has_functions = true };
+
+	*m = (struct mappings){ .names = n };
+	m->id = calloc((n->profile->nobjects + 1) * (SEGMENTS_MAX + 1), sizeof(*m->id));
+	if (!m->id)
+		return -ENOMEM;
+	for (size_t i = 0; i < at->n; i++) {
+		struct location l = at->location[i];
+		__u32 *id;
+
+		if (whole)
+			l.place.offset = l.place.width = 0;
+		id = id_of(m, l.place.object, l.place.offset);
+		if (!*id) {
+			if (add_for(m, &l.place) < 0)
+				return -ENOMEM;
+			*id = (__u32)m->n;
+		}
+		take(&m->mapping[*id - 1], &l,
+		     segments_find(names_segments(n, l.place.object), l.place.offset));
+	}
+	return add(m, &none);
+}
+
+__u64 mappings_id(const struct mappings *m, __u32 object, __u64 offset)
+{
+	return *id_of(m, object, offset);
+}
+
+__u64 mappings_address(const struct mappings *m, __u64 id, __u64 offset)
+{
+	return m->mapping[id - 1].bias + offset;
+}
+
+void mappings_fini(struct mappings *m)
+{
+	free(m->mapping);
+	free(m->id);
+	*m = (struct mappings){ 0 };
+}

@@ -1,0 +1,49 @@
+/* pages.c - static pages */
+#include <string.h>
+
+#include "pages.h"
+
+/* contents of page.html and so on */
+extern const char page_html[], page_css[], page_js[];
+
+static const char index_html[] =
+	"<!DOCTYPE html>\n"
+	"<html lang=\"en\"><meta charset=\"utf-8\"><title>/debug/pprof/</title>\n"
+	"<h1>/debug/pprof/</h1>\n"
+	"<p>The profile of the whole machine, as <a href=\"https://github.com/google/pprof\">pprof"
+	"</a> and the collectors of continuous profiles read it.</p>\n"
+	"<dl>\n"
+	"<dt><a href=\"profile?seconds=10\">profile?seconds=N</a></dt>\n"
+	"<dd>CPU time of the next N seconds, by place; with <code>&amp;by=unit</code> by command, "
+	"unit and file instead.</dd>\n"
+	"<dt><a href=\"stacks?seconds=10\">stacks?seconds=N</a></dt>\n"
+	"<dd>CPU time of the next N seconds, by call stack, if profil-http runs with "
+	"<code>--stacks</code>.</dd>\n"
+	"<dt><a href=\"total\">total</a></dt>\n"
+	"<dd>CPU time since the machine's profile was turned on; <code>?by=unit</code> "
+	"likewise.</dd>\n"
+	"</dl>\n";
+
+static const struct page {
+	const char *url;
+	const char *type;
+	const char *text;
+} pages[] = {
+	{ "/debug/pprof/", "text/html; charset=utf-8", index_html },
+	/* go tool pprof requests symbols that a profile lacks: none are available. */
+	{ "/debug/pprof/symbol", "text/plain; charset=utf-8", "num_symbols: 0\n" },
+	{ "/debug/pprof", "text/html; charset=utf-8", index_html },
+	{ "/", "text/html; charset=utf-8", page_html },
+	{ "/page.css", "text/css; charset=utf-8", page_css },
+	{ "/page.js", "text/javascript; charset=utf-8", page_js },
+};
+
+struct answer *pages_answer(const char *url)
+{
+	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
+		if (!strcmp(url, pages[i].url))
+			return answer_new(200, pages[i].type, strdup(pages[i].text),
+					  strlen(pages[i].text));
+	}
+	return answer_text(404, "not found (see / and /debug/pprof/)");
+}

@@ -1,0 +1,4 @@
+/* statistics.c - counters of profil-http itself, for its metrics */
+#include "statistics.h"
+
+struct statistics statistics;

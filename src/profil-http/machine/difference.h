@@ -1,0 +1,43 @@
+/* difference.h - the samples between two snapshots */
+#ifndef PROFIL_PROFIL_HTTP_MACHINE_DIFFERENCE_H
+#define PROFIL_PROFIL_HTTP_MACHINE_DIFFERENCE_H
+
+#include "names.h"
+#include "snapshot.h"
+
+/* The command, unit and cgroup that ran an object; NULL if there are several, or if unknown. */
+struct owner {
+	const char *command;
+	const char *unit;
+	const char *cgroup;
+	bool seen;
+};
+
+struct difference {
+	const struct snapshot *from; /* NULL: from the start */
+	const struct snapshot *to;
+	struct places places; /* with the objects of the names; without groups */
+	struct places sums;   /* by group and object; at most as many samples as @places */
+	struct outcomes outcomes;
+	struct stack_count *stack; /* with call stacks: samples by node of the source's table */
+	size_t nstacks;
+	__u64 stack_lost; /* samples without a stack */
+	__u64 began_ns;	  /* CLOCK_REALTIME at @from */
+	/*
+	 * In CLOCK_MONOTONIC, which like samples does not grow during suspend; if @from is NULL, in
+	 * CLOCK_BOOTTIME.
+	 */
+	__u64 duration_ns;
+	struct owner *owner; /* of each object */
+};
+
+/*
+ * @n must be updated from the snapshots' source. Returns 0 or -ENOMEM. difference_fini() in any
+ * case.
+ */
+int difference_init(struct difference *d, const struct names *n, const struct snapshot *from,
+		    const struct snapshot *to);
+
+void difference_fini(struct difference *d);
+
+#endif

@@ -1,0 +1,78 @@
+/* names.c - the names of a table's images and groups, and of the functions in them */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "names.h"
+
+static int begin(struct names *n, struct source *source)
+{
+	int err;
+
+	names_fini(n);
+	n->profile = profile_new();
+	if (!n->profile)
+		return -ENOMEM;
+	err = table_reader_open(&n->reader, source->fd, n->profile);
+	if (err < 0) {
+		names_fini(n);
+		return err;
+	}
+	n->reader.files = IMAGE_FILE_LOCAL; /* an answer must not wait for a file server */
+	n->source = source_ref(source);
+	return 0;
+}
+
+static int find_segments(struct names *n)
+{
+	size_t objects = n->profile->nobjects;
+	struct segments *more;
+
+	if (n->nsegments == objects)
+		return 0;
+	more = reallocarray(n->segments, objects, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	n->segments = more;
+	for (; n->nsegments < objects; n->nsegments++)
+		segments_read(&more[n->nsegments], &n->profile->objects[n->nsegments]);
+	return 0;
+}
+
+int names_update(struct names *n, struct source *source)
+{
+	int err = n->source == source ? 0 : begin(n, source);
+
+	if (!err)
+		err = table_reader_update(&n->reader);
+	if (!err)
+		err = find_segments(n);
+	if (!err)
+		symbolize_cache_renew(&n->symbols, n->profile);
+	return err;
+}
+
+int names_find(struct names *n, __u32 object, __u64 offset, struct symbols_range *out)
+{
+	struct symbols *s;
+	int err = symbolize_cached(&s, n->profile, object, &n->symbols);
+
+	if (!err)
+		symbols_find(s, offset, out);
+	return err;
+}
+
+const struct segments *names_segments(const struct names *n, __u32 object)
+{
+	return &n->segments[object];
+}
+
+void names_fini(struct names *n)
+{
+	symbolize_cache_fini(&n->symbols);
+	table_reader_close(&n->reader);
+	profile_free(n->profile);
+	source_unref(n->source);
+	free(n->segments);
+	*n = (struct names){ 0 };
+}

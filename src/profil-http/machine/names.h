@@ -1,0 +1,38 @@
+/* names.h - the names of a table's images and groups, and of the functions in them */
+#ifndef PROFIL_PROFIL_HTTP_MACHINE_NAMES_H
+#define PROFIL_PROFIL_HTTP_MACHINE_NAMES_H
+
+#include "profilctl/collect/table/table_reader.h"
+#include "profilctl/symbols/elf_symbols.h"
+#include "profilctl/symbols/symbolize_cache.h"
+#include "segments.h"
+#include "source.h"
+
+/*
+ * The names of one source. Images are opened as they appear, and their symbols are read once. Used
+ * by one thread, which can wait for files. Zeroed, it is empty.
+ */
+struct names {
+	struct source *source;
+	struct profile *profile; /* objects and groups, no counts */
+	struct table_reader reader;
+	struct symbolize_cache symbols;
+	struct segments *segments; /* of the first nsegments objects */
+	size_t nsegments;
+};
+
+/*
+ * Updates the names from the table of @source; a new source resets them. Returns 0 or a negative
+ * errno.
+ */
+int names_update(struct names *n, struct source *source);
+
+/* Finds the function at @offset of an object. Returns 0 or -ENOMEM. */
+int names_find(struct names *n, __u32 object, __u64 offset, struct symbols_range *out);
+
+/* The executable segments of an object; none if its file cannot be read. */
+const struct segments *names_segments(const struct names *n, __u32 object);
+
+void names_fini(struct names *n);
+
+#endif

@@ -1,0 +1,153 @@
+/* snapshot.c - the counts of a table at one moment */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/clocks.h"
+#include "snapshot.h"
+
+static size_t all_bytes; /* memory of all snapshots */
+
+struct snapshot *snapshot_ref(struct snapshot *s)
+{
+	__atomic_add_fetch(&s->refs, 1, __ATOMIC_RELAXED);
+	return s;
+}
+
+struct snapshot *snapshot_unref(struct snapshot *s)
+{
+	if (s && !__atomic_sub_fetch(&s->refs, 1, __ATOMIC_ACQ_REL)) {
+		__atomic_sub_fetch(&all_bytes, s->bytes, __ATOMIC_RELAXED);
+		source_unref(s->source);
+		free(s->count);
+		free(s->coarse);
+		free(s->stack);
+		free(s);
+	}
+	return NULL;
+}
+
+static int charge(struct snapshot *s, size_t bytes)
+{
+	if (__atomic_add_fetch(&all_bytes, bytes, __ATOMIC_RELAXED) > SNAPSHOT_BYTES_MAX) {
+		__atomic_sub_fetch(&all_bytes, bytes, __ATOMIC_RELAXED);
+		return -ENOBUFS;
+	}
+	s->bytes += bytes;
+	return 0;
+}
+
+/* Makes room in array *@at of elements of @each bytes for a line more than its @n elements. */
+static int make_room(struct snapshot *s, void *at, size_t each, size_t n, size_t *room)
+{
+	size_t by = *room ? *room : 4096;
+	void *more;
+
+	if (n + PROFIL_LINE_PLACES <= *room)
+		return 0;
+	if (charge(s, by * each) < 0)
+		return -ENOBUFS;
+	*room += by;
+	more = reallocarray(*(void **)at, *room, each);
+	if (!more)
+		return -ENOMEM;
+	*(void **)at = more;
+	return 0;
+}
+
+static int take_places(struct snapshot *s)
+{
+	const struct profil_line *lines = table_lines(&s->source->table);
+	size_t room = 0;
+	int err;
+
+	for (__u32 i = 0; i < s->source->table.head->lines; i++) {
+		if (!lines[i].key[0])
+			continue;
+		err = make_room(s, &s->count, sizeof(*s->count), s->n, &room);
+		if (err < 0)
+			return err;
+		for (__u32 k = 0; k < PROFIL_LINE_PLACES && lines[i].key[k]; k++) {
+			__u64 key = lines[i].key[k];
+			__u32 count = __atomic_load_n(&lines[i].count[k], __ATOMIC_RELAXED);
+
+			if (!count || key & PROFIL_PLACE_FOLDED)
+				continue;
+			s->count[s->n++] =
+				(struct snapshot_count){ i * PROFIL_LINE_PLACES + k, count };
+			if (!(key & PROFIL_PLACE_SUM))
+				s->outcomes.placed += count;
+		}
+	}
+	return 0;
+}
+
+static int take_coarse(struct snapshot *s)
+{
+	const struct table *t = &s->source->table;
+
+	for (__u32 i = 1; i <= t->head->images; i++) {
+		const struct profil_image *image = table_image(t, i);
+		__u64 count = image ? __atomic_load_n(&image->coarse[0], __ATOMIC_RELAXED) : 0;
+		struct snapshot_coarse *more;
+
+		if (!count)
+			continue;
+		more = reallocarray(s->coarse, s->ncoarse + 1, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		s->coarse = more;
+		more[s->ncoarse++] = (struct snapshot_coarse){ i, count };
+		s->outcomes.placed += count;
+	}
+	return 0;
+}
+
+/* The kernel never moves a node. */
+static int take_stacks(struct snapshot *s)
+{
+	const struct table *t = &s->source->table;
+	size_t room = 0;
+	int err = 0;
+
+	for (__u32 i = 0; t->head->stack_mode && i < t->head->nodes && !err; i++) {
+		const struct profil_node *node = table_node(t, i);
+		__u32 count = __atomic_load_n(&node->count, __ATOMIC_RELAXED);
+
+		if (!count)
+			continue;
+		err = make_room(s, &s->stack, sizeof(*s->stack), s->nstacks, &room);
+		if (!err)
+			s->stack[s->nstacks++] = (struct stack_count){ i, count };
+	}
+	return err;
+}
+
+int snapshot_take(struct snapshot **out, struct source *source, __u64 id)
+{
+	struct snapshot *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->refs = 1;
+	s->id = id;
+	s->source = source_ref(source);
+	s->taken_ns = clock_ns(CLOCK_MONOTONIC);
+	s->boot_ns = clock_ns(CLOCK_BOOTTIME);
+	s->real_ns = clock_ns(CLOCK_REALTIME);
+	s->head = *source->table.head;
+	err = take_places(s);
+	if (!err)
+		err = take_coarse(s);
+	if (!err)
+		err = take_stacks(s);
+	if (err < 0) {
+		snapshot_unref(s);
+		return err;
+	}
+	s->outcomes.unmatched = s->head.unmatched;
+	s->outcomes.lost = s->head.lost + s->head.image_full;
+	s->outcomes.total = s->outcomes.placed + s->outcomes.unmatched + s->outcomes.lost;
+	*out = s;
+	return 0;
+}

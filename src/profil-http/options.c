@@ -1,0 +1,120 @@
+/* options.c - profil-http's command line */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/log.h"
+#include "core/proto.h"
+#include "options.h"
+
+static const char usage[] =
+	"usage: profil-http [options]\n"
+	"Serves profild's profile of the whole machine over HTTP: pprof, OpenMetrics, a page.\n"
+	"\n"
+	"  --listen PATH            listen on a Unix socket [" HTTP_SOCKET_DEFAULT "]\n"
+	"  --listen HOST:PORT       listen on TCP, without authentication: loopback only\n"
+	"  --allow-remote           allow TCP addresses beyond loopback\n"
+	"  --group NAME             group whose members may read, besides root [profil]\n"
+	"  --socket PATH            socket of profild [" PROFIL_SOCKET_DEFAULT "]\n"
+	"  --stacks HZ              also record call stacks of the machine, at this rate\n"
+	"  --max-seconds N          longest profile that a request may ask for [300]\n"
+	"  --user-connections N     connections of one user at a time [128]\n"
+	"  --help, --version\n";
+
+enum {
+	OPT_LISTEN = 256,
+	OPT_ALLOW_REMOTE,
+	OPT_GROUP,
+	OPT_SOCKET,
+	OPT_STACKS,
+	OPT_MAX_SECONDS,
+	OPT_USER_CONNECTIONS,
+	OPT_HELP,
+	OPT_VERSION,
+};
+
+static const struct option options[] = {
+	{ "listen", required_argument, NULL, OPT_LISTEN },
+	{ "allow-remote", no_argument, NULL, OPT_ALLOW_REMOTE },
+	{ "group", required_argument, NULL, OPT_GROUP },
+	{ "socket", required_argument, NULL, OPT_SOCKET },
+	{ "stacks", required_argument, NULL, OPT_STACKS },
+	{ "max-seconds", required_argument, NULL, OPT_MAX_SECONDS },
+	{ "user-connections", required_argument, NULL, OPT_USER_CONNECTIONS },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int set_number(unsigned int *out, const char *name, const char *text, unsigned int max)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || n < 1 || n > max) {
+		log_err("--%s %s: must be a number from 1 to %u", name, text, max);
+		return -EINVAL;
+	}
+	*out = (unsigned int)n;
+	return 0;
+}
+
+static int add_listen(struct options *o, const char *where)
+{
+	if (o->nlisten == LISTEN_MAX) {
+		log_err("--listen %s: more than %d addresses", where, LISTEN_MAX);
+		return -EINVAL;
+	}
+	o->listen[o->nlisten++] = where;
+	return 0;
+}
+
+static int set(struct options *o, int option, const char *value)
+{
+	switch (option) {
+	case OPT_LISTEN:
+		return add_listen(o, value);
+	case OPT_ALLOW_REMOTE:
+		o->allow_remote = true;
+		return 0;
+	case OPT_GROUP:
+		o->group = value;
+		return 0;
+	case OPT_SOCKET:
+		o->socket = value;
+		return 0;
+	case OPT_STACKS:
+		return set_number(&o->stacks_hz, "stacks", value, 999);
+	case OPT_MAX_SECONDS:
+		return set_number(&o->max_seconds, "max-seconds", value, 3600);
+	case OPT_USER_CONNECTIONS:
+		return set_number(&o->user_connections, "user-connections", value, 480);
+	}
+	return -EINVAL; /* getopt has printed a message */
+}
+
+enum options_result options_parse(struct options *o, int argc, char **argv)
+{
+	int option;
+
+	*o = (struct options){ .group = "profil", .max_seconds = 300, .user_connections = 128 };
+	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+		if (option == OPT_HELP) {
+			fputs(usage, stdout);
+			return OPTIONS_DONE;
+		}
+		if (option == OPT_VERSION) {
+			puts("profil-http " PROFIL_VERSION);
+			return OPTIONS_DONE;
+		}
+		if (set(o, option, optarg) < 0)
+			return OPTIONS_WRONG;
+	}
+	if (optind == argc)
+		return OPTIONS_RUN;
+	log_err("unexpected argument '%s' (see --help)", argv[optind]);
+	return OPTIONS_WRONG;
+}

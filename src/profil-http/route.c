@@ -1,0 +1,90 @@
+/* route.c - maps paths and parameters to answers */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answers/pages.h"
+#include "route.h"
+
+#define SECONDS_DEFAULT 30 /* as in Go's net/http/pprof */
+
+static const char *parameter(struct MHD_Connection *mhd, const char *name)
+{
+	return MHD_lookup_connection_value(mhd, MHD_GET_ARGUMENT_KIND, name);
+}
+
+static struct answer *parse_seconds(struct route *r, struct MHD_Connection *mhd, unsigned int max)
+{
+	const char *text = parameter(mhd, "seconds");
+	unsigned long n;
+	char *end, say[80];
+
+	r->seconds = SECONDS_DEFAULT < max ? SECONDS_DEFAULT : max;
+	if (!text)
+		return NULL;
+	n = strtoul(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end && n >= 1 && n <= max) {
+		r->seconds = (unsigned int)n;
+		return NULL;
+	}
+	snprintf(say, sizeof(say), "seconds: say a number from 1 to %u", max);
+	return answer_text(400, say);
+}
+
+static struct answer *parse_by(struct route *r, struct MHD_Connection *mhd)
+{
+	const char *by = parameter(mhd, "by");
+
+	if (by && !strcmp(by, "unit"))
+		r->kind = ANSWER_BY_GROUP;
+	else if (by && strcmp(by, "place") != 0)
+		return answer_text(400, "by: must be place or unit");
+	return NULL;
+}
+
+struct answer *route_parse(struct route *r, struct MHD_Connection *mhd, const char *url,
+			   unsigned int max_seconds)
+{
+	struct answer *wrong;
+
+	*r = (struct route){ .kind = ANSWER_PROFILE };
+	if (!strcmp(url, "/debug/pprof/profile")) {
+		wrong = parse_seconds(r, mhd, max_seconds);
+		return wrong ? wrong : parse_by(r, mhd);
+	}
+	if (!strcmp(url, "/debug/pprof/stacks")) {
+		r->kind = ANSWER_STACKS;
+		return parse_seconds(r, mhd, max_seconds);
+	}
+	if (!strcmp(url, "/debug/pprof/total"))
+		return parse_by(r, mhd);
+	if (!strcmp(url, "/hot.json")) {
+		r->kind = ANSWER_HOT;
+		return parse_seconds(r, mhd, max_seconds);
+	}
+	if (!strcmp(url, "/metrics")) {
+		r->kind = ANSWER_METRICS;
+		return NULL;
+	}
+	return pages_answer(url);
+}
+
+bool route_takes_body(const char *url)
+{
+	return !strcmp(url, "/debug/pprof/symbol");
+}
+
+bool route_is_local_host(const char *host)
+{
+	static const char *const names[] = { "localhost", "127.0.0.1", "[::1]" };
+
+	if (!host)
+		return true; /* HTTP/1.0, which browsers do not use */
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		size_t n = strlen(names[i]);
+
+		if (!strncmp(host, names[i], n) && (!host[n] || host[n] == ':'))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,36 @@
+/* events.h - the perf events that can be sampled instead of CPU time */
+#ifndef PROFIL_PROFILCTL_COLLECT_EVENTS_H
+#define PROFIL_PROFILCTL_COLLECT_EVENTS_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+
+/* See perf_event_attr. */
+struct event {
+	__u32 type;
+	__u64 config;
+};
+
+/*
+ * Finds the event @name: one of events_each(), or a tracepoint, SYSTEM:NAME. Returns 0, -ENOENT for
+ * an unknown one, or -EACCES without permission to read the tracepoints.
+ */
+int event_find(struct event *e, const char *name);
+
+/* Says whether @e is CPU time, the default. */
+bool event_is_cpu_time(const struct event *e);
+
+/* Says whether @e is a hardware counter: it counts far faster than samples can be taken. */
+bool event_is_hardware(const struct event *e);
+
+/* Says whether this kernel and CPU support @e. */
+bool event_is_here(const struct event *e);
+
+/* Calls @show for each named event. */
+void events_each(void (*show)(void *ctx, const char *name, const struct event *e), void *ctx);
+
+/* Calls @show for each tracepoint. Returns 0 or a negative errno. */
+int events_each_tracepoint(void (*show)(void *ctx, const char *name, const struct event *e),
+			   void *ctx);
+
+#endif

@@ -1,0 +1,485 @@
+/* recorder.c - a recording: connects to a daemon, attaches, waits, writes the report */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/cleanup.h"
+#include "core/clocks.h"
+
+#include "profilctl/util/grow.h"
+#include "profilctl/formats/output.h"
+#include "profilctl/util/progress.h"
+#include "profilctl/util/exit_status.h"
+#include "recorder.h"
+
+/*
+ * Interval of table_reader_update(). Images of a process that ended in between are opened by path.
+ */
+#define UPDATE_NS 100000000u
+/*
+ * With call graphs a new file has no unwind rules until the next update. Most new files appear in
+ * the first moments, so updates are more frequent then.
+ */
+#define FEED_FIRST_NS 5000000u
+#define FEED_FIRST_FOR_NS 2000000000u
+#define FEED_NS 20000000u
+
+enum source {
+	SOURCE_DAEMON,
+	SOURCE_PROCESS,
+	SOURCE_SIGNAL,
+	SOURCE_INPUT,
+};
+
+static int listen_to(const struct recorder *r, int fd, enum source source, size_t index)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.u64 = index << 8 | source };
+
+	return epoll_ctl(r->epoll, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
+}
+
+static int init(struct recorder *r, const struct options *o)
+{
+	int status, err;
+
+	*r = (struct recorder){ .options = o, .signals = -1, .epoll = -1 };
+	status = output_open(&r->out, o);
+	if (status)
+		return status;
+	r->profile = profile_new();
+	if (r->profile)
+		host_identify(&r->profile->host);
+	r->signals = self_prepare(&r->self);
+	r->epoll = epoll_create1(EPOLL_CLOEXEC);
+	err = !r->profile ? -ENOMEM : r->signals < 0 ? r->signals : r->epoll < 0 ? -errno : 0;
+	if (!err && o->slice_ns)
+		err = slices_init(&r->slices, o->nslices, o->slice_ns);
+	if (!err)
+		err = listen_to(r, r->signals, SOURCE_SIGNAL, 0);
+	if (err < 0) {
+		log_err("cannot begin: %s", strerror(-err));
+		return CTL_ERROR;
+	}
+	return CTL_OK;
+}
+
+int recorder_init(struct recorder *r, const struct options *o)
+{
+	int status = init(r, o);
+
+	return status ? status : daemon_reach(&r->client, &r->daemon, o);
+}
+
+int recorder_init_connected(struct recorder *r, const struct options *o)
+{
+	int status = init(r, o);
+
+	return status ? status : daemon_connect(&r->client, o);
+}
+
+/* Prints a note if the daemon's rate differs by more than 1 % from the requested one. */
+static void compare_rate(__u64 asked_hz, __u64 tick_ns)
+{
+	double hz = tick_ns ? 1e9 / (double)tick_ns : 0;
+
+	if (asked_hz && fabs(hz - (double)asked_hz) > 0.01 * (double)asked_hz)
+		log_warning("a rate of %llu Hz cannot be met: it is %.6g Hz", asked_hz, hz);
+}
+
+static int observe_failed(const struct recorder *r, int err)
+{
+	const struct options *o = r->options;
+
+	if (r->profile->event && (err == -EINVAL || err == -EOPNOTSUPP)) {
+		log_err("profild cannot count event %s", o->event);
+		return CTL_ERROR;
+	}
+	switch (err) {
+	case -ENODATA:
+		log_err("profild has ended");
+		return CTL_ERROR;
+	case -EACCES:
+	case -EPERM:
+		log_err("profild does not let you observe this%s: permission denied (run as root, "
+			"or join group profil)",
+			o->rate_hz ? " at that rate" : "");
+		return CTL_DENIED;
+	case -EINVAL:
+		if (!o->rate_hz)
+			break;
+		log_err("profild does not count at %llu Hz; take a lower rate", o->rate_hz);
+		return CTL_USAGE;
+	case -EOPNOTSUPP:
+		log_err("profild's clock cannot do this; see 'profilctl doctor'");
+		return CTL_ERROR;
+	case -ENOMEM:
+	case -EAGAIN:
+	case -EDQUOT:
+		log_err("profild has no room for another attachment now; see 'profilctl list'");
+		return CTL_ERROR;
+	}
+	log_err("profild cannot observe: %s", strerror(-err));
+	return CTL_ERROR;
+}
+
+static __u64 period_of(__u64 hz)
+{
+	return hz ? (1000000000u + hz / 2) / hz : 0;
+}
+
+static void fill_in(struct recorder *r, const struct profil_msg_observe *m)
+{
+	const struct options *o = r->options;
+
+	r->asked = *m;
+	if (!o->no_inherit)
+		r->asked.flags |= PROFIL_OBSERVE_INHERIT;
+	r->asked.flags |= PROFIL_OBSERVE_FOLLOW;
+	if (o->user_only)
+		r->asked.flags |= PROFIL_OBSERVE_USER_ONLY;
+	if (o->kernel_stacks)
+		r->asked.flags |= PROFIL_OBSERVE_KERNEL_STACKS;
+	r->asked.stack_mode = o->stack_mode;
+	if (!r->asked.group_by)
+		r->asked.group_by = (o->threads ? PROFIL_GROUP_THREAD : PROFIL_GROUP_PROCESS) |
+				    PROFIL_GROUP_COMMAND;
+}
+
+/* If the daemon forbids the default rate, uses the daemon's. */
+static int ask(struct recorder *r, __u64 default_hz, struct profil_msg_reply *reply, int *table,
+	       int *unwind)
+{
+	const struct options *o = r->options;
+	bool is_event = r->asked.event_type || r->asked.event_config;
+	int err;
+
+	if (!is_event)
+		r->asked.period_ns = period_of(o->rate_hz ? o->rate_hz : default_hz);
+	err = client_observe(r->client, &r->asked, reply, table, unwind);
+	if (r->asked.scope == PROFIL_SCOPE_MACHINE && (err == -EPERM || err == -EACCES)) {
+		log_notice("only your own processes are observed (run as root, or join group "
+			   "profil, for the whole machine)");
+		r->asked.scope = PROFIL_SCOPE_USER;
+		r->asked.uid = geteuid();
+		err = client_observe(r->client, &r->asked, reply, table, unwind);
+	}
+	if (o->rate_hz || is_event || !default_hz || (err != -EINVAL && err != -EACCES))
+		return err;
+	r->asked.period_ns = 0;
+	return client_observe(r->client, &r->asked, reply, table, unwind);
+}
+
+static int read_table(struct recorder *r, int table, int unwind)
+{
+	int err = table_reader_open(&r->reader, table, r->profile);
+
+	if (!err && unwind >= 0)
+		err = unwind_feeder_open(&r->feeder, unwind, &r->reader.table);
+	if (!err)
+		err = listen_to(r, client_fd(r->client), SOURCE_DAEMON, 0);
+	if (err < 0) {
+		log_err("cannot read profild's table: %s",
+			err == -EPROTO ? "it is of another version" : strerror(-err));
+		return CTL_ERROR;
+	}
+	r->profile->started = time(NULL);
+	if (!r->profile->event)
+		r->profile->tick_ns = r->reader.table.head->period_ns;
+	return CTL_OK;
+}
+
+int recorder_observe(struct recorder *r, const struct profil_msg_observe *m, __u64 default_hz)
+{
+	__cleanup(closep) int table = -1;
+	__cleanup(closep) int unwind = -1;
+	struct profil_msg_reply reply;
+	int err, status;
+
+	fill_in(r, m);
+	err = ask(r, default_hz, &reply, &table, &unwind);
+	if (err < 0)
+		return observe_failed(r, err);
+	status = read_table(r, table, unwind);
+	if (!status && !r->profile->event)
+		compare_rate(r->options->rate_hz, r->profile->tick_ns);
+	return status;
+}
+
+int recorder_machine(struct recorder *r)
+{
+	__cleanup(closep) int table = -1;
+	struct profil_msg_reply reply;
+	int err = client_machine(r->client, PROFIL_MACHINE_QUERY, 0, &reply, &table);
+
+	r->machine = true;
+	r->asked.scope = PROFIL_SCOPE_MACHINE;
+	if (err == -ENOENT || (!err && table < 0)) {
+		log_err("the machine's profile is off; 'profilctl machine on' turns it on");
+		return CTL_GONE;
+	}
+	return err < 0 ? observe_failed(r, err) : read_table(r, table, -1);
+}
+
+static int add_failed(pid_t pid, int err)
+{
+	switch (err) {
+	case -ENODATA:
+		log_err("profild has ended");
+		return CTL_ERROR;
+	case -ESRCH:
+		log_err("process %d has ended", (int)pid);
+		return CTL_GONE;
+	case -EACCES:
+	case -EPERM:
+		log_err("cannot observe process %d: permission denied (run as root, or join group "
+			"profil)",
+			(int)pid);
+		return CTL_DENIED;
+	}
+	log_err("cannot observe process %d: %s", (int)pid, strerror(-err));
+	return CTL_ERROR;
+}
+
+/* Opening the file proves to the daemon that profilctl has permission to read process @pid. */
+static int open_maps(pid_t pid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 ? fd : errno == ENOENT ? -ESRCH : -errno;
+}
+
+static int watch(struct recorder *r, pid_t pid)
+{
+	struct watched *more = grow(r->watched, r->nwatched, sizeof(*more));
+	int err;
+
+	if (!more)
+		return -ENOMEM;
+	r->watched = more;
+	more += r->nwatched;
+	*more = (struct watched){ .pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0) };
+	if (more->pidfd < 0)
+		return -errno;
+	err = listen_to(r, more->pidfd, SOURCE_PROCESS, r->nwatched);
+	if (err < 0) {
+		closep(&more->pidfd);
+		return err;
+	}
+	r->nwatched++;
+	return 0;
+}
+
+int recorder_watch(struct recorder *r, pid_t pid)
+{
+	int err = watch(r, pid);
+
+	return err < 0 ? add_failed(pid, err) : CTL_OK;
+}
+
+static int add(struct recorder *r, pid_t pid)
+{
+	__cleanup(closep) int maps = open_maps(pid);
+	struct profil_msg_reply reply;
+	struct watched *w;
+	int err = maps < 0 ? maps : watch(r, pid);
+
+	if (err < 0)
+		return err;
+	w = &r->watched[r->nwatched - 1];
+	w->before_ns = procfs_cpu_ns(pid);
+	w->added = true;
+	return client_add(r->client, w->pidfd, maps, &reply);
+}
+
+int recorder_add(struct recorder *r, pid_t pid)
+{
+	int err;
+
+	unwind_feeder_prepare(&r->feeder, pid); /* before the first sample needs them */
+	err = add(r, pid);
+	if (err < 0)
+		return add_failed(pid, err);
+	if (!r->profile->command)
+		r->profile->command = procfs_command(pid);
+	if (!r->profile->pid)
+		r->profile->pid = pid;
+	return CTL_OK;
+}
+
+/* /proc shows the CPU time of an ended process until its parent reaps it. */
+static void note_cpu_time(struct watched *w)
+{
+	__u64 now_ns = w->added ? procfs_cpu_ns(w->pid) : 0;
+
+	if (now_ns > w->before_ns)
+		w->cpu_ns = now_ns - w->before_ns;
+}
+
+/* Handles an event. Returns 1 to continue, 0 at the end, or a negative errno. */
+static int step(struct recorder *r, const struct epoll_event *e)
+{
+	enum source source = (enum source)(e->data.u64 & 0xff);
+	struct watched *w;
+
+	if (source == SOURCE_SIGNAL)
+		return 0;
+	if (source == SOURCE_DAEMON)
+		return -ENODATA;
+	if (source == SOURCE_INPUT)
+		return 1;
+	w = &r->watched[e->data.u64 >> 8];
+	epoll_ctl(r->epoll, EPOLL_CTL_DEL, w->pidfd, NULL);
+	note_cpu_time(w);
+	w->ended = true;
+	r->nended++;
+	return r->nended < r->nwatched;
+}
+
+int recorder_input(struct recorder *r, int fd)
+{
+	return listen_to(r, fd, SOURCE_INPUT, 0);
+}
+
+static int timeout_ms(__u64 now, __u64 next_ns)
+{
+	return next_ns <= now ? 0 : (int)((next_ns - now + 999999) / 1000000);
+}
+
+static __u64 update_every_ns(struct recorder *r, __u64 now)
+{
+	if (!r->feeder.map)
+		return UPDATE_NS;
+	if (!r->fed_since_ns)
+		r->fed_since_ns = now;
+	return now - r->fed_since_ns < FEED_FIRST_FOR_NS ? FEED_FIRST_NS : FEED_NS;
+}
+
+/* Opens new images while their processes exist. */
+static int update(struct recorder *r, __u64 now)
+{
+	int err;
+
+	if (now < r->next_update_ns)
+		return 0;
+	r->next_update_ns = now + update_every_ns(r, now);
+	for (size_t i = 0; i < r->nwatched; i++) {
+		if (!r->watched[i].ended)
+			note_cpu_time(&r->watched[i]);
+	}
+	err = table_reader_update(&r->reader);
+	if (!err)
+		unwind_feeder_update(&r->feeder, &r->reader);
+	return err;
+}
+
+static __u64 sooner(__u64 a, __u64 b)
+{
+	return a < b ? a : b;
+}
+
+int recorder_wait(struct recorder *r, __u64 until_ns)
+{
+	struct epoll_event events[64];
+	__u64 now = now_ns();
+	bool input = false;
+	int on = 1;
+
+	while (on > 0 && now < until_ns && !input) {
+		int n = epoll_wait(r->epoll, events, 64,
+				   timeout_ms(now, sooner(until_ns, r->next_update_ns)));
+
+		if (n < 0)
+			return errno == EINTR ? 1 : -errno; /* SIGWINCH, for example */
+		for (int i = 0; i < n && on > 0; i++) {
+			on = step(r, &events[i]);
+			input |= (events[i].data.u64 & 0xff) == SOURCE_INPUT;
+		}
+		now = now_ns();
+		if (on > 0)
+			on = update(r, now) ?: 1;
+	}
+	return on;
+}
+
+/* Ends the current slice. */
+static int take_slice(struct recorder *r)
+{
+	struct profile *now = profile_borrow(r->profile);
+	int err = now ? table_reader_read(&r->reader, now) : -ENOMEM;
+
+	if (!err)
+		return slices_take(&r->slices, now);
+	profile_give_back(now);
+	return err;
+}
+
+/* Waits until the end. Returns as recorder_wait(). */
+static int run(struct recorder *r, __u64 began)
+{
+	const struct options *o = r->options;
+	__u64 end_ns = o->duration_ns ? began + o->duration_ns : ~0ull, now = began;
+	__u64 progress_ns = progress_wanted() ? began + PROGRESS_EVERY_NS : ~0ull;
+	int on = 1;
+
+	while (on > 0 && now < end_ns) {
+		__u64 slice_ns = o->slice_ns ? began + slices_next_ns(&r->slices) : ~0ull;
+
+		on = recorder_wait(r, sooner(end_ns, sooner(progress_ns, slice_ns)));
+		now = now_ns();
+		if (on > 0 && now >= slice_ns)
+			on = take_slice(r) ?: 1;
+		if (on > 0 && now >= progress_ns) {
+			progress_ns = now + PROGRESS_EVERY_NS;
+			progress_show(now - began, table_total(&r->reader.table));
+		}
+	}
+	return on;
+}
+
+int recorder_run(struct recorder *r)
+{
+	__u64 began = now_ns();
+	int on = run(r, began);
+
+	progress_clear();
+	r->profile->duration_ns = now_ns() - began;
+	r->expired = on > 0;
+	r->broken = on < 0;
+	if (!r->broken)
+		return CTL_OK;
+	log_err("lost the connection to profild (%s): the report has the samples until now",
+		on == -ENODATA ? "it has ended" : strerror(-on));
+	return CTL_PARTIAL;
+}
+
+int recorder_snapshot(struct recorder *r, struct profile *p)
+{
+	return table_reader_read(&r->reader, p);
+}
+
+void recorder_fini(struct recorder *r)
+{
+	for (size_t i = 0; i < r->nwatched; i++)
+		closep(&r->watched[i].pidfd);
+	free(r->watched);
+	client_close(r->client);
+	daemon_end(r->daemon);
+	unwind_feeder_close(&r->feeder);
+	table_reader_close(&r->reader);
+	slices_fini(&r->slices);
+	profile_free(r->profile);
+	closep(&r->signals);
+	closep(&r->epoll);
+	if (r->out && r->out != stdout && r->out != stderr)
+		fclose(r->out);
+}

@@ -1,0 +1,114 @@
+/* recorder.h - a recording: connects to a daemon, attaches, waits, writes the report */
+#ifndef PROFIL_PROFILCTL_COLLECT_RECORDER_H
+#define PROFIL_PROFILCTL_COLLECT_RECORDER_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "profilctl/collect/daemon/daemon_spawn.h"
+#include "profilctl/options/options.h"
+#include "profilctl/profile/profile.h"
+#include "self_setup.h"
+#include "profilctl/collect/table/table_reader.h"
+#include "profilctl/collect/unwind/unwind_feeder.h"
+#include "profilctl/analyze/time_slices.h"
+
+/* A process whose end the recorder waits for. */
+struct watched {
+	pid_t pid;
+	int pidfd;
+	bool added; /* to the attachment */
+	bool ended;
+	__u64 before_ns; /* CPU time at its addition */
+	__u64 cpu_ns;	 /* CPU time since, with the children that it has waited for */
+};
+
+struct recorder {
+	const struct options *options;
+	struct private_daemon *daemon;
+	struct client *client;
+	struct profil_msg_observe asked;
+	struct table_reader reader;
+	struct unwind_feeder feeder;
+	struct profile *profile;
+	struct slices slices; /* if requested by options */
+	struct watched *watched;
+	size_t nwatched;
+	size_t nended; /* of them */
+	FILE *out;
+	int signals;
+	int epoll;     /* of all descriptors that end a wait */
+	bool expired;  /* ended by the time limit */
+	bool broken;   /* the daemon ended first */
+	pid_t command; /* started by the recorder; 0: none */
+	bool machine;  /* the table is the machine profile's, which outlives the recorder */
+	__u64 next_update_ns;
+	__u64 fed_since_ns; /* of the first update with call graphs; 0: none yet */
+	struct self self;
+};
+
+/*
+ * Opens the output, connects to a daemon or starts a private one, and redirects SIGINT, SIGTERM and
+ * SIGHUP to a signalfd. Functions without other documentation print a message on failure and return
+ * an enum ctl_status. recorder_fini() is required after success and failure.
+ */
+int recorder_init(struct recorder *r, const struct options *o);
+
+/* The same, but never starts a daemon. */
+int recorder_init_connected(struct recorder *r, const struct options *o);
+
+/*
+ * Starts the attachment with the scope and event of @m, and otherwise by the options. @default_hz
+ * is the rate for CPU time if the options have none; 0: the daemon's default.
+ */
+int recorder_observe(struct recorder *r, const struct profil_msg_observe *m, __u64 default_hz);
+
+/* Reads the machine profile, which must be on, instead of an attachment's table. */
+int recorder_machine(struct recorder *r);
+
+/* Adds process @pid to the attachment and to the processes whose end recorder_run() waits for. */
+int recorder_add(struct recorder *r, pid_t pid);
+
+/* Makes recorder_run() wait for the end of @pid, without profiling it. */
+int recorder_watch(struct recorder *r, pid_t pid);
+
+/* Waits until all watched processes have ended (if there are any), the time limit, or a signal. */
+int recorder_run(struct recorder *r);
+
+/*
+ * The same, but also returns at @until_ns of now_ns() or when the descriptor of recorder_input() is
+ * readable. Returns 1 if the recording continues, 0 if it has ended, or a negative errno.
+ */
+int recorder_wait(struct recorder *r, __u64 until_ns);
+
+/* Makes recorder_wait() return when @fd is readable. Returns 0 or a negative errno. */
+int recorder_input(struct recorder *r, int fd);
+
+/* Adds all samples so far to @p, by outcome. Returns 0 or -ENOMEM. */
+int recorder_snapshot(struct recorder *r, struct profile *p);
+
+/*
+ * Says whether the table is so full that recorder_renew() should replace it. False for the machine
+ * profile.
+ */
+bool recorder_is_full(const struct recorder *r);
+
+/*
+ * Continues with an empty table and an empty profile; the caller must hold no references into the
+ * old one. Samples between the two tables are not counted. Returns 0 or a negative errno.
+ */
+int recorder_renew(struct recorder *r);
+
+/* Ends the attachment and completes the profile in memory. */
+int recorder_end(struct recorder *r);
+
+/* Reports on stderr what the profile lacks. Returns CTL_PARTIAL if it lacks samples. */
+int recorder_missing(const struct recorder *r);
+
+/* Ends the attachment and writes the report. Returns CTL_PARTIAL if it lacks samples. */
+int recorder_finish(struct recorder *r);
+
+void recorder_fini(struct recorder *r);
+
+#endif

@@ -1,0 +1,168 @@
+/* recorder_finish.c - ends a recording: the report, and messages about what it lacks */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "core/cleanup.h"
+
+#include "profilctl/formats/output.h"
+#include "profilctl/symbols/symbolize.h"
+#include "profilctl/util/exit_status.h"
+#include "recorder.h"
+#include "profilctl/collect/table/stack_reader.h"
+
+/* Missing CPU time is reported from this amount, and from a tenth of the total. */
+#define MISSING_NS 100000000u
+
+/* The daemon replies after the last sample of the attachment is counted. */
+static void detach(struct recorder *r)
+{
+	struct profil_msg_reply reply;
+
+	if (!r->machine && !r->broken && client_detach(r->client, &reply) == -ENODATA)
+		r->broken = true;
+}
+
+static int take_last_slice(struct recorder *r)
+{
+	struct profile *now = profile_borrow(r->profile);
+	int err = now ? profile_add_places(now, r->profile) : -ENOMEM;
+
+	if (!err)
+		return slices_take(&r->slices, now);
+	profile_give_back(now);
+	return err;
+}
+
+static int make_report(struct recorder *r)
+{
+	struct symbolize_cache cache = { 0 };
+	int err = table_reader_read(&r->reader, r->profile);
+
+	if (!err)
+		err = stack_reader_read(&r->reader, &r->profile->calls);
+	r->client = client_close(r->client);
+	daemon_end(steal(r->daemon));
+	r->profile->processes = profile_count_processes(r->profile);
+	if (!err && r->options->slice_ns)
+		err = take_last_slice(r);
+	if (!err)
+		err = symbolize(r->profile, &cache);
+	if (!err && r->options->slice_ns)
+		err = slices_into(&r->slices, r->profile, &cache);
+	symbolize_cache_fini(&cache);
+	return err;
+}
+
+/* The CPU time of the observed processes by the kernel's accounting; 0: unknown. */
+static __u64 used_ns(const struct recorder *r)
+{
+	__u64 sum = 0;
+
+	if (r->profile->cpu_ns)
+		return r->profile->cpu_ns;
+	for (size_t i = 0; i < r->nwatched; i++)
+		sum += r->watched[i].cpu_ns;
+	return sum;
+}
+
+int recorder_end(struct recorder *r)
+{
+	int err;
+
+	detach(r);
+	r->profile->cpu_ns = used_ns(r);
+	err = make_report(r);
+	if (!err)
+		return CTL_OK;
+	log_err("cannot make a report: %s", strerror(-err));
+	return CTL_ERROR;
+}
+
+/* Prints a note if samples account for noticeably less CPU time than was used. */
+static void tell_unseen(const struct recorder *r)
+{
+	const struct profile *p = r->profile;
+	const struct options *o = r->options;
+	__u64 used = p->cpu_ns, seen = p->total * p->tick_ns, missing;
+
+	if (p->event || o->user_only || r->asked.scope != PROFIL_SCOPE_PROCESSES)
+		return;
+	missing = used > seen ? used - seen : 0;
+	if (missing < MISSING_NS + 10 * p->tick_ns || missing < used / 10)
+		return;
+	log_warning("%.2f s of %.2f s of CPU time are not in the profile: %s",
+		    (double)missing / 1e9, (double)used / 1e9,
+		    p->secret ? "programs ran that you may not observe (set-id, or another user's)"
+		    : p->unfollowed ? "processes could not be followed"
+		    : o->no_inherit ? "children ran, which --no-inherit leaves out"
+				    : "processes ran that were not observed");
+}
+
+int recorder_missing(const struct recorder *r)
+{
+	const struct profile *p = r->profile;
+
+	tell_unseen(r);
+	if (p->unfollowed)
+		log_warning("%llu processes could not be followed: profild's process table has no "
+			    "room for them",
+			    p->unfollowed);
+	if (p->secret)
+		log_notice("%llu processes left the profile when they executed a program that you "
+			   "may not observe",
+			   p->secret);
+	if (r->feeder.full)
+		log_warning("the unwind rules of %u files do not fit into the table: their stacks "
+			    "are cut",
+			    r->feeder.full);
+	if (p->lost > p->total / 100)
+		log_warning("%llu of %llu samples were lost; take a lower rate", p->lost, p->total);
+	return r->broken || p->unfollowed || p->lost > p->total / 100 ? CTL_PARTIAL : CTL_OK;
+}
+
+/* Describes how the command ended; "" without a command. */
+static void describe_end(char *out, size_t bytes, const struct recorder *r)
+{
+	const struct profile *p = r->profile;
+
+	*out = '\0';
+	if (p->end == PROFILE_EXITED)
+		snprintf(out, bytes, "the command exited with status %d", p->end_code);
+	else if (p->end == PROFILE_KILLED)
+		snprintf(out, bytes, "the command was killed by signal %d (%s)", p->end_code,
+			 strsignal(p->end_code));
+	else if (r->command)
+		snprintf(out, bytes, "the command runs on (pid %d)", (int)r->command);
+}
+
+/* Prints a line on stderr: the written file and how the command ended. */
+static void tell_written(const struct recorder *r)
+{
+	const struct options *o = r->options;
+	const struct profile *p = r->profile;
+	char end[128];
+
+	describe_end(end, sizeof(end), r);
+	if (o->output)
+		log_notice("wrote %llu samples of %.2f s to %s%s%s", p->total,
+			   (double)p->duration_ns / 1e9,
+			   strcmp(o->output, "-") ? o->output : "standard output", *end ? "; " : "",
+			   end);
+	else if (r->command && p->end == PROFILE_RUNS_ON)
+		log_notice("%s", end);
+}
+
+int recorder_finish(struct recorder *r)
+{
+	const struct options *o = r->options;
+	int status = recorder_end(r);
+
+	if (!status && !(o->quiet && o->apart && !o->output))
+		status = output_write(steal(r->out), o, r->profile);
+	if (!status)
+		tell_written(r);
+	return status ? status : recorder_missing(r);
+}

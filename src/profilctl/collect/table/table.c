@@ -1,0 +1,132 @@
+/* table.c - an attachment's table of places, mapped read-only while the kernel counts into it */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "table.h"
+
+/* Says whether @n elements, @per per page, fit into the table from @page on. */
+static bool has_room(const struct profil_table *head, __u32 page, __u32 n, __u32 per)
+{
+	return page && n && (__u64)page + ((__u64)n + per - 1) / per <= head->pages;
+}
+
+static bool is_sound(const struct profil_table *head)
+{
+	return head->version == PROFIL_TABLE_VERSION && head->images <= 1u << 16 &&
+	       head->groups <= PROFIL_PLACE_GROUPS &&
+	       has_room(head, head->image_page, head->images, PROFIL_PAGE_IMAGES) &&
+	       (!head->groups ||
+		has_room(head, head->group_page, head->groups, PROFIL_PAGE_GROUPS)) &&
+	       has_room(head, head->place_page, head->lines, PROFIL_PAGE_LINES) &&
+	       (!head->stack_mode ||
+		has_room(head, head->node_page, head->nodes, PROFIL_PAGE_NODES));
+}
+
+/* The size of the table is in its first page. */
+int table_open(struct table *t, int fd)
+{
+	const struct profil_table *head;
+	size_t bytes;
+
+	head = mmap(NULL, PROFIL_TABLE_PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	if (head == MAP_FAILED)
+		return -errno;
+	bytes = is_sound(head) ? (size_t)head->pages * PROFIL_TABLE_PAGE : 0;
+	munmap((void *)head, PROFIL_TABLE_PAGE);
+	if (!bytes)
+		return -EPROTO;
+	head = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+	if (head == MAP_FAILED)
+		return -errno;
+	*t = (struct table){ .head = head, .bytes = bytes };
+	return 0;
+}
+
+void table_close(struct table *t)
+{
+	if (t->head)
+		munmap((void *)t->head, t->bytes);
+	*t = (struct table){ 0 };
+}
+
+static const void *page_of(const struct table *t, __u32 page)
+{
+	return (const char *)t->head + (size_t)page * PROFIL_TABLE_PAGE;
+}
+
+const struct profil_image *table_image(const struct table *t, __u32 index)
+{
+	const struct profil_image *image = page_of(t, t->head->image_page);
+
+	if (!index || index > t->head->images)
+		return NULL;
+	image += index - 1;
+	return __atomic_load_n(&image->ready, __ATOMIC_ACQUIRE) == 1 ? image : NULL;
+}
+
+const struct profil_group *table_group(const struct table *t, __u32 index)
+{
+	const struct profil_group *group = page_of(t, t->head->group_page);
+
+	if (!index || index > t->head->groups)
+		return NULL;
+	group += index - 1;
+	return __atomic_load_n(&group->ready, __ATOMIC_ACQUIRE) == 1 ? group : NULL;
+}
+
+const struct profil_line *table_lines(const struct table *t)
+{
+	return page_of(t, t->head->place_page);
+}
+
+const struct profil_node *table_node(const struct table *t, __u32 index)
+{
+	const struct profil_node *page = page_of(t, t->head->node_page + index / PROFIL_PAGE_NODES);
+
+	return page + index % PROFIL_PAGE_NODES;
+}
+
+__u64 table_total(const struct table *t)
+{
+	const struct profil_table *head = t->head;
+	const struct profil_line *lines = table_lines(t);
+	__u64 total = head->unmatched + head->image_full + head->lost;
+
+	for (__u32 i = 0; i < head->lines; i++) {
+		for (int k = 0; k < PROFIL_LINE_PLACES && lines[i].key[k]; k++) {
+			if (!(lines[i].key[k] & (PROFIL_PLACE_FOLDED | PROFIL_PLACE_SUM)))
+				total += lines[i].count[k];
+		}
+	}
+	for (__u32 i = 1; i <= head->images; i++) {
+		const struct profil_image *image = table_image(t, i);
+
+		total += image ? image->coarse[0] : 0;
+	}
+	return total;
+}
+
+/*
+ * image->path has the last component first. If outer ones are missing, the path has no leading '/'.
+ */
+void table_image_path(const struct profil_image *image, char *out, size_t bytes)
+{
+	size_t at = bytes - 1;
+	const char *name = image->path, *end = image->path + sizeof(image->path);
+
+	out[at] = '\0';
+	while (name < end && *name) {
+		size_t n = strnlen(name, (size_t)(end - name));
+
+		if (name + n == end || n + 1 > at)
+			break;
+		at -= n;
+		memcpy(out + at, name, n);
+		out[--at] = '/';
+		name += n + 1;
+	}
+	at += at < bytes - 1 && image->path_cut;
+	memmove(out, out + at, bytes - at);
+}

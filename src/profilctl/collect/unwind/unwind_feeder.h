@@ -1,0 +1,46 @@
+/* unwind_feeder.h - builds the unwind tables of profiled images for the kernel's stack walk */
+#ifndef PROFIL_PROFILCTL_COLLECT_UNWIND_UNWIND_FEEDER_H
+#define PROFIL_PROFILCTL_COLLECT_UNWIND_UNWIND_FEEDER_H
+
+#include "profilctl/symbols/elf/unwind_cache.h"
+#include "profilctl/collect/table/table_reader.h"
+
+/* A file whose rows are in the map before the kernel has numbered an image of it. */
+struct expected_file {
+	__u64 ino;
+	__u32 dev; /* 0: any */
+	struct profil_unwind_image at;
+	char build_id[PROFILE_BUILD_ID_MAX];
+};
+
+/* Zeroed, it is closed. */
+struct unwind_feeder {
+	char *map; /* the attachment's map of unwind rules, writable */
+	size_t pages;
+	size_t used;  /* pages */
+	__u8 *fed;    /* of each image: was processed */
+	__u32 full;   /* files whose rows did not fit into the map */
+	__u32 images; /* that were processed */
+	int cache;    /* folder of the unwind cache; negative: none */
+	struct expected_file *expected;
+	size_t nexpected;
+	bool foretold; /* the files of the first process are expected already */
+};
+
+/* Maps @fd, which stays the caller's, for the table @t. Returns 0 or a negative errno. */
+int unwind_feeder_open(struct unwind_feeder *f, int fd, const struct table *t);
+
+/* Puts the table of the ELF file @fd into the map before an image of it exists. */
+void unwind_feeder_expect(struct unwind_feeder *f, int fd);
+
+/* The same for all files that process @pid has mapped executable. */
+void unwind_feeder_prepare(struct unwind_feeder *f, pid_t pid);
+
+/*
+ * Adds the tables of images that are new since the last call. Costs a comparison if there are none.
+ */
+void unwind_feeder_update(struct unwind_feeder *f, const struct table_reader *r);
+
+void unwind_feeder_close(struct unwind_feeder *f);
+
+#endif

@@ -1,0 +1,382 @@
+// flame.js - the flame graph of a page: mouse, keyboard, search, callers; names are only ever text
+"use strict";
+
+{
+	const ROW = 20; // pixels
+	const NARROWEST = 1; // what is narrower is not drawn
+	const LEAST_TEXT = 24;
+	const CHANCE = 1.96; // standard errors: smaller differences are no differences
+	const section = document.querySelector(".flame");
+	const data = section && JSON.parse(section.querySelector(".flame-data").textContent);
+
+	function make(tag, name, parent, text) {
+		const e = document.createElement(tag);
+
+		e.className = name;
+		if (text !== undefined) e.textContent = text;
+		if (parent) parent.append(e);
+		return e;
+	}
+
+	function hash(text) {
+		let h = 7;
+
+		for (const c of text) h = (Math.imul(h, 31) + c.codePointAt(0)) | 0;
+		return h >>> 0;
+	}
+
+	// Nodes in arrays, callers before what they call; end[i] is behind all that is below node i.
+	function newTree() {
+		return { frame: [], depth: [], parent: [], end: [], self: [[], []] };
+	}
+
+	function addNode(t, depth, frame, a, b) {
+		t.depth.push(depth);
+		t.frame.push(frame);
+		t.self[0].push(a);
+		t.self[1].push(b);
+	}
+
+	// Fills in what follows from depths and counts: width is a share, start where it begins.
+	function finish(t) {
+		const n = t.depth.length;
+		const path = [];
+
+		for (let i = 0; i < n; i++) {
+			while (path.length > t.depth[i]) t.end[path.pop()] = i;
+			t.parent[i] = path.length ? path[path.length - 1] : 0;
+			path.push(i);
+		}
+		while (path.length) t.end[path.pop()] = n;
+		t.total = t.self.map((self) => self.slice());
+		for (let i = n - 1; i > 0; i--)
+			for (const total of t.total) total[t.parent[i]] += total[i];
+		t.sides = t.total.filter((total) => total[0] > 0);
+		t.width = t.frame.map((_, i) => t.sides.reduce((sum, total) => sum + total[i] / total[0], 0) / t.sides.length);
+		t.start = [0];
+		const used = t.width.map(() => 0);
+		for (let i = 1; i < n; i++) {
+			const p = t.parent[i];
+
+			t.start[i] = t.start[p] + used[p];
+			used[p] += t.width[i];
+		}
+		return t;
+	}
+
+	function callees() {
+		const t = newTree();
+		const step = 2 + data.sides;
+
+		for (let i = 0; i < data.nodes.length; i += step)
+			addNode(t, data.nodes[i], data.nodes[i + 1], data.nodes[i + 2], data.sides > 1 ? data.nodes[i + 3] : 0);
+		return finish(t);
+	}
+
+	// The same stacks from their innermost frames outwards.
+	function callers(of) {
+		const root = { children: new Map(), sum: [0, 0], self: [0, 0] };
+		const t = newTree();
+
+		for (let i = 1; i < of.frame.length; i++) {
+			let node = root;
+
+			if (!of.self[0][i] && !of.self[1][i]) continue;
+			for (let at = i; at > 0; at = of.parent[at]) {
+				let next = node.children.get(of.frame[at]);
+
+				if (!next) {
+					next = { children: new Map(), sum: [0, 0], self: [0, 0] };
+					node.children.set(of.frame[at], next);
+				}
+				node = next;
+				for (let side = 0; side < 2; side++) node.sum[side] += of.self[side][i];
+			}
+			for (let side = 0; side < 2; side++) node.self[side] += of.self[side][i];
+		}
+		const size = (node) => node.sum[0] / (of.total[0][0] || 1) + node.sum[1] / (of.total[1][0] || 1);
+		const left = [[root, 0, 0]];
+		while (left.length) {
+			const [node, depth, frame] = left.pop();
+
+			addNode(t, depth, frame, node.self[0], node.self[1]);
+			for (const [f, child] of [...node.children].sort((a, b) => size(a[1]) - size(b[1]))) left.push([child, depth + 1, f]);
+		}
+		return finish(t);
+	}
+
+	function start() {
+		const trees = [callees(), null];
+		const name = (i) => (i ? data.frames[t.frame[i]][0] : "all samples");
+		const object = (i) => (i ? data.frames[t.frame[i]][1] : "");
+		const label = (i) => (i ? data.frames[t.frame[i]][2] || name(i) : name(0));
+		let t = trees[0];
+		let zoomed = 0;
+		let focused = 0;
+		let hits = null; // of each frame, while there is a search
+		let drawn = []; // nodes, in their order
+		const before = []; // what was zoomed to
+
+		const tools = make("div", "flame-tools", section);
+		const box = make("input", "", tools);
+		const found = make("output", "dim", tools);
+		const turn = make("button", "", tools, "Callers");
+		const reset = make("button", "", tools, "Whole graph");
+		const details = make("div", "details", section);
+		const graph = make("div", "graph", section);
+		const help = make("p", "", section);
+
+		section.classList.toggle("two", data.sides > 1);
+		box.type = "search";
+		box.placeholder = "function or object, or /expression/";
+		box.setAttribute("aria-label", "search the flame graph");
+		turn.setAttribute("aria-pressed", "false");
+		turn.title = "from the innermost functions outwards";
+		details.setAttribute("aria-live", "polite");
+		graph.tabIndex = 0;
+		graph.setAttribute("role", "tree");
+		graph.setAttribute("aria-label", "flame graph");
+		help.textContent =
+			"Click or Enter: zoom. Escape: back. Arrows: go to another frame. /: search." +
+			(data.sides > 1
+				? " Red has a greater share after, blue before; grey differs by chance at most. Widths are the mean of both shares."
+				: " Callers are above what they call.");
+
+		const percent = (a, b) => `${(b ? (100 * a) / b : 0).toFixed(2)} %`;
+		const count = (n) => n.toLocaleString("en");
+
+		// One side: samples, share, time.
+		function side(k, i) {
+			const [n, self, all] = [t.total[k][i], t.self[k][i], t.total[k][0]];
+			const time = data.tick_ns[k] ? `, ${((n * data.tick_ns[k]) / 1e9).toFixed(3)} s` : "";
+			const own = trees[0] === t ? `; in itself ${count(self)}, ${percent(self, all)}` : "";
+			const part = zoomed ? `, ${percent(n, t.total[k][zoomed])} of what is shown` : "";
+
+			return `${count(n)} samples, ${percent(n, all)}${part}${time}${own}`;
+		}
+
+		function show(i) {
+			const from = object(i) ? ` (${object(i)})` : "";
+
+			details.replaceChildren();
+			make("b", "", details, name(i) + from);
+			if (data.sides < 2) {
+				make("span", "", details, side(0, i));
+				return;
+			}
+			make("span", "", details, `before: ${side(0, i)}`);
+			make("span", "", details, `after: ${side(1, i)}`);
+			const [a, b] = [0, 1].map((k) => (100 * t.total[k][i]) / (t.total[k][0] || 1));
+			make("span", "", details, `change: ${b < a ? "" : "+"}${(b - a).toFixed(2)} points${difference(i) ? "" : ", which may be chance"}`);
+		}
+
+		// From -1, only before, to 1, only after; 0 where it may be chance.
+		function difference(i) {
+			const [na, nb] = [t.total[0][0], t.total[1][0]];
+			const [a, b] = [t.total[0][i] / na, t.total[1][i] / nb];
+			const both = (t.total[0][i] + t.total[1][i]) / (na + nb);
+			const error = Math.sqrt(both * (1 - both) * (1 / na + 1 / nb));
+
+			return na && nb && Math.abs(b - a) > CHANCE * error ? (b - a) / (a + b) : 0;
+		}
+
+		function colour(e, i) {
+			const from = object(i);
+
+			if (data.sides > 1) {
+				const d = difference(i);
+
+				e.classList.add(d > 0 ? "more" : d < 0 ? "less" : "same");
+				e.style.setProperty("--by", `${Math.round(20 + 80 * Math.abs(d))}%`);
+				return;
+			}
+			if (!from) return;
+			e.classList.add("place");
+			e.style.setProperty("--hue", from === data.program ? 24 : from === "[kernel]" ? 215 : hash(from) % 360);
+			e.style.setProperty("--shade", `${(hash(name(i)) % 9) - 4}%`);
+		}
+
+		function frame(i, scale, width) {
+			const above = i < zoomed;
+			const wide = above ? width : t.width[i] * scale;
+			const e = document.createElement("div");
+
+			e.className = "frame";
+			if (above) e.classList.add("above");
+			e.dataset.node = i;
+			e.id = `flame-${i}`;
+			e.setAttribute("role", "treeitem");
+			e.setAttribute("aria-level", t.depth[i] + 1);
+			e.setAttribute("aria-label", `${label(i)}, ${percent(t.width[i], 1)}`);
+			e.style.left = `${above ? 0 : (t.start[i] - t.start[zoomed]) * scale}px`;
+			e.style.top = `${t.depth[i] * ROW}px`;
+			e.style.width = `${Math.max(wide - (wide > 4 ? 1 : 0), 0.5)}px`;
+			if (wide >= LEAST_TEXT) e.textContent = label(i);
+			if (hits && i) e.classList.add(hits[t.frame[i]] ? "hit" : "miss");
+			colour(e, i);
+			return e;
+		}
+
+		function draw() {
+			const width = graph.clientWidth;
+			const scale = width / (t.width[zoomed] || 1);
+			const all = document.createDocumentFragment();
+			let rows = 0;
+
+			drawn = [];
+			for (let at = zoomed; at > 0; at = t.parent[at]) drawn.unshift(t.parent[at]);
+			for (let i = zoomed; i < t.end[zoomed]; ) {
+				const fits = t.width[i] * scale >= NARROWEST;
+
+				if (fits) drawn.push(i);
+				i = fits ? i + 1 : t.end[i];
+			}
+			for (const i of drawn) {
+				all.append(frame(i, scale, width));
+				rows = Math.max(rows, t.depth[i] + 1);
+			}
+			const canvas = document.createElement("div");
+			canvas.className = "frames";
+			canvas.setAttribute("role", "presentation");
+			canvas.style.height = `${rows * ROW}px`;
+			canvas.append(all);
+			graph.replaceChildren(canvas);
+			reset.disabled = !zoomed;
+			mark();
+		}
+
+		function mark() {
+			const was = graph.querySelector(".focused");
+			const e = document.getElementById(`flame-${focused}`);
+
+			if (was) was.classList.remove("focused");
+			if (!e) return;
+			e.classList.add("focused");
+			graph.setAttribute("aria-activedescendant", e.id);
+		}
+
+		function focus(i) {
+			focused = i;
+			mark();
+			show(i);
+			const e = document.getElementById(`flame-${i}`);
+			if (e) e.scrollIntoView({ block: "nearest", inline: "nearest" });
+		}
+
+		function zoom(i) {
+			if (i !== zoomed) before.push(zoomed);
+			zoomed = i;
+			draw();
+			focus(i);
+		}
+
+		function back() {
+			if (!before.length) return;
+			zoomed = before.pop();
+			draw();
+			focus(focused);
+		}
+
+		// The next frame of the same row, its widest call, or its caller; -1 where there is none.
+		function neighbour(key) {
+			const at = drawn.indexOf(focused);
+			const step = key === "ArrowLeft" ? -1 : 1;
+
+			if (key === "ArrowUp") return focused ? t.parent[focused] : -1;
+			if (key === "ArrowDown") return at + 1 < drawn.length && t.parent[drawn[at + 1]] === focused && drawn[at + 1] ? drawn[at + 1] : -1;
+			for (let k = at + step; k >= 0 && k < drawn.length; k += step) if (t.depth[drawn[k]] === t.depth[focused]) return drawn[k];
+			return -1;
+		}
+
+		function key(event) {
+			if (event.ctrlKey || event.altKey || event.metaKey) return;
+			if (event.key.startsWith("Arrow")) {
+				const next = neighbour(event.key);
+
+				if (next >= 0) focus(next);
+			} else if (event.key === "Enter" || event.key === " ") zoom(focused);
+			else if (event.key === "Escape") back();
+			else if (event.key === "Home") zoom(0);
+			else if (event.key === "/") box.focus();
+			else return;
+			event.preventDefault();
+		}
+
+		// What a text means: all words, or an expression between slashes; null where that is none.
+		function meaning(text) {
+			const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+
+			if (!/^\/.+\/$/.test(text)) return (where) => words.every((word) => where.toLowerCase().includes(word));
+			try {
+				const expression = new RegExp(text.slice(1, -1));
+
+				return (where) => expression.test(where);
+			} catch {
+				return null;
+			}
+		}
+
+		// A sample counts once, however many frames of its stack are found.
+		function search() {
+			const means = meaning(box.value.trim());
+			const sum = [0, 0];
+			let frames = 0;
+
+			hits = null;
+			found.textContent = "";
+			if (box.value.trim() && means) {
+				hits = data.frames.map((f) => means(`${f[0]} ${f[1]}`));
+				frames = hits.filter(Boolean).length;
+				for (let i = 1; i < t.frame.length; ) {
+					const hit = hits[t.frame[i]];
+
+					for (let k = 0; hit && k < 2; k++) sum[k] += t.total[k][i];
+					i = hit ? t.end[i] : i + 1;
+				}
+				const share = (k) => `${count(sum[k])} samples, ${percent(sum[k], t.total[k][0])}`;
+				found.textContent = `${count(frames)} functions: ${data.sides > 1 ? `before ${share(0)}; after ${share(1)}` : share(0)}`;
+			} else if (!means) found.textContent = "no regular expression";
+			draw();
+		}
+
+		function nodeOf(event) {
+			const e = event.target.closest(".frame");
+
+			return e ? Number(e.dataset.node) : -1;
+		}
+
+		graph.onclick = (event) => nodeOf(event) >= 0 && zoom(nodeOf(event));
+		graph.onpointerover = (event) => nodeOf(event) >= 0 && show(nodeOf(event));
+		graph.onpointerleave = () => show(focused);
+		graph.onkeydown = key;
+		box.oninput = search;
+		box.onkeydown = (event) => {
+			if (event.key === "Escape") {
+				box.value = "";
+				search();
+				graph.focus();
+			} else if (event.key === "Enter") graph.focus();
+		};
+		reset.onclick = () => zoom(0);
+		turn.onclick = () => {
+			const turned = t === trees[0];
+
+			trees[1] = trees[1] || callers(trees[0]);
+			t = trees[turned ? 1 : 0];
+			turn.setAttribute("aria-pressed", String(turned));
+			before.length = 0;
+			zoomed = focused = 0;
+			search();
+			show(0);
+		};
+		let width = graph.clientWidth;
+		new ResizeObserver(() => {
+			if (graph.clientWidth !== width) draw();
+			width = graph.clientWidth;
+		}).observe(graph);
+		draw();
+		show(0);
+	}
+
+	if (data) start();
+}

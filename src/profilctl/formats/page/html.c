@@ -1,0 +1,240 @@
+/* html.c - a profile as one HTML page, readable without network and scripts */
+#include <string.h>
+#include <time.h>
+
+#include "profilctl/formats/format.h"
+#include "page.h"
+#include "page_flame.h"
+#include "profilctl/analyze/confidence.h"
+#include "profilctl/analyze/stacks/stack_ends.h"
+#include "profilctl/symbols/short_name.h"
+#include "profilctl/util/utf8.h"
+
+#define ROWS_MAX 500
+#define NAME_COLUMNS 120
+#define TITLE_COLUMNS 1000
+
+/* Writes the character at @s, or U+FFFD for invalid UTF-8. Returns its length. */
+static size_t character(FILE *out, const char *s)
+{
+	size_t n = utf8_bytes(s);
+
+	if (!n)
+		fputs("&#xfffd;", out);
+	else if (strchr("<>&\"", *s))
+		fprintf(out, "&#%d;", *s);
+	else if ((unsigned char)*s < ' ' && *s != '\t')
+		fputc(' ', out);
+	else
+		fwrite(s, 1, n, out);
+	return n ? n : 1;
+}
+
+void page_text(FILE *out, const char *s)
+{
+	while (*s) {
+		/* Names and paths have no blanks, so these characters allow line breaks. */
+		bool seam = *s == '/' || *s == '<' || (*s == ':' && s[1] != ':');
+
+		s += character(out, s);
+		if (seam)
+			fputs("<wbr>", out);
+	}
+}
+
+void page_attribute(FILE *out, const char *s, size_t columns)
+{
+	char text[4096];
+
+	snprintf(text, sizeof(text), "%s", s);
+	for (const char *c = fit_text(text, sizeof(text), columns); *c;)
+		c += character(out, c);
+}
+
+bool page_has_section(const struct profile *p, size_t i)
+{
+	return i < PAGE_SOURCE_FUNCTIONS &&
+	       profile_percent(p, p->functions[i].samples) >= PAGE_SOURCE_PERCENT;
+}
+
+void page_fact(FILE *out, const char *what, const char *value, const char *class)
+{
+	fprintf(out, "<div%s><dt>%s</dt><dd>", class, what);
+	page_text(out, value);
+	fputs("</dd></div>\n", out);
+}
+
+static void provenance(FILE *out, const struct profile *p)
+{
+	char text[256];
+	struct tm tm;
+
+	fputs("<dl>\n", out);
+	page_fact(out, "command", p->command, " class=\"wide\"");
+	gmtime_r(&p->started, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm);
+	page_fact(out, "begun", text, "");
+	snprintf(text, sizeof(text), "%.2f s", (double)p->duration_ns / 1e9);
+	page_fact(out, "duration", text, "");
+	snprintf(text, sizeof(text), "%.6g Hz, a sample stands for %.6g ms of CPU time",
+		 p->tick_ns ? 1e9 / (double)p->tick_ns : 0, (double)p->tick_ns / 1e6);
+	page_fact(out, "rate", text, "");
+	snprintf(text, sizeof(text), "%llu: %llu binned, %llu unmatched, %llu lost", p->total,
+		 p->binned, p->unmatched, p->lost);
+	page_fact(out, "samples", text, "");
+	if (profile_kernel_samples(p)) {
+		snprintf(text, sizeof(text), "%.2f %% of the samples",
+			 profile_percent(p, profile_kernel_samples(p)));
+		page_fact(out, "in the kernel", text, "");
+	}
+	snprintf(text, sizeof(text), "process %d, profilctl " PROFIL_VERSION, (int)p->pid);
+	page_fact(out, "from", text, "");
+	fputs("</dl>\n", out);
+}
+
+/* Writes the numbers of a row, before the name. */
+static void numbers(FILE *out, const struct profile *p, __u64 samples, const char *class)
+{
+	double percent = profile_percent(p, samples);
+	struct interval i = interval_of(samples, p->total);
+
+	fprintf(out,
+		"<tr%s><td class=\"self\" data-v=\"%llu\" style=\"--share:%.1f%%\">%.2f %%</td>",
+		class, samples, percent, percent);
+	fprintf(out, "<td class=\"interval\" data-v=\"%f\">%.1f&ndash;%.1f</td>", i.low, i.low,
+		i.high);
+	fprintf(out, "<td class=\"samples\" data-v=\"%llu\">%llu</td>", samples, samples);
+	fprintf(out, "<td class=\"seconds\" data-v=\"%llu\">%.3f</td>", samples,
+		(double)samples * (double)p->tick_ns / 1e9);
+}
+
+static void row(FILE *out, const struct profile *p, size_t i)
+{
+	const struct function *f = &p->functions[i];
+	const char *path = p->objects[f->object].path;
+	char whole[4096], name[4096];
+
+	profile_function_name(p, f, whole, sizeof(whole));
+	numbers(out, p, f->samples, "");
+	fputs("<td class=\"name\" title=\"", out);
+	page_attribute(out, whole, TITLE_COLUMNS);
+	fputs("\">", out);
+	if (page_has_section(p, i))
+		fprintf(out, "<a href=\"#f%zu\">", i);
+	page_text(out, fit_name(name, sizeof(name), f->name ? whole : profile_base_name(whole),
+				NAME_COLUMNS));
+	if (page_has_section(p, i))
+		fputs("</a>", out);
+	fputs("</td><td class=\"object\" title=\"", out);
+	page_attribute(out, path, TITLE_COLUMNS);
+	fputs("\">", out);
+	page_text(out, profile_base_name(path));
+	fputs("</td></tr>\n", out);
+}
+
+static void other_row(FILE *out, const struct profile *p, __u64 samples, const char *what)
+{
+	if (!samples)
+		return;
+	numbers(out, p, samples, " class=\"rest\"");
+	fprintf(out, "<td class=\"name\">(%s)</td><td class=\"object\"></td></tr>\n", what);
+}
+
+static void table(FILE *out, const struct profile *p)
+{
+	char what[64];
+	__u64 rest = 0;
+
+	fputs("<div class=\"tools\"><input type=\"search\" aria-label=\"search\" "
+	      "placeholder=\"function or object\"><output class=\"dim\"></output></div>\n",
+	      out);
+	fprintf(out, "<table data-total=\"%llu\"><thead><tr>", p->total);
+	fputs("<th class=\"self\" aria-sort=\"descending\">self</th>"
+	      "<th class=\"interval\">95 % of it</th><th class=\"samples\">samples</th>"
+	      "<th class=\"seconds\">seconds</th><th class=\"name\">function</th>"
+	      "<th class=\"object\">object</th></tr></thead>\n<tbody>\n",
+	      out);
+	for (size_t i = 0; i < p->nfunctions; i++) {
+		if (i < ROWS_MAX)
+			row(out, p, i);
+		else
+			rest += p->functions[i].samples;
+	}
+	snprintf(what, sizeof(what), "%zu more", p->nfunctions - ROWS_MAX);
+	other_row(out, p, rest, what);
+	other_row(out, p, p->unmatched, "in no mapping");
+	other_row(out, p, p->lost, "lost");
+	fputs("</tbody></table>\n", out);
+}
+
+static void objects(FILE *out, const struct profile *p)
+{
+	fputs("<details><summary>Files and their build ids</summary><dl>\n", out);
+	for (size_t i = 0; i < p->nobjects; i++) {
+		const struct object *o = &p->objects[i];
+
+		fputs("<div class=\"wide\"><dt>", out);
+		page_text(out, o->path);
+		fprintf(out, "</dt><dd><code>%s</code></dd></div>\n",
+			*o->build_id ? o->build_id : "none");
+	}
+	fputs("</dl></details>\n", out);
+}
+
+void page_begin(FILE *out, const char *title)
+{
+	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+	      "img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
+	      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+	      "<link rel=\"icon\" href=\"data:,\">\n<title>",
+	      out);
+	page_text(out, title);
+	fputs("</title>\n<style>\n", out);
+	fputs(page_css, out);
+	fputs(flame_css, out);
+	fputs("</style></head><body>\n", out);
+}
+
+void page_end(FILE *out)
+{
+	fputs("<script>\n", out);
+	fputs(page_js, out);
+	fputs("</script><script>\n", out);
+	fputs(flame_js, out);
+	fputs("</script></body></html>\n", out);
+}
+
+/* Writes the calls, if the profile has stacks. */
+static int calls(FILE *out, const struct profile *p)
+{
+	int err = has_stacks(p) ? page_flame(out, p, NULL) : 0;
+
+	if (!err && has_stacks(p))
+		page_stack_ends(out, p, "");
+	return err;
+}
+
+int html_write(FILE *out, const struct profile *p)
+{
+	char program[256];
+	int err;
+
+	snprintf(program, sizeof(program), "%s", p->command);
+	program[strcspn(program, " ")] = '\0';
+	page_begin(out, p->command);
+	fputs("<h1>", out);
+	page_text(out, profile_base_name(program));
+	fputs("</h1>\n", out);
+	provenance(out, p);
+	err = calls(out, p);
+	table(out, p);
+	if (!err)
+		err = page_groups(out, p);
+	page_strips(out, p);
+	if (!err)
+		err = page_sections(out, p);
+	objects(out, p);
+	page_end(out);
+	return err;
+}

@@ -1,0 +1,46 @@
+/* synthetic_addresses.c - an address for each place: objects one after the other */
+#include <stdlib.h>
+
+#include "synthetic_addresses.h"
+
+#define FIRST_ADDRESS 0x100000000000u
+#define PAGE 4096u
+
+static void reach(struct extent *e, const struct place *place)
+{
+	__u64 lo = place->offset / PAGE * PAGE;
+	__u64 hi = (place->offset + place->width + PAGE - 1) / PAGE * PAGE;
+
+	if (!e->start || lo < e->offset)
+		e->offset = lo;
+	if (!e->start || hi > e->end)
+		e->end = hi; /* holds an offset until here */
+	e->start = 1;
+}
+
+struct extent *extents_new(const struct profile *p)
+{
+	struct extent *extents = calloc(p->nobjects + 1, sizeof(*extents));
+	__u64 address = FIRST_ADDRESS;
+
+	if (!extents)
+		return NULL;
+	places_each(place, &p->places)
+		reach(&extents[place->object], place);
+	for (size_t i = CALL_ROOTS; i < p->calls.n; i++) {
+		const struct call_node *n = &p->calls.node[i];
+
+		reach(&extents[n->object], &(struct place){ .offset = n->offset, .width = 1 });
+	}
+	for (size_t i = 0; i < p->nobjects; i++) {
+		struct extent *e = &extents[i];
+		__u64 bytes = e->end - e->offset;
+
+		if (!e->start)
+			continue;
+		e->start = address;
+		e->end = address + bytes;
+		address += bytes + PAGE;
+	}
+	return extents;
+}

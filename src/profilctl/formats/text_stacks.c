@@ -1,0 +1,175 @@
+/* text_stacks.c - call trees as text, and how stacks end */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cleanup.h"
+
+#include "profilctl/analyze/stacks/call_graph.h"
+#include "profilctl/analyze/stacks/each_stack.h"
+#include "profilctl/analyze/confidence.h"
+#include "profilctl/analyze/find_function.h"
+#include "profilctl/analyze/stacks/stack_ends.h"
+#include "profilctl/symbols/short_name.h"
+#include "profilctl/util/sanitize.h"
+#include "text_stacks.h"
+
+#define COLUMNS 80
+#define NUMBERS_COLUMNS 31
+#define INDENT_MAX 24 /* deeper calls are not indented further */
+#define DEPTH_MAX 512
+
+/* The remedy of cut @i; NULL if none, or if the next cut has the same. */
+static const char *cure_of(const struct profile *p, const struct stack_ends *e, size_t i)
+{
+	const struct stack_cut *cut = &e->cut[i], *next = cut + 1;
+	const char *cure = stack_end_cure(cut->end, &p->objects[cut->object]);
+
+	if (cure && i + 1 < e->nshown &&
+	    stack_end_cure(next->end, &p->objects[next->object]) == cure)
+		return NULL;
+	return cure;
+}
+
+static void cut_write(FILE *out, const struct profile *p, const struct stack_ends *e, size_t i)
+{
+	const struct stack_cut *cut = &e->cut[i];
+	const char *cure = cure_of(p, e, i), *why = stack_end_text(cut->end);
+	char clean_name[256], name[256];
+	size_t room = COLUMNS - 18 - strlen(why); /* "  100.00 % cut in NAME: WHY" */
+
+	clean(clean_name, sizeof(clean_name), profile_base_name(p->objects[cut->object].path));
+	fit_name(name, sizeof(name), clean_name, room);
+	fprintf(out, "  %.2f %% cut in %s: %s\n", stack_ends_percent(e, cut->samples), name, why);
+	if (cure)
+		fprintf(out, "    %s\n", cure);
+}
+
+void text_stacks(FILE *out, const struct profile *p)
+{
+	struct stack_ends e;
+
+	if (has_stacks(p) && !stack_ends_init(&e, p)) {
+		fprintf(out, "%.2f %% of the stacks %s\n",
+			stack_ends_percent(&e, e.ended[CALL_WHOLE]), stack_end_text(CALL_WHOLE));
+		for (size_t i = 0; i < e.nshown; i++)
+			cut_write(out, p, &e, i);
+		if (e.without)
+			fprintf(out, "  %llu samples have no stack\n", e.without);
+		stack_ends_fini(&e);
+	}
+}
+
+/* Says for each frame whether @name matches it. Returns as matches_find(). */
+static int find_frames(bool **out, const struct profile *p, const char *name)
+{
+	__cleanup(freep) struct function *functions = NULL;
+	__cleanup(freep) bool *wanted = NULL;
+	struct profile frames = *p;
+	struct matches m;
+	int err;
+
+	wanted = calloc(p->calls.nframes + 1, sizeof(*wanted));
+	functions = calloc(p->calls.nframes + 1, sizeof(*functions));
+	if (!wanted || !functions)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->calls.nframes; i++) {
+		const struct call_frame *f = &p->calls.frame[i];
+
+		functions[i] = (struct function){ .name = f->name,
+						  .offset = f->offset,
+						  .object = f->object };
+	}
+	frames.functions = functions;
+	frames.nfunctions = p->calls.nframes;
+	err = matches_find(&m, &frames, name);
+	for (size_t i = 0; !err && i < m.n; i++)
+		wanted[m.function[i] - functions] = true;
+	matches_fini(&m);
+	if (!err)
+		*out = steal(wanted);
+	return err;
+}
+
+/* The same for one function; inlined functions have offset 0 and do not match. */
+static int find_frame(bool **out, const struct profile *p, const struct function *of)
+{
+	bool *wanted = calloc(p->calls.nframes + 1, sizeof(*wanted));
+
+	if (!wanted)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->calls.nframes; i++) {
+		const struct call_frame *f = &p->calls.frame[i];
+
+		wanted[i] = f->object == of->object && f->offset == of->offset;
+	}
+	*out = wanted;
+	return 0;
+}
+
+static void node_write(FILE *out, const struct profile *p, const struct call_graph_node *n,
+		       const struct text_tree *t, size_t depth)
+{
+	struct interval i = interval_of(n->total, p->total);
+	size_t indent = depth < INDENT_MAX ? depth : INDENT_MAX;
+	size_t columns = t->columns > COLUMNS ? t->columns : COLUMNS;
+	char whole[4096], name[4096];
+
+	stack_frame_name(p, n->frame, whole, sizeof(whole));
+	fit_name(name, sizeof(name), whole, columns - NUMBERS_COLUMNS - indent);
+	fprintf(out, "%6.2f %% %5.1f-%5.1f %6.2f %%  %*s%s\n", profile_percent(p, n->total), i.low,
+		i.high, profile_percent(p, n->self), (int)indent, "",
+		clean(whole, sizeof(whole), name));
+}
+
+static void graph_write(FILE *out, const struct profile *p, const struct call_graph *g,
+			const struct text_tree *t)
+{
+	__u32 at = g->node[0].child;
+	size_t depth = 0;
+
+	while (at != CALL_GRAPH_NONE) {
+		const struct call_graph_node *n = &g->node[at];
+		bool shown = profile_percent(p, n->total) >= t->least_percent;
+
+		if (shown)
+			node_write(out, p, n, t, depth);
+		if (shown && n->child != CALL_GRAPH_NONE && depth < DEPTH_MAX) {
+			at = n->child;
+			depth++;
+			continue;
+		}
+		while (at && g->node[at].next == CALL_GRAPH_NONE) {
+			at = g->node[at].parent;
+			depth--;
+		}
+		at = at ? g->node[at].next : CALL_GRAPH_NONE;
+	}
+}
+
+int text_tree(FILE *out, const struct profile *p, const struct text_tree *t)
+{
+	const char *name = t->callers ? t->callers : t->callees;
+	bool callers = t->callers || t->of;
+	__cleanup(freep) bool *wanted = NULL;
+	struct call_graph g;
+	int err = has_stacks(p) ? 0 : -ENODATA;
+
+	if (!err && t->of)
+		err = find_frame(&wanted, p, t->of);
+	else if (!err && name)
+		err = find_frames(&wanted, p, name);
+	if (!err)
+		err = callers	   ? call_graph_callers(&g, &p->calls, wanted)
+		      : t->callees ? call_graph_callees(&g, &p->calls, wanted)
+				   : call_graph_init(&g, &p->calls);
+	if (err)
+		return err;
+	fprintf(out, "\n incl. %%  95 %% of it  %s  function, and below it %s\n",
+		callers ? "starts %" : "  self %", callers ? "its callers" : "what it calls");
+	graph_write(out, p, &g, t);
+	fputc('\n', out);
+	text_stacks(out, p);
+	call_graph_fini(&g);
+	return 0;
+}

@@ -1,0 +1,42 @@
+/* operands.c - the operands of a command line */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "core/log.h"
+#include "options.h"
+#include "profilctl/util/grow.h"
+
+int options_add(struct options *o, char *operand)
+{
+	/* With room for a NULL at the end. */
+	char **argv = grow(o->argv, (size_t)o->argc + 1, sizeof(*argv));
+
+	if (!argv)
+		return -ENOMEM;
+	o->argv = argv;
+	o->argv[o->argc++] = operand;
+	o->argv[o->argc] = NULL;
+	return 0;
+}
+
+void options_fini(struct options *o)
+{
+	free(o->argv);
+	o->argv = NULL;
+}
+
+int options_pid(pid_t *out, const char *arg)
+{
+	unsigned long pid;
+	char *end;
+
+	errno = 0;
+	pid = strtoul(arg, &end, 10);
+	if (errno || end == arg || *end || *arg < '0' || *arg > '9' || !pid || pid > INT32_MAX) {
+		log_err("'%s' is not a process id", arg);
+		return -EINVAL;
+	}
+	*out = (pid_t)pid;
+	return 0;
+}

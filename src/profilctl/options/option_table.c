@@ -1,0 +1,326 @@
+/* option_table.c - the command line: one table of all options, of which each verb takes some */
+#include <assert.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+
+#include "profilctl/formats/format.h"
+#include "profilctl/util/edit_distance.h"
+#include "option_table.h"
+#include "option_values.h"
+
+/* A page shows samples over time even without --slices. */
+#define HTML_SLICES 100
+#define HTML_SLICE_NS 100000000u
+
+/* getopt_long()'s value for the long name of row 0. */
+#define LONG_FIRST 256
+
+#define FLAG(member) .flag = offsetof(struct options, member)
+
+struct option_row {
+	__u64 bit;	  /* verbs that take one of these bits have the option */
+	char letter;	  /* 0: long name only */
+	const char *name; /* NULL: letter only */
+	const char *arg;
+	const char *help; /* NULL: hidden */
+	value_fn *value;  /* NULL: sets a flag */
+	size_t flag;	  /* offset in struct options */
+	const char *instead;
+};
+
+static const struct option_row rows[] = {
+	{ OPTION_RATE, 'F', "rate", "HZ",
+	  "samples per second of CPU time (default: record and attach\n"
+	  "                              999, otherwise the rate of the daemon)",
+	  .value = value_rate },
+	{ OPTION_DURATION, 'd', "duration", "SECONDS", "stop profiling after this time",
+	  .value = value_duration },
+	{ OPTION_OUTPUT, 'o', "output", "FILE",
+	  "write to FILE ('-': standard output); without -f, a profile\n"
+	  "                              that report, diff and annotate read",
+	  .value = value_output },
+	{ OPTION_FORMAT, 'f', "format", "FORMAT",
+	  "output format, see below (diff: text, json or html)", .value = value_format },
+	{ OPTION_JSON, 0, "json", NULL, "print JSON; 'profilctl schema' prints its schema",
+	  .value = value_json },
+	{ OPTION_BY, 0, "by", "WHAT",
+	  "group text by function, inlined, line, instruction, object,\n"
+	  "                              process, command, thread, cgroup or unit",
+	  .value = value_by },
+	{ OPTION_FILTER, 0, "object", "NAME", "only samples in this file; * and ? are wildcards",
+	  .value = value_object },
+	{ OPTION_FILTER, 0, "process", "PID|NAME", "only samples of this process",
+	  .value = value_process },
+	{ OPTION_FILTER, 0, "command", "NAME", "only samples of processes with this name",
+	  .value = value_command },
+	{ OPTION_FILTER, 0, "function", "NAME",
+	  "only samples in this function, named as for annotate", .value = value_function },
+	{ OPTION_FOLD_KERNEL, 0, "fold-kernel", NULL,
+	  "count kernel samples at the place where user mode was left", FLAG(fold_kernel) },
+	{ OPTION_TREE, 0, "tree", NULL, "show calls from the start of each thread (record -g)",
+	  FLAG(tree) },
+	{ OPTION_TREE, 0, "callers", "FUNCTION", "show what calls this function (record -g)",
+	  .value = value_callers },
+	{ OPTION_TREE, 0, "callees", "FUNCTION", "show what this function calls (record -g)",
+	  .value = value_callees },
+	{ OPTION_SPAN, 0, "since", "TIME",
+	  "show the spool's profiles from this time on: 03:00,\n"
+	  "                              yesterday, \"2026-11-22 03:00\", -1h",
+	  .value = value_since },
+	{ OPTION_SPAN, 0, "until", "TIME", "show the spool's profiles up to this time",
+	  .value = value_until },
+	{ OPTION_SPOOL, 0, "spool", "DIR",
+	  "directory of the spool (default: /var/lib/profil-spool)", .value = value_spool },
+	{ OPTION_KEEP, 0, "max-age", "TIME", "spool: remove older profiles (default: 7d)",
+	  .value = value_max_age },
+	{ OPTION_KEEP, 0, "max-size", "BYTES",
+	  "spool: remove the oldest above this size (default: 512M)", .value = value_max_size },
+	{ OPTION_INPUT, 'i', "input", "FILE", "profile to read, instead of an operand",
+	  .value = value_input },
+	{ OPTION_ROWS, 'n', "rows", "N", "show at most N rows, the hottest", .value = value_rows },
+	{ OPTION_LIMIT, 0, "percent-limit", "PERCENT", "hide rows with a smaller share",
+	  .value = value_limit },
+	{ OPTION_ALL_ROWS, 'a', "all", NULL, "show also rows with few samples, or none",
+	  FLAG(all) },
+	{ OPTION_FULL_NAMES, 0, "full-names", NULL, "do not shorten names", FLAG(full_names) },
+	{ OPTION_SLICES, 0, "slices", "NxT",
+	  "show samples over time: N slices of T seconds or more", .value = value_slices },
+	{ OPTION_THREADS, 0, "threads", NULL, "keep threads apart, for --by thread",
+	  FLAG(threads) },
+	{ OPTION_PID, 'p', "pid", "PID[,PID...]", "processes to profile, instead of operands",
+	  .value = value_pid },
+	{ OPTION_ALL, 'a', "all", NULL, "all processes that you may observe", FLAG(all) },
+	{ OPTION_EVENT, 'e', "event", "NAME", "sample an event, not CPU time; see 'list --events'",
+	  .value = value_event },
+	{ OPTION_PERIOD, 'c', "count", "N", "take one sample per N events", .value = value_period },
+	{ OPTION_EVENTS, 0, "events", NULL, "list the events that -e takes on this machine",
+	  FLAG(events) },
+	{ OPTION_COMM, 0, "comm", "NAME", "processes with this name", .value = value_comm },
+	{ OPTION_EXE, 0, "exe", "FILE", "processes that execute this file", .value = value_exe },
+	{ OPTION_UNIT, 0, "unit", "UNIT", "processes of this systemd unit", .value = value_unit },
+	{ OPTION_CGROUP, 0, "cgroup", "PATH", "processes in this cgroup and below it",
+	  .value = value_cgroup },
+	{ OPTION_BATCH, 'b', "batch", NULL, "print tables instead of a screen", FLAG(batch) },
+	{ OPTION_COUNT, 'n', "count", "N", "exit after N tables", .value = value_count },
+	{ OPTION_INTERVAL, 'i', "interval", "SECONDS",
+	  "time between tables (default: 2); of a spool, between\n"
+	  "                              profiles (default: 60)",
+	  .value = value_interval },
+	{ OPTION_CALL_GRAPH, 'g', NULL, NULL, NULL, .value = value_call_graph },
+	{ OPTION_CALL_GRAPH, 0, "call-graph", "[=MODE]",
+	  "-g: record call stacks; MODE is auto, cfi (unwind tables\n"
+	  "                              only) or fp (frame pointers only)",
+	  .value = value_call_graph },
+	{ OPTION_KERNEL_STACKS, 0, "kernel-stacks", NULL,
+	  "like -g, and record the frames of the kernel", .value = value_kernel_stacks },
+	{ OPTION_CLOCK, 0, "clock", "CLOCK", "tick, cpu-clock, cycles or auto, of a private daemon",
+	  .value = value_clock },
+	{ OPTION_USER_ONLY, 0, "user-only", NULL, "exclude samples in kernel mode",
+	  FLAG(user_only) },
+	{ OPTION_NO_INHERIT, 0, "no-inherit", NULL, "exclude child processes", FLAG(no_inherit) },
+	{ OPTION_QUIET, 'q', "quiet", NULL, "print errors only", FLAG(quiet) },
+	{ OPTION_SOCKET, 's', "socket", "PATH", "socket of the daemon", .value = value_socket },
+	{ OPTION_HELP, 'h', "help", NULL, "show this help", FLAG(help) },
+
+	/* Options of perf with an equivalent. */
+	{ OPTION_BY, 0, "sort", "KEY[,KEY...]", NULL, .value = value_sort },
+	{ OPTION_INPUT, 0, "stdio", NULL, NULL, .value = value_nothing },
+	{ OPTION_INPUT, 0, "no-children", NULL, NULL, .value = value_nothing },
+	{ OPTION_BATCH, 0, "stdio", NULL, NULL, FLAG(batch) },
+
+	/* Options of perf without one. */
+	{ OPTION_PID, 't', "tid", "TID",
+	  .instead = "profile the process with --threads, then 'report --by thread'" },
+	{ OPTION_PID, 'C', "cpu", "CPU", NULL,
+	  .instead = "samples are not kept by CPU; leave it out" },
+	{ OPTION_PID, 'u', "uid", "UID", NULL,
+	  .instead = "use --cgroup /user.slice/user-UID.slice" },
+	{ OPTION_INPUT, 0, "tui", NULL, NULL,
+	  .instead = "use -f html, or pipe the text to a pager" },
+	{ OPTION_INPUT, 0, "gtk", NULL, NULL, .instead = "use -f html" },
+};
+
+#define NROWS (sizeof(rows) / sizeof(*rows))
+
+/* A value in brackets is optional. */
+static int argument_of(const struct option_row *r)
+{
+	if (!r->arg)
+		return no_argument;
+	return *r->arg == '[' ? optional_argument : required_argument;
+}
+
+/* Fills in getopt_long()'s arguments for the rows in @allowed. */
+static void tables(__u64 allowed, char *letters, struct option *longs)
+{
+	if (allowed & OPTION_COMMAND)
+		*letters++ = '+';
+	*letters++ = ':';
+	for (size_t i = 0; i < NROWS; i++) {
+		const struct option_row *r = &rows[i];
+
+		if (!(allowed & r->bit))
+			continue;
+		if (r->name)
+			*longs++ = (struct option){ r->name, argument_of(r), NULL,
+						    LONG_FIRST + (int)i };
+		if (!r->letter)
+			continue;
+		*letters++ = r->letter;
+		if (r->arg)
+			*letters++ = ':';
+	}
+	*letters = '\0';
+	*longs = (struct option){ 0 };
+}
+
+/* The row for getopt_long()'s value @c, or NULL. */
+static const struct option_row *row_of(__u64 allowed, int c)
+{
+	if (c >= LONG_FIRST)
+		return &rows[c - LONG_FIRST];
+	for (size_t i = 0; i < NROWS; i++) {
+		if (allowed & rows[i].bit && rows[i].letter == c)
+			return &rows[i];
+	}
+	return NULL;
+}
+
+/* The option that @typed is probably meant as, or NULL. */
+static const char *resembling(__u64 allowed, const char *typed)
+{
+	const char *best = NULL;
+	unsigned int least = UINT32_MAX;
+
+	for (size_t i = 0; i < NROWS; i++) {
+		const struct option_row *r = &rows[i];
+		unsigned int d;
+
+		if (!(allowed & r->bit) || !r->name || !r->help || !edit_resembles(typed, r->name))
+			continue;
+		d = edit_distance(typed, r->name);
+		if (d < least) {
+			least = d;
+			best = r->name;
+		}
+	}
+	return best;
+}
+
+/* Prints what is wrong with the option at which getopt_long() returned @c. */
+static void refuse(const struct options *o, __u64 allowed, int c, const char *token)
+{
+	const struct option_row *r = optopt ? row_of(allowed, optopt) : NULL;
+	const char letter[] = { '-', (char)optopt, '\0' };
+	const char *meant;
+	char name[64];
+
+	if (r && c == ':') {
+		log_err("%s: option %s needs a value: %s", o->verb,
+			optopt < LONG_FIRST ? letter : token, r->arg);
+	} else if (r) {
+		log_err("%s: option --%s takes no value: %s", o->verb, r->name, token);
+	} else if (optopt) {
+		log_err("%s: invalid option %s; 'profilctl %s --help' lists the options", o->verb,
+			letter, o->verb);
+	} else {
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(token + 2, "="), token + 2);
+		meant = resembling(allowed, name);
+		log_err("%s: invalid option --%s%s%s%s; 'profilctl %s --help' lists the options",
+			o->verb, name, meant ? " (did you mean --" : "", meant ? meant : "",
+			meant ? "?)" : "", o->verb);
+	}
+}
+
+static int take(struct options *o, const struct option_row *r, bool by_letter, char *arg)
+{
+	char letter[] = "-?";
+	const char *wrong;
+
+	assert(r);
+	letter[1] = r->letter;
+	if (!r->value && !r->instead) {
+		*((bool *)((char *)o + r->flag)) = true;
+		return 0;
+	}
+	wrong = r->instead ? r->instead : r->value(o, arg);
+	if (!wrong)
+		return 0;
+	log_err("%s: %s%s%s%s: %s", o->verb, by_letter ? letter : "--", by_letter ? "" : r->name,
+		arg && !r->instead ? " " : "", arg && !r->instead ? arg : "", wrong);
+	return -EINVAL;
+}
+
+/* Adds the operands. Process ids can be separated by commas. */
+static int add_operands(struct options *o, __u64 allowed, char **argv)
+{
+	bool pids = allowed & OPTION_PID && !(allowed & OPTION_COMMAND);
+	int err = 0;
+
+	for (; *argv && !err; argv++) {
+		char *rest = *argv;
+
+		while (pids && rest && !err)
+			err = options_add(o, strsep(&rest, ","));
+		if (!pids)
+			err = options_add(o, *argv);
+	}
+	return !err && o->input ? options_add(o, o->input) : err;
+}
+
+int options_parse(struct options *o, __u64 allowed, int argc, char **argv)
+{
+	char letters[2 * NROWS + 3];
+	struct option longs[NROWS + 1];
+	int c;
+
+	allowed |= OPTION_HELP;
+	tables(allowed, letters, longs);
+	optind = 0; /* reinitializes getopt_long() */
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+		if (c == '?' || c == ':') {
+			refuse(o, allowed, c, argv[optind - 1]);
+			return -EINVAL;
+		}
+		if (take(o, row_of(allowed, c), c < LONG_FIRST, optarg) < 0)
+			return -EINVAL;
+	}
+	if (allowed & OPTION_SLICES && o->format == format_find("html") && !o->slice_ns) {
+		o->nslices = HTML_SLICES;
+		o->slice_ns = HTML_SLICE_NS;
+	}
+	o->threads |= o->by == ROWS_THREAD;
+	if (add_operands(o, allowed, argv + optind) < 0) {
+		log_err("%s: %s", o->verb, strerror(ENOMEM));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+void options_help(FILE *f, __u64 allowed)
+{
+	char names[256];
+
+	allowed |= OPTION_HELP;
+	for (size_t i = 0; i < NROWS; i++) {
+		const struct option_row *r = &rows[i];
+		char left[40], letter[8] = "   ";
+
+		if (!(allowed & r->bit) || !r->help)
+			continue;
+		if (r->letter)
+			snprintf(letter, sizeof(letter), "-%c,", r->letter);
+		snprintf(left, sizeof(left), "%s --%s%s%s", letter, r->name,
+			 r->arg && *r->arg == '[' ? "" : " ", r->arg ? r->arg : "");
+		fprintf(f, "  %-26s  %s\n", left, r->help);
+	}
+	if (allowed & OPTION_FORMAT)
+		fprintf(f, "\nA FORMAT is %s.\n", format_names(names, sizeof(names)));
+}

@@ -1,0 +1,373 @@
+/* option_values.c - reads the values of options */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/observe_maps.h"
+#include "profilctl/formats/format.h"
+#include "profilctl/util/time_words.h"
+#include "option_values.h"
+
+#define STRING(x) #x
+#define NUMBER(x) STRING(x)
+
+#define IS_SECONDS "must be from 0.001 to 1000000000 seconds"
+#define IS_NAME "must not be empty"
+
+static bool whole(unsigned long long *out, const char *arg)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(arg, &end, 10);
+	return !errno && end != arg && !*end && *arg >= '0' && *arg <= '9';
+}
+
+const char *value_rate(struct options *o, char *arg)
+{
+	unsigned long long hz;
+
+	if (!whole(&hz, arg) || hz < OPTIONS_RATE_MIN || hz > OPTIONS_RATE_MAX)
+		return "must be a whole number from " NUMBER(OPTIONS_RATE_MIN) " to " NUMBER(
+			OPTIONS_RATE_MAX) " Hz";
+	o->rate_hz = hz;
+	return NULL;
+}
+
+static const char *seconds(__u64 *ns, const char *arg)
+{
+	char *end;
+	double s = strtod(arg, &end);
+
+	if (end == arg || *end || !isfinite(s) || s < 0.001 || s > 1e9)
+		return IS_SECONDS;
+	*ns = (__u64)(s * 1e9);
+	return NULL;
+}
+
+const char *value_duration(struct options *o, char *arg)
+{
+	return seconds(&o->duration_ns, arg);
+}
+
+const char *value_interval(struct options *o, char *arg)
+{
+	return seconds(&o->interval_ns, arg);
+}
+
+const char *value_count(struct options *o, char *arg)
+{
+	unsigned long long n;
+
+	if (!whole(&n, arg) || !n)
+		return "must be a whole number from 1 on";
+	o->count = n;
+	return NULL;
+}
+
+const char *value_rows(struct options *o, char *arg)
+{
+	unsigned long long n;
+
+	if (!whole(&n, arg) || !n)
+		return "must be a whole number from 1 on";
+	o->rows = n;
+	return NULL;
+}
+
+const char *value_limit(struct options *o, char *arg)
+{
+	char *end;
+
+	o->least_percent = strtod(arg, &end);
+	if (end == arg || *end || !(o->least_percent >= 0 && o->least_percent <= 100))
+		return "must be from 0 to 100";
+	o->all |= o->least_percent == 0;
+	return NULL;
+}
+
+/* When full, slices are merged in pairs, so their maximum is even. */
+const char *value_slices(struct options *o, char *arg)
+{
+	char *end;
+	unsigned long n = strtoul(arg, &end, 10);
+
+	if (end == arg || *end != 'x' || n < 2 || n > OPTIONS_SLICES_MAX || n % 2)
+		return "must be an even number from 2 to " NUMBER(
+			OPTIONS_SLICES_MAX) ", an x, and seconds, as in 60x1";
+	o->nslices = n;
+	return seconds(&o->slice_ns, end + 1);
+}
+
+const char *value_comm(struct options *o, char *arg)
+{
+	o->select.comm = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
+const char *value_object(struct options *o, char *arg)
+{
+	o->filter.object = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
+const char *value_process(struct options *o, char *arg)
+{
+	o->filter.process = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
+const char *value_command(struct options *o, char *arg)
+{
+	o->filter.command = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
+const char *value_function(struct options *o, char *arg)
+{
+	o->filter.function = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
+const char *value_callers(struct options *o, char *arg)
+{
+	o->callers = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
+const char *value_callees(struct options *o, char *arg)
+{
+	o->callees = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
+const char *value_unit(struct options *o, char *arg)
+{
+	o->select.unit = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
+/* Accepts a cgroup's path with the mount point, too. */
+const char *value_cgroup(struct options *o, char *arg)
+{
+	static const char mount[] = "/sys/fs/cgroup";
+	size_t n = sizeof(mount) - 1;
+
+	if (*arg != '/')
+		return "must be a path from / on, as 'cat /proc/PID/cgroup' shows it";
+	o->select.cgroup = !strncmp(arg, mount, n) && arg[n] == '/' ? arg + n : arg;
+	return NULL;
+}
+
+const char *value_exe(struct options *o, char *arg)
+{
+	static char path[PATH_MAX];
+
+	o->select.exe = realpath(arg, path);
+	return o->select.exe	 ? NULL
+	       : errno == ENOENT ? "no such file; its path is needed, see 'ls -l /proc/PID/exe'"
+				 : strerror(errno);
+}
+
+const char *value_format(struct options *o, char *arg)
+{
+	static char names[256] = "must be ";
+
+	o->format = format_find(arg);
+	if (o->format)
+		return NULL;
+	format_names(names + strlen("must be "), sizeof(names) - strlen("must be "));
+	return names;
+}
+
+const char *value_json(struct options *o, char *arg)
+{
+	(void)arg;
+	o->format = format_find("json");
+	return NULL;
+}
+
+const char *value_by(struct options *o, char *arg)
+{
+	return rows_by_find(&o->by, arg)
+		       ? "must be function, inlined, line, instruction, object, process, command, "
+			 "thread, cgroup or unit"
+		       : NULL;
+}
+
+/* perf's sort keys: the finest one determines the rows of text. */
+const char *value_sort(struct options *o, char *arg)
+{
+	static const struct {
+		const char *key;
+		enum rows_by by;
+		int fineness;
+	} keys[] = {
+		{ "overhead", ROWS_FUNCTION, 0 }, { "comm", ROWS_FUNCTION, 0 },
+		{ "dso", ROWS_OBJECT, 1 },	  { "object", ROWS_OBJECT, 1 },
+		{ "tid", ROWS_THREAD, 2 },	  { "thread", ROWS_THREAD, 2 },
+		{ "sym", ROWS_FUNCTION, 3 },	  { "symbol", ROWS_FUNCTION, 3 },
+		{ "function", ROWS_FUNCTION, 3 }, { "srcline", ROWS_LINE, 4 },
+		{ "line", ROWS_LINE, 4 },
+	};
+	int finest = -1;
+
+	while (*arg) {
+		size_t n = strcspn(arg, ","), i = 0;
+
+		while (i < sizeof(keys) / sizeof(*keys) &&
+		       (strlen(keys[i].key) != n || strncmp(keys[i].key, arg, n) != 0))
+			i++;
+		if (i == sizeof(keys) / sizeof(*keys))
+			return "rows are sorted by samples; use --by function, inlined, line, "
+			       "instruction, object or thread";
+		if (keys[i].fineness > finest) {
+			finest = keys[i].fineness;
+			o->by = keys[i].by;
+		}
+		arg += n + (arg[n] == ',');
+	}
+	return NULL;
+}
+
+const char *value_clock(struct options *o, char *arg)
+{
+	static const char *const clocks[] = { "tick", "cpu-clock", "cycles", "auto" };
+
+	for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++) {
+		if (!strcmp(arg, clocks[i])) {
+			o->clock = arg;
+			return NULL;
+		}
+	}
+	return "must be tick, cpu-clock, cycles or auto";
+}
+
+/* Accepts perf's modifier ":u"; no tracepoint has that name. */
+const char *value_event(struct options *o, char *arg)
+{
+	size_t n = strlen(arg);
+
+	if (n > 2 && !strcmp(arg + n - 2, ":u")) {
+		o->user_only = true;
+		arg[n - 2] = '\0';
+	}
+	o->event = arg;
+	if (!strcmp(arg, "cpu-clock") || !strcmp(arg, "task-clock")) {
+		o->clock = "cpu-clock";
+		o->event = NULL;
+	}
+	return *arg ? NULL : IS_NAME;
+}
+
+const char *value_period(struct options *o, char *arg)
+{
+	unsigned long long n;
+
+	if (!whole(&n, arg) || !n)
+		return "must be a whole number from 1 on";
+	o->period = n;
+	return NULL;
+}
+
+const char *value_output(struct options *o, char *arg)
+{
+	o->output = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
+const char *value_socket(struct options *o, char *arg)
+{
+	o->socket = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
+const char *value_call_graph(struct options *o, char *arg)
+{
+	static const char *const modes[] = {
+		[PROFIL_STACK_AUTO] = "auto", [PROFIL_STACK_CFI] = "cfi", [PROFIL_STACK_FP] = "fp"
+	};
+
+	o->stack_mode = PROFIL_STACK_AUTO;
+	if (!arg)
+		return NULL;
+	for (__u32 mode = PROFIL_STACK_AUTO; mode <= PROFIL_STACK_FP; mode++) {
+		if (!strcmp(arg, modes[mode])) {
+			o->stack_mode = mode;
+			return NULL;
+		}
+	}
+	return "'auto', 'cfi' (unwind tables) or 'fp' (frame pointers)";
+}
+
+const char *value_kernel_stacks(struct options *o, char *arg)
+{
+	(void)arg;
+	o->kernel_stacks = true;
+	if (!o->stack_mode)
+		o->stack_mode = PROFIL_STACK_AUTO;
+	return NULL;
+}
+
+const char *value_pid(struct options *o, char *arg)
+{
+	for (char *pid; (pid = strsep(&arg, ",")); o->npids++) {
+		if (options_add(o, pid) < 0)
+			return strerror(ENOMEM);
+	}
+	return NULL;
+}
+
+const char *value_input(struct options *o, char *arg)
+{
+	o->input = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
+const char *value_since(struct options *o, char *arg)
+{
+	o->since = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
+const char *value_until(struct options *o, char *arg)
+{
+	o->until = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
+const char *value_spool(struct options *o, char *arg)
+{
+	o->spool = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
+const char *value_max_age(struct options *o, char *arg)
+{
+	if (time_length_parse(&o->max_age_s, arg) < 0 || o->max_age_s < 1)
+		return "must be a length of time, as 7d or 36h";
+	return NULL;
+}
+
+const char *value_max_size(struct options *o, char *arg)
+{
+	static const char units[] = "KMGT";
+	char *end;
+	unsigned long long n = strtoull(arg, &end, 10);
+	const char *unit = *end ? strchr(units, *end) : NULL;
+	int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+
+	if (*arg < '0' || *arg > '9' || !n || (*end && (!unit || end[1])) || n > ~0ull >> shift)
+		return "must be a number of bytes, with K, M, G or T behind it";
+	o->max_bytes = n << shift;
+	return NULL;
+}
+
+const char *value_nothing(struct options *o, char *arg)
+{
+	(void)o;
+	(void)arg;
+	return NULL;
+}

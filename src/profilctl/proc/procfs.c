@@ -1,0 +1,158 @@
+/* procfs.c - reads and selects processes in /proc */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/cleanup.h"
+
+#include "profilctl/util/grow.h"
+#include "procfs.h"
+
+/* PF_KTHREAD from the kernel's sched.h, in the flags of /proc/PID/stat. */
+#define STAT_KTHREAD 0x00200000u
+
+size_t procfs_read(pid_t pid, const char *name, char *out, size_t bytes)
+{
+	__cleanup(closep) int fd = -1;
+	char path[64];
+	ssize_t n = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		n = read(fd, out, bytes - 1);
+	out[n < 0 ? 0 : n] = '\0';
+	return n < 0 ? 0 : (size_t)n;
+}
+
+bool procfs_is_kernel_thread(pid_t pid)
+{
+	char stat[1024], *after;
+	unsigned int flags = 0;
+
+	procfs_read(pid, "stat", stat, sizeof(stat));
+	/* The comm in brackets can contain brackets itself. */
+	after = strrchr(stat, ')');
+	return after && sscanf(after, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+	       flags & STAT_KTHREAD;
+}
+
+__u64 procfs_cpu_ns(pid_t pid)
+{
+	unsigned long long ticks[4] = { 0 };
+	char stat[1024], *after;
+
+	procfs_read(pid, "stat", stat, sizeof(stat));
+	after = strrchr(stat, ')');
+	if (!after ||
+	    sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu",
+		   &ticks[0], &ticks[1], &ticks[2], &ticks[3]) != 4)
+		return 0;
+	return (ticks[0] + ticks[1] + ticks[2] + ticks[3]) * 1000000000u /
+	       (unsigned long long)sysconf(_SC_CLK_TCK);
+}
+
+pid_t procfs_leader(pid_t pid)
+{
+	char text[4096], *line;
+	int leader = 0;
+
+	procfs_read(pid, "status", text, sizeof(text));
+	line = strstr(text, "\nTgid:");
+	if (line)
+		sscanf(line, "\nTgid: %d", &leader);
+	return (pid_t)leader;
+}
+
+const char *procfs_comm(pid_t tid, char *out, size_t bytes)
+{
+	if (!procfs_read(tid, "comm", out, bytes))
+		snprintf(out, bytes, "?");
+	out[strcspn(out, "\n")] = '\0';
+	return out;
+}
+
+char *procfs_command(pid_t pid)
+{
+	char text[4096];
+	size_t n = procfs_read(pid, "cmdline", text, sizeof(text));
+
+	for (size_t i = 0; i + 1 < n; i++)
+		text[i] = text[i] ? text[i] : ' ';
+	return strdup(n ? text : procfs_comm(pid, text, sizeof(text)));
+}
+
+static bool has_comm(pid_t pid, const char *comm)
+{
+	char own[64];
+
+	return !strcmp(procfs_comm(pid, own, sizeof(own)), comm);
+}
+
+static bool has_exe(pid_t pid, const char *exe)
+{
+	static const char deleted[] = " (deleted)";
+	char path[64], own[PATH_MAX + sizeof(deleted)];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	n = readlink(path, own, sizeof(own) - 1);
+	own[n < 0 ? 0 : n] = '\0';
+	/* After an upgrade the running executable is deleted; compare its former name. */
+	if (n > (ssize_t)sizeof(deleted) && !strcmp(own + n - (sizeof(deleted) - 1), deleted))
+		own[n - (sizeof(deleted) - 1)] = '\0';
+	return !strcmp(own, exe);
+}
+
+bool procfs_is_selective(const struct procfs_select *select)
+{
+	return select->comm || select->exe || select->cgroup || select->unit;
+}
+
+static bool matches(pid_t pid, const struct procfs_select *select)
+{
+	return pid != getpid() && !procfs_is_kernel_thread(pid) &&
+	       (!select->comm || has_comm(pid, select->comm)) &&
+	       (!select->exe || has_exe(pid, select->exe));
+}
+
+static int append(pid_t **pids, size_t *n, pid_t pid)
+{
+	pid_t *more = grow(*pids, *n, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	*pids = more;
+	more[(*n)++] = pid;
+	return 0;
+}
+
+int procfs_find(pid_t **out, size_t *n, const struct procfs_select *select)
+{
+	DIR *proc = opendir("/proc");
+	const struct dirent *e;
+	int err = 0;
+
+	*out = NULL;
+	*n = 0;
+	if (!proc)
+		return -errno;
+	while (!err && (e = readdir(proc))) {
+		pid_t pid = isdigit((unsigned char)*e->d_name) ? atoi(e->d_name) : 0;
+
+		if (pid && matches(pid, select))
+			err = append(out, n, pid);
+	}
+	closedir(proc);
+	if (!err)
+		return 0;
+	free(*out);
+	*out = NULL;
+	return err;
+}

@@ -1,0 +1,233 @@
+/* spool_dir.c - the folder of a spool: names, rotation by age and size */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/cleanup.h"
+
+#include "profilctl/formats/json/json.h"
+#include "profilctl/util/grow.h"
+#include "profilctl/util/gzip.h"
+#include "profilctl/util/replace_file.h"
+#include "spool_dir.h"
+
+#define SAME_NAME_MAX 100
+
+static void closedirp(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+/* Parses a file name. Returns the part after the seconds; NULL: not a file of a spool. */
+static const char *read_name(struct spool_entry *e, const char *name)
+{
+	struct tm tm = { 0 };
+	int behind = 0, number;
+	long seconds;
+
+	if (strlen(name) >= sizeof(e->name) ||
+	    sscanf(name, "machine-%4d%2d%2dT%2d%2d%2dZ-%10lds%n", &tm.tm_year, &tm.tm_mon,
+		   &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &seconds, &behind) != 7 ||
+	    !behind || seconds < 0)
+		return NULL;
+	tm.tm_year -= 1900;
+	tm.tm_mon--;
+	strcpy(e->name, name);
+	e->start = timegm(&tm);
+	e->seconds = seconds;
+	name += behind;
+	if (sscanf(name, ".%3d%n", &number, &behind) == 1)
+		name += behind;
+	return *name == '.' ? name : NULL;
+}
+
+/*
+ * Says whether it is a temporary name of replace_file: followed by .PID.N or, on some file systems,
+ * .XXXXXX.
+ */
+static bool is_leftover(const char *suffix)
+{
+	size_t n = strlen(suffix), all = n;
+
+	while (n && strchr("0123456789.", suffix[n - 1]))
+		n--;
+	return all - n > 3 || !strncmp(suffix, SPOOL_SUFFIX ".", strlen(SPOOL_SUFFIX) + 1);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct spool_entry *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+/* Lists the spool's files in @dir, or with @leftovers the incomplete ones. */
+static int list(struct spool_entry **out, size_t *n, DIR *dir, bool leftovers)
+{
+	__cleanup(freep) struct spool_entry *all = NULL;
+	const struct dirent *d;
+
+	for (*n = 0; (d = readdir(dir));) {
+		struct spool_entry e = { .is_profile = false }, *more;
+		const char *suffix = read_name(&e, d->d_name);
+		struct stat st;
+
+		if (!suffix || is_leftover(suffix) != leftovers ||
+		    fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISREG(st.st_mode))
+			continue;
+		e.bytes = (__u64)st.st_blocks * 512;
+		e.is_profile = !strcmp(suffix, SPOOL_SUFFIX);
+		more = grow(all, *n, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		all = more;
+		all[(*n)++] = e;
+	}
+	if (*n)
+		qsort(all, *n, sizeof(*all), by_name);
+	*out = steal(all);
+	return 0;
+}
+
+int spool_dir_list(struct spool_entry **out, size_t *n, const char *path)
+{
+	__cleanup(closedirp) DIR *dir = opendir(path);
+
+	return dir ? list(out, n, dir, false) : -errno;
+}
+
+static int clean(struct spool_dir *d)
+{
+	__cleanup(closedirp) DIR *dir = opendir(d->path);
+	__cleanup(freep) struct spool_entry *all = NULL;
+	size_t n = 0;
+	int err = dir ? list(&all, &n, dir, true) : -errno;
+
+	for (size_t i = 0; !err && i < n; i++)
+		unlinkat(d->fd, all[i].name, 0);
+	return err;
+}
+
+int spool_dir_open(struct spool_dir *d, const char *path)
+{
+	int err;
+
+	d->path = path;
+	d->fd = -1;
+	if (mkdir(path, 0750) < 0 && errno != EEXIST)
+		return -errno;
+	d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (d->fd < 0)
+		return -errno;
+	if (flock(d->fd, LOCK_EX | LOCK_NB) < 0)
+		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	else
+		err = faccessat(d->fd, ".", W_OK, AT_EACCESS) < 0 ? -errno : clean(d);
+	if (err < 0)
+		spool_dir_close(d);
+	return err;
+}
+
+void spool_dir_close(struct spool_dir *d)
+{
+	closep(&d->fd);
+}
+
+/* Finds an unused path in @d. Returns 0 or a negative errno. */
+static int free_path(char **out, const struct spool_dir *d, const struct profile *p,
+		     const char *suffix)
+{
+	long seconds = (long)((p->duration_ns + 500000000u) / 1000000000u);
+	char begin[64], number[8] = "";
+	struct tm tm;
+
+	strftime(begin, sizeof(begin), "machine-%Y%m%dT%H%M%SZ", gmtime_r(&p->started, &tm));
+	for (int i = 2; i < SAME_NAME_MAX; i++) {
+		if (asprintf(out, "%s/%s-%lds%s%s", d->path, begin, seconds, number, suffix) < 0) {
+			*out = NULL;
+			return -ENOMEM;
+		}
+		if (access(*out, F_OK) < 0)
+			return errno == ENOENT ? 0 : -errno;
+		free(steal(*out));
+		snprintf(number, sizeof(number), ".%d", i);
+	}
+	return -EEXIST;
+}
+
+static int write_json(FILE *out, const struct profile *p)
+{
+	__cleanup(freep) char *text = NULL;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+	int err = f ? json_write(f, p, true) : -ENOMEM;
+
+	if (f && fclose(f) && !err)
+		err = -ENOMEM;
+	return err ? err : gzip_write(out, text, n);
+}
+
+static int write_file(const struct spool_dir *d, const struct profile *p, const char *suffix,
+		      int (*write)(FILE *out, const struct profile *p))
+{
+	__cleanup(freep) char *path = NULL;
+	struct replace_file r = { 0 };
+	FILE *out = NULL;
+	int err = free_path(&path, d, p, suffix);
+
+	if (!err)
+		err = replace_begin(&r, &out, path, 0640, false);
+	if (!err)
+		err = write(out, p);
+	if (!err)
+		err = replace_commit(&r, out);
+	replace_abort(&r);
+	if (out && fclose(out) && !err)
+		err = -errno;
+	if (err < 0)
+		return err;
+	return fsync(d->fd) < 0 ? -errno : 0;
+}
+
+int spool_dir_write(struct spool_dir *d, const struct profile *p, const struct format *format)
+{
+	char suffix[32];
+	int err = write_file(d, p, SPOOL_SUFFIX, write_json);
+
+	if (err || !format || !format->write)
+		return err;
+	snprintf(suffix, sizeof(suffix), ".%s",
+		 format->write == pprof_write ? "pb.gz" : format->name);
+	return write_file(d, p, suffix, format->write);
+}
+
+int spool_dir_rotate(struct spool_dir *d, time_t now)
+{
+	__cleanup(freep) struct spool_entry *all = NULL;
+	__u64 bytes = 0;
+	size_t n;
+	int err = spool_dir_list(&all, &n, d->path);
+
+	if (err < 0 || !all)
+		return err;
+	for (size_t i = 0; i < n; i++)
+		bytes += all[i].bytes;
+	for (size_t i = 0; i < n; i++) {
+		if (bytes <= d->max_bytes && all[i].start + all[i].seconds + d->max_age_s > now)
+			break;
+		if (unlinkat(d->fd, all[i].name, 0) < 0 && errno != ENOENT)
+			return -errno;
+		bytes -= all[i].bytes;
+	}
+	return 0;
+}

@@ -1,0 +1,58 @@
+/* spool_dir.h - the folder of a spool: names, rotation by age and size */
+#ifndef PROFIL_PROFILCTL_SPOOL_SPOOL_DIR_H
+#define PROFIL_PROFILCTL_SPOOL_SPOOL_DIR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+#include <linux/types.h>
+
+#include "profilctl/formats/format.h"
+#include "profilctl/profile/profile.h"
+
+#define SPOOL_DIR_DEFAULT "/var/lib/profil-spool"
+
+/*
+ * A file is named machine-20261122T031200Z-60s.json.gz: the start of its interval in UTC and its
+ * length, so that names sort by time and a span of time selects files by name. If the name exists
+ * (the clock was set back), .2 follows the seconds, and so on. While it is written, a file has the
+ * name machine-....json.gz.PID.N.
+ */
+#define SPOOL_SUFFIX ".json.gz"
+
+struct spool_entry {
+	char name[80];
+	time_t start;
+	time_t seconds;
+	__u64 bytes;
+	bool is_profile; /* false: another format, for collectors */
+};
+
+/* Lists the spool @path, sorted by time; the caller frees *@out. Returns 0 or a negative errno. */
+int spool_dir_list(struct spool_entry **out, size_t *n, const char *path);
+
+struct spool_dir {
+	const char *path; /* not owned */
+	int fd;
+	time_t max_age_s;
+	__u64 max_bytes;
+};
+
+/*
+ * Opens the spool @path for writing, creates the last component if it is missing, and removes the
+ * incomplete files of a killed writer. Returns 0 or a negative errno, -EBUSY if another process
+ * writes to it.
+ */
+int spool_dir_open(struct spool_dir *d, const char *path);
+void spool_dir_close(struct spool_dir *d);
+
+/*
+ * Stores @p, whose interval began at @p->started and took @p->duration_ns; with @format also a file
+ * in that format. Returns 0, or a negative errno and leaves no file.
+ */
+int spool_dir_write(struct spool_dir *d, const struct profile *p, const struct format *format);
+
+/* Removes the oldest files until the limits of age and size hold. Returns 0 or a negative errno. */
+int spool_dir_rotate(struct spool_dir *d, time_t now);
+
+#endif

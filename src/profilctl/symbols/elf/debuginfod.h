@@ -1,0 +1,18 @@
+/* debuginfod.h - limits libdwfl's downloads from the servers in DEBUGINFOD_URLS */
+#ifndef PROFIL_PROFILCTL_SYMBOLS_ELF_DEBUGINFOD_H
+#define PROFIL_PROFILCTL_SYMBOLS_ELF_DEBUGINFOD_H
+
+#include <elfutils/libdwfl.h>
+
+#define DEBUGINFOD_TIME_S 60
+
+/*
+ * Limits the downloads of @dwfl to DEBUGINFOD_TIME_S seconds for all downloads of a profilctl
+ * process, and shows their progress on a terminal. Does nothing if DEBUGINFOD_URLS is empty.
+ */
+void limit_debuginfod(Dwfl *dwfl);
+
+/* Erases the line of progress. */
+void progress_end_debuginfod(void);
+
+#endif

@@ -1,0 +1,222 @@
+/* eh_frame_hdr.c - the bounds of functions in a stripped file, from .eh_frame_hdr */
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "eh_frame_hdr.h"
+
+#define HDR_VERSION 1
+
+/* DW_EH_PE_*: the encodings that all linkers use in the header. */
+#define ENC_UDATA4 0x03
+#define ENC_PCREL_SDATA4 0x1b
+#define ENC_DATAREL_SDATA4 0x3b
+/* The bits of an encoding for the size of a value. */
+#define ENC_FORMAT 0x07
+#define ENC_FORMAT_ABSPTR 0x00
+#define ENC_FORMAT_DATA2 0x02
+#define ENC_FORMAT_DATA4 0x03
+#define ENC_FORMAT_DATA8 0x04
+
+struct hdr {
+	__u8 version;
+	__u8 eh_frame_ptr_enc;
+	__u8 fde_count_enc;
+	__u8 table_enc;
+	__s32 eh_frame_ptr;
+	__u32 fde_count;
+	struct {
+		__s32 start; /* relative to this header */
+		__s32 fde;
+	} row[];
+};
+
+static Elf_Data *find_hdr(Elf *elf, __u64 *vaddr)
+{
+	size_t n = 0;
+
+	elf_getphdrnum(elf, &n);
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr ph;
+
+		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_GNU_EH_FRAME)
+			continue;
+		*vaddr = ph.p_vaddr;
+		return elf_getdata_rawchunk(elf, (__s64)ph.p_offset, ph.p_filesz, ELF_T_WORD);
+	}
+	return NULL;
+}
+
+/* The data from @vaddr to the end of its segment; a terminator ends .eh_frame before that. */
+static Elf_Data *find_eh_frame(Elf *elf, __u64 vaddr)
+{
+	size_t n = 0;
+
+	elf_getphdrnum(elf, &n);
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr ph;
+		__u64 at;
+
+		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD)
+			continue;
+		at = vaddr - ph.p_vaddr;
+		if (at < ph.p_filesz)
+			return elf_getdata_rawchunk(elf, (__s64)(ph.p_offset + at),
+						    ph.p_filesz - at, ELF_T_BYTE);
+	}
+	return NULL;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct frame_row *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+int frames_read(struct frames *f, Elf *elf)
+{
+	const struct hdr *h;
+	Elf_Data *chunk;
+	__u64 vaddr;
+	size_t n;
+
+	*f = (struct frames){ .elf = elf };
+	chunk = find_hdr(elf, &vaddr);
+	if (!chunk || !chunk->d_buf || chunk->d_size < sizeof(*h))
+		return 0;
+	h = chunk->d_buf;
+	n = h->fde_count;
+	if (h->version != HDR_VERSION || h->eh_frame_ptr_enc != ENC_PCREL_SDATA4 ||
+	    h->fde_count_enc != ENC_UDATA4 || h->table_enc != ENC_DATAREL_SDATA4 || !n ||
+	    n > (chunk->d_size - sizeof(*h)) / sizeof(h->row[0]))
+		return 0;
+	f->eh_frame_vaddr =
+		vaddr + offsetof(struct hdr, eh_frame_ptr) + (__u64)(__s64)h->eh_frame_ptr;
+	f->eh_frame = find_eh_frame(elf, f->eh_frame_vaddr);
+	if (!f->eh_frame)
+		return 0;
+
+	f->row = calloc(n, sizeof(*f->row));
+	if (!f->row)
+		return -ENOMEM;
+	for (f->n = 0; f->n < n; f->n++)
+		f->row[f->n] = (struct frame_row){
+			.start = vaddr + (__u64)(__s64)h->row[f->n].start,
+			.fde = vaddr + (__u64)(__s64)h->row[f->n].fde,
+		};
+	qsort(f->row, n, sizeof(*f->row), by_start);
+	return 0;
+}
+
+/* The size of a value in @encoding; 0: variable. */
+static size_t encoded_bytes(__u8 encoding)
+{
+	switch (encoding & ENC_FORMAT) {
+	case ENC_FORMAT_ABSPTR:
+	case ENC_FORMAT_DATA8:
+		return 8;
+	case ENC_FORMAT_DATA4:
+		return 4;
+	case ENC_FORMAT_DATA2:
+		return 2;
+	}
+	return 0;
+}
+
+/*
+ * The encoding of addresses in the CIE's FDEs. Returns 0, or -EINVAL for an unknown augmentation.
+ */
+static int address_encoding(__u8 *out, const Dwarf_CIE *cie)
+{
+	const __u8 *at = cie->augmentation_data, *end;
+
+	*out = ENC_FORMAT_ABSPTR;
+	if (*cie->augmentation != 'z')
+		return *cie->augmentation ? -EINVAL : 0;
+	end = at + cie->augmentation_data_size;
+	for (const char *c = cie->augmentation + 1; *c; c++) {
+		if (*c == 'S' || *c == 'B') /* signal frame; signed return addresses */
+			continue;
+		if (at >= end)
+			return -EINVAL;
+		if (*c == 'R') {
+			*out = *at;
+			return 0;
+		}
+		if (*c != 'L' && *c != 'P')
+			return -EINVAL;
+		/* An encoding byte; after P, also a pointer in that encoding. */
+		at += 1 + (*c == 'P' ? encoded_bytes(*at) : 0);
+	}
+	return 0;
+}
+
+/* Reads the number of bytes of code that the FDE at @vaddr covers. Returns 0 or -EINVAL. */
+static int fde_range(__u64 *out, const struct frames *f, __u64 vaddr)
+{
+	const unsigned char *ident = (const unsigned char *)elf_getident(f->elf, NULL);
+	Dwarf_CFI_Entry fde, cie;
+	Dwarf_Off next;
+	size_t bytes;
+	__u8 encoding;
+
+	if (!ident || vaddr - f->eh_frame_vaddr >= f->eh_frame->d_size)
+		return -EINVAL;
+	if (dwarf_next_cfi(ident, f->eh_frame, true, vaddr - f->eh_frame_vaddr, &next, &fde) != 0 ||
+	    dwarf_cfi_cie_p(&fde))
+		return -EINVAL;
+	if (fde.fde.CIE_pointer >= f->eh_frame->d_size ||
+	    dwarf_next_cfi(ident, f->eh_frame, true, fde.fde.CIE_pointer, &next, &cie) != 0 ||
+	    !dwarf_cfi_cie_p(&cie) || address_encoding(&encoding, &cie.cie) < 0)
+		return -EINVAL;
+	bytes = encoded_bytes(encoding);
+	if (!bytes || (size_t)(fde.fde.end - fde.fde.start) < 2 * bytes)
+		return -EINVAL;
+	*out = 0;
+	memcpy(out, fde.fde.start + bytes, bytes);
+	return 0;
+}
+
+/* The end of the code of row @i; its start if the FDE cannot be read. */
+static __u64 row_end(const struct frames *f, size_t i)
+{
+	const struct frame_row *row = &f->row[i];
+	__u64 bytes, limit = i + 1 < f->n ? f->row[i + 1].start : ~0ull;
+
+	if (fde_range(&bytes, f, row->fde) < 0)
+		return row->start;
+	return bytes < limit - row->start ? row->start + bytes : limit;
+}
+
+bool frames_find(const struct frames *f, __u64 vaddr, __u64 *start, __u64 *end)
+{
+	size_t lo = 0, hi = f->n;
+	__u64 upto;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (f->row[mid].start <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	upto = lo ? row_end(f, lo - 1) : 0;
+	if (vaddr < upto) {
+		*start = f->row[lo - 1].start;
+		*end = upto;
+		return true;
+	}
+	*start = upto;
+	*end = lo < f->n ? f->row[lo].start : ~0ull;
+	return false;
+}
+
+void frames_fini(struct frames *f)
+{
+	free(f->row);
+	*f = (struct frames){ 0 };
+}

@@ -1,0 +1,13 @@
+/* separate_debug.h - finds the separate debug file of an ELF file on this machine */
+#ifndef PROFIL_PROFILCTL_SYMBOLS_ELF_SEPARATE_DEBUG_H
+#define PROFIL_PROFILCTL_SYMBOLS_ELF_SEPARATE_DEBUG_H
+
+/*
+ * Opens the separate debug file of the ELF file @fd, whose build id in hex is @build_id ("": none):
+ * by build id, else by .gnu_debuglink, in the folders of debug_file_path. Its build id must be the
+ * same; without one, the checksum in .gnu_debuglink must match. Unlike debug_file_open() it never
+ * downloads, because the profiled program already runs. Returns a descriptor or -ENOENT.
+ */
+int separate_debug_open(int fd, const char *build_id);
+
+#endif

@@ -1,0 +1,36 @@
+/* perf_map.h - reads the perf map, in which a JIT compiler names its code */
+#ifndef PROFIL_PROFILCTL_SYMBOLS_PERF_MAP_H
+#define PROFIL_PROFILCTL_SYMBOLS_PERF_MAP_H
+
+#include <stddef.h>
+#include <sys/types.h>
+#include <linux/types.h>
+
+struct perfmap_name {
+	__u64 start; /* an address */
+	__u64 bytes;
+	const char *name;
+};
+
+struct perfmap {
+	struct perfmap_name *name;
+	size_t n;
+	char *text; /* holds the names */
+};
+
+/*
+ * Opens /tmp/perf-PID.map in the root directory of process @pid; if that has ended, in ours. The
+ * file must belong to the process's user; if it has ended, to ours. Returns a descriptor or
+ * -ENOENT.
+ */
+int perfmap_open(pid_t pid);
+
+/*
+ * Reads @fd. Skips malformed lines; the last name for an address wins. Returns 0 or a negative
+ * errno. perfmap_fini() in any case.
+ */
+int perfmap_read(struct perfmap *map, int fd);
+
+void perfmap_fini(struct perfmap *map);
+
+#endif

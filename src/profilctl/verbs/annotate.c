@@ -1,0 +1,256 @@
+/* annotate.c - prints the source and instructions of a function with sample counts */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "core/cleanup.h"
+
+#include "profilctl/analyze/disassembly.h"
+#include "profilctl/analyze/find_function.h"
+#include "profilctl/analyze/line_counts.h"
+#include "profilctl/analyze/sample_location.h"
+#include "profilctl/formats/load.h"
+#include "profilctl/formats/output.h"
+#include "profilctl/util/sanitize.h"
+#include "profilctl/util/terminal.h"
+#include "annotate.h"
+#include "verb.h"
+
+/* Limits for one file or one function's instructions. */
+#define HOT_LINES 100
+#define CONTEXT_LINES 4
+#define HOTTEST 10
+#define FILES 10
+#define OTHER_NAMES 5
+
+struct annotation {
+	FILE *out;
+	const struct function *function;
+	struct listing_bounds bounds;
+	bool addresses;	  /* the listing has instructions */
+	const char *file; /* source file of the listing */
+	int err;
+};
+
+static void columns(FILE *out, const struct function *f, __u64 samples)
+{
+	if (samples)
+		fprintf(out, "%9llu %6.2f %%  ", samples,
+			100 * (double)samples / (double)f->samples);
+	else
+		fprintf(out, "%9s %6s    ", "", "");
+}
+
+static void line_write(void *ctx, const struct listed *line)
+{
+	const struct annotation *a = ctx;
+	char text[512];
+
+	columns(a->out, a->function, line->samples);
+	fprintf(a->out, a->addresses ? "%8llx:  %s\n" : "%6llu  %s\n", line->at,
+		clean(text, sizeof(text), line->text));
+}
+
+static void gap_write(void *ctx, size_t lines, __u64 samples)
+{
+	const struct annotation *a = ctx;
+
+	columns(a->out, a->function, samples);
+	fprintf(a->out, "... %zu %s%s\n", lines, a->addresses ? "instruction" : "line",
+		lines > 1 ? "s" : "");
+}
+
+static const struct listing_writer writer = { line_write, gap_write };
+
+/* Writes the lines with most samples, in order of samples. */
+static int hottest_write(const struct annotation *a, const struct listing *l)
+{
+	size_t n;
+	__cleanup(freep) const struct listed **hottest = listing_hottest(l, &n);
+
+	if (!hottest)
+		return -ENOMEM;
+	if (n < 2)
+		return 0;
+	fprintf(a->out, "hottest %s\n", a->addresses ? "instructions" : "lines");
+	for (size_t i = 0; i < n && i < HOTTEST; i++)
+		line_write((void *)a, hottest[i]);
+	fputs("in order\n", a->out);
+	return 0;
+}
+
+static void file_write(void *ctx, const struct tally *t, size_t n)
+{
+	struct annotation *a = ctx;
+	char file[1024];
+	struct listing l;
+
+	if (a->err)
+		return;
+	fprintf(a->out, "\n%s\n", clean(file, sizeof(file), t->file));
+	a->err = tally_listing(&l, t, n);
+	if (!a->err)
+		a->err = hottest_write(a, &l);
+	if (!a->err)
+		a->err = listing_excerpt(&l, a->bounds, &writer, a);
+	if (!a->err && !l.readable)
+		fputs("this file cannot be read here, or is another one by now\n", a->out);
+	listing_fini(&l);
+}
+
+static int source_write(struct annotation *a, const struct spots *s)
+{
+	size_t n;
+	__cleanup(freep) struct tally *t = tally_lines(s, a->function, &n);
+
+	if (!t)
+		return -ENOMEM;
+	if (!n)
+		fputs("\nno line of source is known: it was built without -g, or its debug "
+		      "information is not here\n",
+		      a->out);
+	a->addresses = false;
+	tally_files(t, n, file_write, a);
+	return a->err;
+}
+
+/* Writes the inlined functions, whose lines are listed under other files. */
+static int inlined_write(const struct annotation *a, const struct spots *s)
+{
+	size_t n;
+	__cleanup(freep) struct tally *t = tally_inlined(s, a->function, &n);
+	char name[4096];
+	__u64 rest = 0;
+
+	if (!t)
+		return -ENOMEM;
+	if (n)
+		fputs("\ninlined here\n", a->out);
+	for (size_t i = 0; i < n; i++) {
+		if (i >= a->bounds.hot) {
+			rest += t[i].samples;
+			continue;
+		}
+		columns(a->out, a->function, t[i].samples);
+		fprintf(a->out, "%s\n", clean(name, sizeof(name), t[i].file));
+	}
+	if (rest) {
+		columns(a->out, a->function, rest);
+		fprintf(a->out, "... %zu more\n", n - a->bounds.hot);
+	}
+	return 0;
+}
+
+static int instructions_write(struct annotation *a, struct disassembler *d)
+{
+	struct listing l;
+	int err = disassemble(&l, d, a->function);
+
+	fputc('\n', a->out);
+	a->addresses = true;
+	if (err == -ENOENT)
+		fputs("no instructions: the file was removed or replaced after the profile\n",
+		      a->out);
+	else if (err == -ENOSYS)
+		fputs("no instructions: they take objdump; 'apt-get install binutils'\n", a->out);
+	else if (!err)
+		err = hottest_write(a, &l);
+	if (!err)
+		err = listing_excerpt(&l, a->bounds, &writer, a);
+	if (!err && l.outside) {
+		columns(a->out, a->function, l.outside);
+		fputs("elsewhere in the function, which is too long to be listed\n", a->out);
+	}
+	listing_fini(&l);
+	return err == -ENOMEM ? err : 0;
+}
+
+int annotate_write(FILE *out, const struct options *o, const struct profile *p,
+		   const struct function *f)
+{
+	struct annotation a = { .out = out,
+				.function = f,
+				.bounds = o->all ? LISTING_WHOLE
+						 : (struct listing_bounds){ HOT_LINES,
+									    CONTEXT_LINES } };
+	char name[4096], object[4096], whole[4096];
+	struct disassembler d;
+	struct spots s;
+	int err = spots_init(&s, p, true);
+
+	if (!err)
+		err = disassembler_init(&d, p, &s);
+	profile_function_name(p, f, whole, sizeof(whole));
+	fprintf(out, "%s in %s: %llu samples, %.2f %% of %llu\n", clean(name, sizeof(name), whole),
+		clean(object, sizeof(object), p->objects[f->object].path), f->samples,
+		profile_percent(p, f->samples), p->total);
+	if (!err)
+		err = source_write(&a, &s);
+	if (!err)
+		err = inlined_write(&a, &s);
+	if (!err)
+		err = instructions_write(&a, &d);
+	disassembler_fini(&d);
+	spots_fini(&s);
+	return err;
+}
+
+/* Lists the other functions that match the name. */
+static void others_write(FILE *out, const struct profile *p, const struct matches *m)
+{
+	char name[4096], whole[4096];
+
+	if (m->n < 2)
+		return;
+	fprintf(out, "\n%zu more functions are called like this:\n", m->n - 1);
+	for (size_t i = 1; i < m->n && i <= OTHER_NAMES; i++) {
+		profile_function_name(p, m->function[i], whole, sizeof(whole));
+		fprintf(out, "%9llu  %s\n", m->function[i]->samples,
+			clean(name, sizeof(name), whole));
+	}
+	if (m->n > OTHER_NAMES + 1)
+		fprintf(out, "%9s  ...\n", "");
+}
+
+static int find(struct matches *m, const struct profile *p, const char *name, const char *file)
+{
+	int err = matches_find(m, p, name);
+
+	if (!err)
+		return CTL_OK;
+	if (err == -ENOENT)
+		log_err("no function %s has samples; 'profilctl report %s' lists those that have",
+			name, file);
+	else
+		log_err("%s: %s", name,
+			err == -EINVAL ? "not a regular expression" : strerror(-err));
+	return CTL_ERROR;
+}
+
+int verb_annotate(const struct options *o)
+{
+	__cleanup(profile_freep) struct profile *p = NULL;
+	struct matches m = { 0 };
+	int status;
+
+	if (o->argc != 2) {
+		log_err("annotate: needs a function and a file: 'profilctl annotate FUNCTION "
+			"FILE'");
+		return CTL_USAGE;
+	}
+	status = load_profile(&p, o->argv[1]);
+	if (!status)
+		status = find(&m, p, o->argv[0], o->argv[1]);
+	if (!status) {
+		int err;
+
+		pager_begin();
+		err = annotate_write(stdout, o, p, m.function[0]);
+		others_write(stdout, p, &m);
+		status = output_end(stdout, o, err);
+		pager_end();
+	}
+	matches_fini(&m);
+	return status;
+}

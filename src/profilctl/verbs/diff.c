@@ -1,0 +1,248 @@
+/* diff.c - prints the changes between two profiles */
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "core/cleanup.h"
+
+#include "profilctl/analyze/compare.h"
+#include "profilctl/formats/format.h"
+#include "profilctl/formats/json/json_name.h"
+#include "profilctl/formats/output.h"
+#include "profilctl/formats/page/diff_page.h"
+#include "profilctl/symbols/short_name.h"
+#include "profilctl/spool/spool.h"
+#include "profilctl/util/sanitize.h"
+#include "profilctl/util/terminal.h"
+#include "diff.h"
+#include "verb.h"
+
+/* Limits for functions without a significant change: their number, and the least share of each. */
+#define OTHERS_MAX 20
+#define OTHERS_PERCENT 0.5
+
+#define NAME_COLUMNS_MIN 22
+#define OBJECT_COLUMNS 16
+
+static void which(FILE *out, const char *side, const struct profile *p)
+{
+	char command[4096];
+
+	fprintf(out, "%s: %s, %llu samples, %.2f s of CPU time\n", side,
+		clean(command, sizeof(command), p->command), p->total,
+		(double)p->total * (double)p->tick_ns / 1e9);
+}
+
+/* The layout of the table. */
+struct table {
+	FILE *out;
+	bool interval;
+	bool full_names;
+	size_t name_columns;
+	double tick_s[2];
+};
+
+static double seconds(const struct table *t, const struct change *o, int side)
+{
+	return (double)o->samples[side] * t->tick_s[side];
+}
+
+static void row(const struct table *t, const struct change *o)
+{
+	double a = seconds(t, o, 0), b = seconds(t, o, 1);
+	char name[4096], fits[4096], object[256];
+
+	fprintf(t->out, "%c %6.2f  %6.2f  %+7.2f  ", o->significant ? '*' : ' ', o->percent[0],
+		o->percent[1], o->percent[1] - o->percent[0]);
+	if (t->interval)
+		fprintf(t->out, "%+6.2f..%+6.2f  ", o->low, o->high);
+	clean(name, sizeof(name), o->name);
+	if (t->full_names)
+		strcpy(fits, name);
+	else
+		fit_name(fits, sizeof(fits), name, t->name_columns);
+	fprintf(t->out, "%8.3f  %8.3f  %+8.3f  %s%*s  %s\n", a, b, b - a, fits,
+		columns_of(fits) < t->name_columns ? (int)(t->name_columns - columns_of(fits)) : 0,
+		"", clean(object, sizeof(object), o->object));
+}
+
+/* Chooses all significant changes and the largest others. The caller frees the array. */
+static const struct change **choose(const struct options *o, const struct changes *c, size_t *n)
+{
+	double limit = o->least_percent > 0 ? o->least_percent : o->rows ? 0 : OTHERS_PERCENT;
+	const struct change **chosen = calloc(c->n + 1, sizeof(*chosen));
+	size_t others = 0;
+
+	*n = 0;
+	for (size_t i = 0; chosen && i < c->n && (!o->rows || *n < o->rows); i++) {
+		const struct change *x = &c->change[i];
+		bool small = x->percent[0] < limit && x->percent[1] < limit;
+
+		if (!o->all && !x->significant && (small || (!o->rows && others == OTHERS_MAX)))
+			continue;
+		others += !x->significant;
+		chosen[(*n)++] = x;
+	}
+	return chosen;
+}
+
+static void lay_out(struct table *t, const struct options *o, const struct change **chosen,
+		    size_t n)
+{
+	size_t columns =
+		terminal_columns(STDOUT_FILENO) ? terminal_columns(STDOUT_FILENO) : TEXT_COLUMNS;
+	size_t used, widest = NAME_COLUMNS_MIN;
+
+	t->full_names = o->full_names;
+	t->interval = columns >= 110;
+	used = t->interval ? 76 + OBJECT_COLUMNS : 60 + OBJECT_COLUMNS;
+	t->name_columns = columns > used + NAME_COLUMNS_MIN ? columns - used : NAME_COLUMNS_MIN;
+	for (size_t i = 0; i < n; i++) {
+		char name[4096];
+
+		fit_name(name, sizeof(name), chosen[i]->name, t->name_columns);
+		widest = columns_of(name) > widest ? columns_of(name) : widest;
+	}
+	t->name_columns = widest;
+}
+
+static int text(FILE *out, const struct options *o, const struct profile *a,
+		const struct profile *b, const struct changes *c)
+{
+	struct table t = { .out = out,
+			   .tick_s = { (double)a->tick_ns / 1e9, (double)b->tick_ns / 1e9 } };
+	size_t n;
+	__cleanup(freep) const struct change **chosen = choose(o, c, &n);
+
+	if (!chosen)
+		return -ENOMEM;
+	which(out, "A", a);
+	which(out, "B", b);
+	lay_out(&t, o, chosen, n);
+	fprintf(out,
+		"\n     A %%     B %%   change  %s     A s       B s    change  %-*s  object\n",
+		t.interval ? "  95 % of it    " : "", (int)t.name_columns, "function");
+	for (size_t i = 0; i < n; i++)
+		row(&t, chosen[i]);
+	if (n < c->n)
+		fprintf(out, "  ... %zu more\n", c->n - n);
+	if (c->significant)
+		fprintf(out, "\n%zu of %zu functions changed (*); ", c->significant, c->tested);
+	else
+		fprintf(out, "\nnone of %zu functions changed; ", c->tested);
+	fprintf(out, "by chance alone any would seem to have in %g %% of cases\n",
+		100 * COMPARE_ERROR);
+	return 0;
+}
+
+static json_t *change_json(const struct change *o, const struct profile *a, const struct profile *b)
+{
+	double a_s = (double)o->samples[0] * (double)a->tick_ns / 1e9;
+	double b_s = (double)o->samples[1] * (double)b->tick_ns / 1e9;
+
+	return json_pack("{so so s[II] s[ff] s[ff] s[ff] sf sb}", "name", jsonname(o->name),
+			 "object", jsonname(o->object), "samples", (json_int_t)o->samples[0],
+			 (json_int_t)o->samples[1], "seconds", a_s, b_s, "percent", o->percent[0],
+			 o->percent[1], "interval", o->low, o->high, "p", o->p, "significant",
+			 o->significant);
+}
+
+static int json(FILE *out, const struct profile *a, const struct profile *b,
+		const struct changes *c)
+{
+	json_t *all = json_array();
+	json_auto_t *root = NULL;
+
+	for (size_t i = 0; i < c->n; i++)
+		json_array_append_new(all, change_json(&c->change[i], a, b));
+	root = json_pack("{ss s[oo] s[II] sI so}", "schema", "profil-diff/1", "commands",
+			 jsonname(a->command), jsonname(b->command), "total", (json_int_t)a->total,
+			 (json_int_t)b->total, "tested", (json_int_t)c->tested, "functions", all);
+	if (!root)
+		return -ENOMEM;
+	if (json_dumpf(root, out, JSON_COMPACT | JSON_REAL_PRECISION(7)) < 0)
+		return -EIO;
+	fputc('\n', out);
+	return 0;
+}
+
+static bool is_text(const struct options *o)
+{
+	return !o->format || !o->format->write;
+}
+
+static bool is_html(const struct options *o)
+{
+	return o->format && o->format->write == html_write;
+}
+
+int diff_check(const struct options *o)
+{
+	if (is_text(o) || is_html(o) || o->format == format_find("json"))
+		return CTL_OK;
+	log_err("%s: no format %s of two profiles: take text, json or html", o->verb,
+		o->format->name);
+	return CTL_USAGE;
+}
+
+int diff_write(FILE *out, const struct options *o, const struct profile *a, const struct profile *b)
+{
+	struct changes c;
+	int err = compare_init(&c, a, b);
+
+	if (!err)
+		err = is_text(o)   ? text(out, o, a, b, &c)
+		      : is_html(o) ? diff_page_write(out, a, b, &c)
+				   : json(out, a, b, &c);
+	compare_fini(&c);
+	return err;
+}
+
+/*
+ * Loads both profiles. Of a spool, files that cannot be read are skipped with a message:
+ * CTL_PARTIAL.
+ */
+static int load(struct profile **a, struct profile **b, const struct options *o)
+{
+	int status = spool_load(a, o, o->argv[0]);
+
+	if (!status || status == CTL_PARTIAL)
+		status = spool_load(b, o, o->argv[1]);
+	if (status && status != CTL_PARTIAL)
+		return status;
+	if ((*a)->binned && (*b)->binned)
+		return CTL_OK;
+	log_err("diff: %s has no samples; profile it for longer, or at a higher rate",
+		o->argv[(*a)->binned ? 1 : 0]);
+	return CTL_ERROR;
+}
+
+int verb_diff(const struct options *o)
+{
+	__cleanup(profile_freep) struct profile *a = NULL;
+	__cleanup(profile_freep) struct profile *b = NULL;
+	struct options to = *o;
+	FILE *out;
+	int status;
+
+	if (o->argc != 2) {
+		log_err("diff: needs two files or two times: 'profilctl diff BEFORE AFTER', or "
+			"'diff 02:00..03:00 03:00..04:00'");
+		return CTL_USAGE;
+	}
+	if (!o->format) /* two profiles have no format for a file */
+		to.format = format_find("text");
+	status = diff_check(&to);
+	if (!status)
+		status = load(&a, &b, &to);
+	if (!status)
+		status = output_open(&out, &to);
+	if (status)
+		return status;
+	if (is_text(&to) && out == stdout)
+		pager_begin();
+	status = output_end(out, &to, diff_write(out, &to, a, b));
+	pager_end();
+	return status;
+}

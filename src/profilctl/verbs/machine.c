@@ -1,0 +1,259 @@
+/* machine.c - the machine profile: turns it on and off, and reports it */
+#include <errno.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "core/cleanup.h"
+#include "core/clocks.h"
+
+#include "answer.h"
+#include "diff.h"
+#include "profilctl/collect/daemon/daemon_spawn.h"
+#include "profilctl/collect/recorder.h"
+#include "profilctl/formats/output.h"
+#include "profilctl/spool/spool.h"
+#include "profilctl/symbols/symbolize.h"
+#include "verb.h"
+
+#define DIFF_NS 10000000000u
+
+/* Sends the request; the caller closes *@table. */
+static int request(const struct options *o, __u32 ask, int *table)
+{
+	__u64 period_ns = o->rate_hz ? (1000000000u + o->rate_hz / 2) / o->rate_hz : 0;
+	struct profil_msg_reply reply;
+	struct client *c;
+	int status = daemon_connect(&c, o), err;
+
+	*table = -1;
+	if (status)
+		return status;
+	err = client_machine(c, ask, period_ns, &reply, table);
+	client_close(c);
+	if (!err || (err == -ENOENT && ask != PROFIL_MACHINE_ON))
+		return CTL_OK;
+	if (err == -EPERM || err == -EACCES) {
+		log_err("the machine's profile: permission denied (run as root, or join group "
+			"profil)");
+		return CTL_DENIED;
+	}
+	log_err("profild cannot profile the machine: %s", strerror(-err));
+	return CTL_ERROR;
+}
+
+static int on(const struct options *o)
+{
+	__cleanup(closep) int table = -1;
+	struct table t = { 0 };
+	int status = request(o, PROFIL_MACHINE_ON, &table);
+
+	if (status)
+		return status;
+	if (table_open(&t, table) < 0) {
+		log_err("cannot read profild's table: it is of another version");
+		return CTL_ERROR;
+	}
+	log_notice("the machine's profile is on, at %.6g Hz",
+		   t.head->period_ns ? 1e9 / (double)t.head->period_ns : 0);
+	table_close(&t);
+	return CTL_OK;
+}
+
+static int off(const struct options *o)
+{
+	__cleanup(closep) int table = -1;
+
+	return request(o, PROFIL_MACHINE_OFF, &table);
+}
+
+static void status_text(const struct profil_table *head, __u64 total)
+{
+	time_t since = (time_t)(head->started_real_ns / 1000000000u);
+	char when[64];
+	struct tm tm;
+
+	strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", localtime_r(&since, &tm));
+	printf("machine    on since %s, %.6g Hz\n", when,
+	       head->period_ns ? 1e9 / (double)head->period_ns : 0);
+	printf("samples    %llu, %llu unmatched, %llu lost\n", total, head->unmatched,
+	       head->lost + head->image_full);
+	printf("room       %llu of %llu places, %u of %u images, %u of %u groups\n",
+	       head->used_places, (__u64)head->lines * PROFIL_LINE_PLACES, head->used_images,
+	       head->images, head->used_groups, head->groups);
+}
+
+static int status_json(const struct profil_table *head, __u64 total)
+{
+	return answer_json(json_pack(
+		"{ss sb sI sI sI sI sI sI sI sI sI}", "schema", "profil-machine/1", "on", true,
+		"started_ns", (json_int_t)head->started_real_ns, "tick_ns",
+		(json_int_t)head->period_ns, "total", (json_int_t)total, "unmatched",
+		(json_int_t)head->unmatched, "lost", (json_int_t)(head->lost + head->image_full),
+		"places", (json_int_t)head->used_places, "room",
+		(json_int_t)head->lines * PROFIL_LINE_PLACES, "images",
+		(json_int_t)head->used_images, "groups", (json_int_t)head->used_groups));
+}
+
+static int show_status(const struct options *o)
+{
+	__cleanup(closep) int fd = -1;
+	struct table t = { 0 };
+	int status = request(o, PROFIL_MACHINE_QUERY, &fd);
+
+	if (status)
+		return status;
+	if (fd >= 0 && table_open(&t, fd) < 0) {
+		log_err("cannot read profild's table: it is of another version");
+		return CTL_ERROR;
+	}
+	if (t.head && o->format)
+		status = status_json(t.head, table_total(&t));
+	else if (t.head)
+		status_text(t.head, table_total(&t));
+	else if (o->format)
+		status = answer_json(
+			json_pack("{ss sb}", "schema", "profil-machine/1", "on", false));
+	else
+		puts("machine    off");
+	table_close(&t);
+	return status;
+}
+
+/* Sets the head for all samples since the machine profile was turned on. */
+static void set_head(struct recorder *r)
+{
+	const struct profil_table *head = r->reader.table.head;
+
+	r->profile->command = strdup("the whole machine");
+	r->profile->started = (time_t)(head->started_real_ns / 1000000000u);
+	r->profile->duration_ns = clock_ns(CLOCK_BOOTTIME) - head->started_ns;
+}
+
+/* Records into @p from now until the time limit or a signal. */
+static int take_interval(struct recorder *r, struct profile *p, __u64 ns)
+{
+	struct profile *before = profile_borrow(r->profile), *after = profile_borrow(r->profile);
+	int err = before && after ? recorder_snapshot(r, before) : -ENOMEM;
+	__u64 began = now_ns();
+
+	if (!err)
+		err = recorder_wait(r, began + ns);
+	if (err >= 0)
+		err = recorder_snapshot(r, after);
+	profile_borrow_again(p, r->profile);
+	if (!err)
+		err = profile_difference(p, before, after);
+	if (!err) {
+		p->unmatched = after->unmatched - before->unmatched;
+		p->lost = after->lost > before->lost ? after->lost - before->lost : 0;
+		p->total = p->binned + p->unmatched + p->lost;
+		p->duration_ns = now_ns() - began;
+		p->processes = profile_count_processes(p);
+		err = symbolize(p, NULL);
+	}
+	profile_give_back(before);
+	profile_give_back(after);
+	return err;
+}
+
+static int failed(int err)
+{
+	log_err("cannot make a report: %s", strerror(-err));
+	return CTL_ERROR;
+}
+
+/*
+ * Reports all samples since the machine profile was turned on, or with -d those of the next
+ * seconds.
+ */
+static int report(struct recorder *r)
+{
+	const struct options *o = r->options;
+	struct profile *p;
+	int err, status;
+
+	set_head(r);
+	if (!o->duration_ns)
+		return recorder_finish(r);
+	p = profile_borrow(r->profile);
+	err = p ? take_interval(r, p, o->duration_ns) : -ENOMEM;
+	if (!err)
+		p->command = strdup(r->profile->command);
+	status = err < 0 ? failed(err) : output_write(steal(r->out), o, p);
+	profile_give_back(p);
+	return status;
+}
+
+/* Compares the samples before now with those of the next seconds. */
+static int compare(struct recorder *r)
+{
+	struct profile *before = profile_borrow(r->profile), *now = profile_borrow(r->profile);
+	int err = before && now ? recorder_snapshot(r, before) : -ENOMEM;
+	int status;
+
+	set_head(r);
+	if (!err)
+		err = take_interval(r, now, r->options->duration_ns ?: DIFF_NS);
+	profile_borrow_again(before, r->profile);
+	if (!err)
+		err = symbolize(before, NULL);
+	if (!err) {
+		before->command = strdup("the machine until now");
+		now->command = strdup("the machine since then");
+		err = diff_write(r->out, r->options, before, now);
+	}
+	status = err < 0 ? failed(err) : output_end(steal(r->out), r->options, 0);
+	profile_give_back(before);
+	profile_give_back(now);
+	return status;
+}
+
+static int with_table(const struct options *o, int (*run)(struct recorder *r))
+{
+	struct recorder r;
+	int status = recorder_init_connected(&r, o);
+
+	if (!status)
+		status = recorder_machine(&r);
+	if (!status)
+		status = run(&r);
+	recorder_fini(&r);
+	return status;
+}
+
+static int usage(void)
+{
+	log_err("machine: needs one of on, off, status, report, top, diff and spool");
+	return CTL_USAGE;
+}
+
+int verb_machine(const struct options *o)
+{
+	const char *what = o->argc ? o->argv[0] : "status";
+	struct options rest = *o;
+
+	rest.argc -= o->argc > 0;
+	rest.argv += o->argc > 0;
+	if (!strcmp(what, "diff") && rest.argc)
+		return verb_diff(&rest);
+	if (!strcmp(what, "spool") && rest.argc < 2) {
+		rest.spool = rest.argc ? rest.argv[0] : o->spool;
+		return spool_keep(&rest);
+	}
+	if (rest.argc)
+		return usage();
+	if (!strcmp(what, "on"))
+		return on(o);
+	if (!strcmp(what, "off"))
+		return off(o);
+	if (!strcmp(what, "status"))
+		return show_status(o);
+	if (!strcmp(what, "report"))
+		return with_table(o, report);
+	if (!strcmp(what, "diff"))
+		return diff_check(o) ?: with_table(o, compare);
+	if (strcmp(what, "top") != 0)
+		return usage();
+	rest.machine = true;
+	return verb_top(&rest);
+}

@@ -1,0 +1,72 @@
+/* pid_args.c - the process ids on a command line */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/log.h"
+
+#include "profilctl/proc/proc_maps.h"
+#include "pid_args.h"
+#include "profilctl/proc/procfs.h"
+#include "verb.h"
+
+/* Prints why @pid cannot be profiled, if so. Returns an enum ctl_status. */
+static int check(pid_t pid)
+{
+	pid_t leader = procfs_leader(pid);
+	struct maps maps;
+	int err;
+
+	if (!leader) {
+		log_err("no process %d; see ps(1)", (int)pid);
+		return CTL_GONE;
+	}
+	if (leader != pid) {
+		log_err("%d is a thread of process %d: attach to that", (int)pid, (int)leader);
+		return CTL_ERROR;
+	}
+	if (procfs_is_kernel_thread(pid)) {
+		log_err("%d is a kernel thread: it has no code of its own to profile", (int)pid);
+		return CTL_ERROR;
+	}
+	err = maps_read(&maps, pid);
+	if (!err) {
+		maps_fini(&maps);
+		return CTL_OK;
+	}
+	if (err == -EACCES || err == -EPERM) {
+		log_err("process %d is not yours to profile; %s", (int)pid,
+			geteuid() ? "root may"
+				  : "this root may not read it: ask the one outside the container");
+		return CTL_DENIED;
+	}
+	log_err("process %d has ended", (int)pid);
+	return CTL_GONE;
+}
+
+static int parse(pid_t *pids, const struct options *o)
+{
+	int status = CTL_OK;
+
+	for (int i = 0; i < o->argc && !status; i++)
+		status = options_pid(&pids[i], o->argv[i]) ? CTL_USAGE : CTL_OK;
+	for (int i = 0; i < o->argc && !status; i++) {
+		status = check(pids[i]);
+		for (int k = 0; k < i && !status; k++) {
+			if (pids[k] == pids[i]) {
+				log_err("process %d is named twice", (int)pids[i]);
+				status = CTL_USAGE;
+			}
+		}
+	}
+	return status;
+}
+
+int named_pids(pid_t **pids, const struct options *o)
+{
+	*pids = calloc((size_t)o->argc, sizeof(**pids));
+	if (*pids)
+		return parse(*pids, o);
+	log_err("no memory for %d process ids", o->argc);
+	return CTL_ERROR;
+}

@@ -1,0 +1,142 @@
+/* report.c - prints a recorded profile */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/cleanup.h"
+
+#include "profilctl/formats/output.h"
+#include "profilctl/formats/text_stacks.h"
+#include "profilctl/spool/spool.h"
+#include "profilctl/util/sanitize.h"
+#include "profilctl/util/terminal.h"
+#include "verb.h"
+
+/*
+ * Applies the filters and views of the options to @p. Prints a message on failure and returns an
+ * enum ctl_status.
+ */
+static int view(struct profile *p, const struct options *o)
+{
+	char what[512];
+	int err = 0;
+
+	if (o->fold_kernel)
+		err = view_fold_kernel(p);
+	if (!err && *view_filter_text(what, sizeof(what), &o->filter))
+		err = view_filter(p, &o->filter);
+	if (!err)
+		return CTL_OK;
+	if (err == -ENODATA)
+		log_err("report: this profile does not tell processes apart; 'profilctl record "
+			"--help' lists what can be told apart");
+	else if (err == -ENOENT)
+		log_err("report: no function %s has samples", o->filter.function);
+	else if (err == -EINVAL)
+		log_err("report: %s is not a regular expression", o->filter.function);
+	else
+		log_err("report: %s", strerror(-err));
+	return CTL_ERROR;
+}
+
+/* Writes a line about the filter, then the report. */
+static void view_write(FILE *out, const struct options *o, const struct profile *p, __u64 total)
+{
+	char what[512], text[512];
+
+	if (*view_filter_text(what, sizeof(what), &o->filter))
+		fprintf(out, "only %s: %llu of %llu samples\n", clean(text, sizeof(text), what),
+			p->total, total);
+	if (o->fold_kernel)
+		fputs("samples in the kernel are counted where user mode was left\n", out);
+}
+
+/* Writes calls instead of the flat profile. Returns an enum ctl_status. */
+static int tree_write(FILE *out, const struct options *o, const struct profile *p)
+{
+	struct text_tree t = { .callers = o->callers,
+			       .callees = o->callees,
+			       .least_percent = o->all		   ? 0
+						: o->least_percent ? o->least_percent
+								   : TEXT_LEAST_PERCENT,
+			       .columns = out == stdout ? terminal_columns(STDOUT_FILENO) : 0 };
+	const char *name = o->callers ? o->callers : o->callees;
+	char what[512];
+	int err = text_tree(out, p, &t);
+
+	if (!err)
+		return output_end(out, o, 0);
+	if (err == -ENODATA && (o->filter.process || o->filter.command))
+		log_err("report: stacks do not tell processes apart: leave out --process and "
+			"--command");
+	else if (err == -ENODATA && *view_filter_text(what, sizeof(what), &o->filter))
+		log_err("report: %s: there are no stacks, or not for all samples", what);
+	else if (err == -ENODATA)
+		log_err("report: this profile has no stacks: record it with -g");
+	else if (err == -ENOENT)
+		log_err("report: no stack has a function %s", name);
+	else if (err == -EINVAL)
+		log_err("report: %s is not a regular expression", name);
+	else
+		log_err("report: %s", strerror(-err));
+	return CTL_ERROR;
+}
+
+/*
+ * Reads a file, or a span of time from a spool. Prints a message on failure and returns an enum
+ * ctl_status.
+ */
+static int read_profile(struct profile **p, const struct options *o)
+{
+	bool timed = o->since || o->until;
+	struct time_span span;
+	const char *wrong;
+
+	if (o->argc != !timed) {
+		log_err("report: needs one file or a time: 'profilctl report FILE', or "
+			"'--since 03:00 --until 03:30'");
+		return CTL_USAGE;
+	}
+	if (!timed)
+		return spool_load(p, o, o->argv[0]);
+	switch (time_span_parse(&span, o->since, o->until, time(NULL), &wrong)) {
+	case 0:
+		return spool_read(p, o, &span);
+	case -ERANGE:
+		log_err("report: --until is not after --since");
+		return CTL_USAGE;
+	}
+	log_err("report: %s is not a time such as 03:00, yesterday, \"2026-11-22 03:00\" or -1h",
+		wrong);
+	return CTL_USAGE;
+}
+
+int verb_report(const struct options *o)
+{
+	__cleanup(profile_freep) struct profile *p = NULL;
+	__u64 total = 0;
+	FILE *out;
+	int status, partial;
+
+	status = read_profile(&p, o);
+	partial = status == CTL_PARTIAL ? status : CTL_OK;
+	if (!status || partial) {
+		total = p->total;
+		status = view(p, o);
+	}
+	if (!status)
+		status = output_open(&out, o);
+	if (status)
+		return status;
+	if (output_is_text(o) && out == stdout)
+		pager_begin();
+	if (output_is_text(o))
+		view_write(out, o, p, total);
+	if (output_is_text(o) && (o->tree || o->callers || o->callees))
+		status = tree_write(out, o, p);
+	else
+		status = output_write(out, o, p);
+	pager_end();
+	return status ? status : partial;
+}

@@ -1,0 +1,356 @@
+/* run.c - runs a program that profiles itself, with libprofil in place of libc */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#include "core/log.h"
+#include "core/run_proto.h"
+#include "core/cleanup.h"
+#include "core/wire.h"
+
+#include "profilctl/util/install_path.h"
+#include "profilctl/collect/daemon/daemon_spawn.h"
+#include "profilctl/collect/gmon_collector.h"
+#include "profilctl/collect/self_setup.h"
+#include "profilctl/util/hex.h"
+#include "verb.h"
+
+#define LIBRARY "libprofil.so.1"
+
+extern char **environ;
+
+struct run {
+	struct options options;
+	struct private_daemon *daemon;
+	struct graphs graphs;
+	char word[PROFIL_RUN_NAME + PROFIL_RUN_KEY + 1]; /* the socket's name and the key */
+	int sock;
+	int signals;
+	struct self self;
+	pid_t command;
+	FILE *children; /* the list of all children; NULL: the kernel has none */
+	int status;	/* wait status of the command */
+	bool ended;	/* the command has ended */
+	bool over;	/* a signal has ended the wait for processes that outlive the command */
+	bool heard;	/* a program has the library */
+	bool profiled;	/* ... and has started a profile, or counts calls */
+};
+
+static int watch(struct run *r, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return epoll_ctl(r->graphs.epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static int make_word(struct run *r)
+{
+	unsigned char random[sizeof(r->word) / 2];
+
+	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+		return -EIO;
+	hex_write(r->word, sizeof(r->word), random, sizeof(random));
+	return 0;
+}
+
+/* Opens the socket for the messages of the programs. */
+static int listen_open(struct run *r)
+{
+	struct sockaddr_un address;
+	socklen_t bytes;
+	int yes = 1, err = make_word(r);
+
+	if (err)
+		return err;
+	bytes = profil_run_address(&address, r->word);
+	r->sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (r->sock < 0 || setsockopt(r->sock, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) < 0 ||
+	    bind(r->sock, (struct sockaddr *)&address, bytes) < 0)
+		return -errno;
+	return watch(r, r->sock);
+}
+
+static int signals_open(struct run *r)
+{
+	static const int signals[] = { SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, 0 };
+
+	signal(SIGCHLD, SIG_DFL); /* if ignored, children are not reported */
+	r->signals = self_signals(&r->self, signals);
+	return r->signals < 0 ? r->signals : watch(r, r->signals);
+}
+
+/*
+ * Finds the library that was built or installed with profilctl, else lets the dynamic linker find
+ * it.
+ */
+static int find_library(char out[PATH_MAX])
+{
+	if (beside(out, LIBRARY) && beside(out, "../lib/" LIBRARY))
+		strcpy(out, LIBRARY);
+	if (!strpbrk(out, " :"))
+		return 0;
+	log_err("%s cannot be preloaded: its path has a blank or a colon; install it elsewhere",
+		out);
+	return -EINVAL;
+}
+
+/* Preloads @library after what is preloaded already: a sanitizer must come first. */
+static int set_preload(const char *library)
+{
+	const char *others = getenv("LD_PRELOAD");
+	__cleanup(freep) char *all = NULL;
+
+	if (!others || !*others)
+		return setenv("LD_PRELOAD", library, 1) ? -errno : 0;
+	if (asprintf(&all, "%s:%s", others, library) < 0)
+		return -ENOMEM;
+	return setenv("LD_PRELOAD", all, 1) ? -errno : 0;
+}
+
+/* Passes the sockets of profilctl and the daemon to the programs, as absolute paths. */
+static int set_environment(const struct run *r)
+{
+	char library[PATH_MAX], path[PATH_MAX];
+	int err = find_library(library);
+
+	if (!err)
+		err = set_preload(library);
+	if (err)
+		return err;
+	if (!realpath(daemon_socket(r->daemon, &r->options), path) ||
+	    setenv(PROFIL_SOCKET_ENV, path, 1) || setenv(PROFIL_RUN_ENV, r->word, 1))
+		return -errno;
+	return 0;
+}
+
+static int start_command(struct run *r)
+{
+	char **argv = r->options.argv;
+	posix_spawnattr_t attr;
+	int err;
+
+	/* Processes that outlive the command become children of profilctl, which waits for them. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setsigmask(&attr, &r->self.mask);
+	err = posix_spawnp(&r->command, argv[0], NULL, &attr, argv, environ);
+	posix_spawnattr_destroy(&attr);
+	if (err) {
+		log_err("cannot run %s: %s", argv[0], strerror(err));
+		return err == ENOENT ? CTL_NOT_FOUND : CTL_NOT_EXECUTABLE;
+	}
+	/* Each program that counts calls takes two descriptors. The command keeps its limit. */
+	self_raise_files(&r->self);
+	return CTL_OK;
+}
+
+/* Handles one message; takes ownership of @fd. */
+static void hear_one(struct run *r, const struct profil_run_msg *m, pid_t sender, int fd)
+{
+	r->heard = true;
+	r->profiled |= m->h.type == PROFIL_RUN_GRAPH || m->h.type == PROFIL_RUN_PROFILE;
+	if (fd >= 0 && m->h.type == PROFIL_RUN_GRAPH)
+		graphs_add(&r->graphs, sender, fd);
+	else if (fd >= 0)
+		close(fd);
+	else if (m->h.type == PROFIL_RUN_IMAGE)
+		graphs_forget(&r->graphs, sender);
+}
+
+/* Receives the programs' messages; ignores those without the key. */
+static void hear(struct run *r)
+{
+	for (;;) {
+		struct profil_run_msg m;
+		unsigned int nfds = 1;
+		int fd = -1;
+		pid_t sender;
+		int err = wire_recv_from(r->sock, &m, sizeof(m), &fd, &nfds, &sender);
+
+		if (err == -EPROTO || err == -ENODATA)
+			continue;
+		if (err)
+			return;
+		if (!wire_fits(&m.h, sizeof(m), 1, 0) || !sender ||
+		    memcmp(m.key, r->word + PROFIL_RUN_NAME, sizeof(m.key))) {
+			if (nfds)
+				close(fd);
+			continue;
+		}
+		hear_one(r, &m, sender, nfds ? fd : -1);
+	}
+}
+
+/* Forwards signals to the command, except those that its terminal has sent to it as well. */
+static void on_signals(struct run *r)
+{
+	struct signalfd_siginfo s;
+
+	while (read(r->signals, &s, sizeof(s)) == sizeof(s)) {
+		if (s.ssi_signo == SIGCHLD)
+			continue;
+		if (r->ended)
+			r->over = true;
+		else if (s.ssi_code <= 0)
+			kill(r->command, (int)s.ssi_signo);
+	}
+}
+
+/* Reaps process @pid if it has ended, and keeps the status of the command. */
+static bool has_ended(struct run *r, pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, WNOHANG) != pid)
+		return false;
+	if (pid != r->command)
+		return true;
+	r->status = status;
+	r->ended = true;
+	return true;
+}
+
+/* Reaps all ended children except the private daemon. Returns the number of others. */
+static unsigned int reap(struct run *r)
+{
+	unsigned int left, ended;
+	int pid;
+
+	if (!r->children)
+		return !has_ended(r, r->command);
+	/* Reading the list while children end can skip some, so repeat until none has ended. */
+	do {
+		left = ended = 0;
+		rewind(r->children);
+		while (fscanf(r->children, "%d", &pid) == 1) {
+			if (pid == daemon_pid(r->daemon))
+				continue;
+			if (has_ended(r, pid))
+				ended++;
+			else
+				left++;
+		}
+	} while (ended && !left);
+	return left;
+}
+
+static void tell_end(const struct run *r, unsigned int left)
+{
+	if (WIFSIGNALED(r->status))
+		log_notice("the command was killed by signal %d (%s)", WTERMSIG(r->status),
+			   strsignal(WTERMSIG(r->status)));
+	else if (WEXITSTATUS(r->status))
+		log_notice("the command exited with status %d", WEXITSTATUS(r->status));
+	if (left)
+		log_notice("the command has left %u process%s behind, which profilctl waits for; "
+			   "Ctrl-C ends the wait",
+			   left, left > 1 ? "es" : "");
+}
+
+/* Waits until the last process has ended, or a signal ends the wait. */
+static void wait_for_all(struct run *r)
+{
+	struct epoll_event event;
+	unsigned int left = 1;
+	bool reported = false;
+
+	while (left && !r->over) {
+		epoll_wait(r->graphs.epoll, &event, 1, -1);
+		graphs_check(&r->graphs);
+		hear(r);
+		graphs_sweep(&r->graphs);
+		on_signals(r);
+		left = reap(r);
+		if (r->ended && !reported)
+			tell_end(r, left);
+		reported = r->ended;
+	}
+	hear(r);
+	graphs_close(&r->graphs);
+}
+
+static int run_init(struct run *r, const struct options *o)
+{
+	struct client *client;
+	int status, err;
+
+	*r = (struct run){ .options = *o, .sock = -1, .signals = -1 };
+	r->options.serves = true;
+	r->graphs.epoll = epoll_create1(EPOLL_CLOEXEC);
+	status = daemon_reach(&client, &r->daemon, &r->options);
+	if (status)
+		return status;
+	client_close(client); /* the programs have their own connections */
+	r->children = fopen("/proc/thread-self/children", "re");
+	if (!r->children)
+		log_warning("no profile of what the command leaves behind: "
+			    "/proc/thread-self/children: %s",
+			    strerror(errno));
+	err = r->graphs.epoll < 0 ? -EMFILE : listen_open(r);
+	if (!err)
+		err = signals_open(r);
+	if (!err)
+		err = set_environment(r);
+	if (!err)
+		return CTL_OK;
+	log_err("cannot prepare to run %s: %s", o->argv[0], strerror(-err));
+	return CTL_ERROR;
+}
+
+static void run_fini(struct run *r)
+{
+	daemon_end(r->daemon);
+	closep(&r->sock);
+	closep(&r->signals);
+	closep(&r->graphs.epoll);
+	fclosep(&r->children);
+}
+
+/* Prints why there is no profile, if so. Returns the command's exit status, as in a shell. */
+static int outcome(const struct run *r)
+{
+	const char *name = r->options.argv[0];
+
+	if (!r->heard)
+		log_err("%s was not profiled: it did not load libprofil, because it is linked "
+			"statically or set-id (link it with -lprofil, or use 'profilctl record')",
+			name);
+	else if (!r->profiled)
+		log_err("%s was not profiled: it started no profile, by profil or by -pg "
+			"(use 'profilctl record')",
+			name);
+	if (r->graphs.err)
+		return CTL_FAILED;
+	return WIFSIGNALED(r->status) ? 128 + WTERMSIG(r->status) : WEXITSTATUS(r->status);
+}
+
+int verb_run(const struct options *o)
+{
+	struct run r;
+	int status;
+
+	if (!o->argc) {
+		log_err("run: no command given; 'profilctl run -- COMMAND [ARG...]'");
+		return CTL_USAGE;
+	}
+	status = run_init(&r, o);
+	if (status && status != CTL_USAGE)
+		status = CTL_FAILED;
+	if (!status)
+		status = start_command(&r);
+	if (!status) {
+		wait_for_all(&r);
+		status = outcome(&r);
+	}
+	run_fini(&r);
+	return status;
+}

@@ -1,0 +1,17 @@
+/* schema.c - prints the schema of everything that --json writes */
+#include <stdio.h>
+
+#include "core/log.h"
+
+#include "profilctl/formats/json/json.h"
+#include "verb.h"
+
+int verb_schema(const struct options *o)
+{
+	if (o->argc) {
+		log_err("schema: takes no arguments");
+		return CTL_USAGE;
+	}
+	fputs(schema_json, stdout);
+	return CTL_OK;
+}

@@ -1,0 +1,153 @@
+/* scope.c - the processes and the event that a command line selects */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "core/log.h"
+
+#include "profilctl/collect/events.h"
+#include "profilctl/proc/cgroups.h"
+#include "scope.h"
+#include "verb.h"
+
+static int no_cgroup(const char *what, const char *name, int err)
+{
+	if (err == -ENOTSUP) {
+		log_err("%s %s: no cgroup2 hierarchy is mounted", what, name);
+		return CTL_ERROR;
+	}
+	log_err("no %s %s; see systemd-cgls(1)", what, name);
+	return err == -ENOENT || err == -ENOTDIR ? CTL_GONE : CTL_ERROR;
+}
+
+/* The kernel's encoding of a device number. */
+static __u64 kernel_dev(dev_t dev)
+{
+	return (__u64)major(dev) << 20 | minor(dev);
+}
+
+static int by_exe(struct profil_msg_observe *m, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0) {
+		log_err("exe %s: %s", path, strerror(errno));
+		return CTL_ERROR;
+	}
+	m->scope = PROFIL_SCOPE_EXE;
+	m->ino = st.st_ino;
+	m->dev = kernel_dev(st.st_dev);
+	return CTL_OK;
+}
+
+static int by_cgroup(struct profil_msg_observe *m, const struct procfs_select *s)
+{
+	int err =
+		s->unit ? cgroups_unit_id(&m->cgroup, s->unit) : cgroups_id(&m->cgroup, s->cgroup);
+
+	m->scope = PROFIL_SCOPE_CGROUP;
+	if (!err)
+		return CTL_OK;
+	return no_cgroup(s->unit ? "unit" : "cgroup", s->unit ? s->unit : s->cgroup, err);
+}
+
+int scope_of(struct profil_msg_observe *m, const struct options *o)
+{
+	const struct procfs_select *s = &o->select;
+	int n = !!s->comm + !!s->exe + !!s->cgroup + !!s->unit + o->all;
+
+	*m = (struct profil_msg_observe){ .scope = PROFIL_SCOPE_PROCESSES };
+	if (n > 1) {
+		log_err("%s: give one of --comm, --exe, --cgroup, --unit and --all; 'report' can "
+			"select further",
+			o->verb);
+		return CTL_USAGE;
+	}
+	if (o->all)
+		m->scope = PROFIL_SCOPE_MACHINE;
+	if (s->exe)
+		return by_exe(m, s->exe);
+	if (s->cgroup || s->unit)
+		return by_cgroup(m, s);
+	if (s->comm) {
+		/* A comm has at most 15 bytes. */
+		m->scope = PROFIL_SCOPE_COMMAND;
+		snprintf(m->command, sizeof(m->command), "%s", s->comm);
+	}
+	return CTL_OK;
+}
+
+static int no_event(const struct options *o, int err)
+{
+	if (err == -EACCES) {
+		log_err("event %s: cannot read the kernel's tracepoints: permission denied (run as "
+			"root)",
+			o->event);
+		return CTL_DENIED;
+	}
+	log_err("unknown event %s; 'profilctl list --events' shows those of this machine",
+		o->event);
+	return CTL_USAGE;
+}
+
+/*
+ * Software events and tracepoints are rare enough to sample each one. Hardware events are sampled
+ * at a frequency, to which the kernel adapts the period.
+ */
+int scope_event(struct profil_msg_observe *m, struct profile *p, const struct options *o)
+{
+	struct event e;
+	int err;
+
+	if (!o->event)
+		return CTL_OK;
+	err = event_find(&e, o->event);
+	if (err < 0)
+		return no_event(o, err);
+	if (event_is_cpu_time(&e))
+		return CTL_OK;
+	if (!event_is_here(&e)) {
+		log_err("this machine has no event %s; 'profilctl list --events' shows those that "
+			"it has",
+			o->event);
+		return CTL_ERROR;
+	}
+	m->event_type = e.type;
+	m->event_config = e.config;
+	m->period_ns = o->period;
+	if (!o->period && (o->rate_hz || event_is_hardware(&e)))
+		m->frequency = (__u32)(o->rate_hz ? o->rate_hz : OPTIONS_RATE_DEFAULT);
+	else if (!o->period)
+		m->period_ns = 1;
+	p->event = strdup(o->event);
+	p->period = m->frequency ? 0 : m->period_ns;
+	if (p->event)
+		return CTL_OK;
+	log_err("cannot begin: %s", strerror(ENOMEM));
+	return CTL_ERROR;
+}
+
+char *scope_name(const struct profil_msg_observe *m, const struct options *o)
+{
+	const struct procfs_select *s = &o->select;
+	char *name = NULL;
+	int n = -1;
+
+	if (m->scope == PROFIL_SCOPE_MACHINE)
+		return strdup("the whole machine");
+	if (m->scope == PROFIL_SCOPE_USER)
+		n = asprintf(&name, "all processes of user %u", m->uid);
+	else if (s->comm)
+		n = asprintf(&name, "command %s", s->comm);
+	else if (s->exe)
+		return strdup(s->exe);
+	else if (s->unit)
+		n = asprintf(&name, "unit %s", s->unit);
+	else if (s->cgroup)
+		n = asprintf(&name, "cgroup %s", s->cgroup);
+	else
+		return strdup("?");
+	return n < 0 ? NULL : name;
+}

@@ -1,0 +1,340 @@
+/* observers.c - attachments as the BPF programs see them: slots, tables, targets */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend.h"
+#include "core/cleanup.h"
+#include "core/clocks.h"
+#include "core/log.h"
+#include "lifecycle_hooks.h"
+#include "profild/persist.h"
+#include "process_table.h"
+#include "profild/clock/clock.h"
+#include "profild/clock/event_links.h"
+#include "profild/observe/attachment.h"
+#include "profild/observe/table.h"
+#include "profild/profile/target.h"
+#include "reservation.h"
+#include "profild/skeleton.h"
+#include "table_slots.h"
+
+struct observer {
+	struct target target; /* its index, clock and flags */
+	uint32_t slot;
+};
+
+struct observers {
+	struct place_source source;
+	struct sampler_bpf *bpf;
+	struct table_slots *slots;
+	uint32_t epoch;
+	int found; /* the machine's table of an earlier daemon; -1: none */
+};
+
+static struct observers *self(struct place_source *source)
+{
+	return (struct observers *)source;
+}
+
+static struct profil_tables *tables_of(const struct observers *s)
+{
+	return s->bpf->maps.processes.tables;
+}
+
+static int take_slot(struct observers *s, const struct attachment *a, uint32_t *slot)
+{
+	*slot = PROFIL_OBSERVER_MACHINE;
+	return a->machine ? 0 : table_slots_take(s->slots, slot);
+}
+
+/* Puts the observer and its tables into the maps. */
+static int put_maps(struct observers *s, const struct observer *observer,
+		    const struct attachment *a, struct profil_observer *o)
+{
+	int observers = bpf_map__fd(s->bpf->maps.skel->maps.observers);
+
+	o->epoch = ++s->epoch ? s->epoch : ++s->epoch;
+	if (bpf_map_update_elem(observers, &observer->slot, o, BPF_ANY) < 0)
+		return -errno;
+	return table_slots_put(s->slots, observer->slot, a->table, a->unwind);
+}
+
+static int widen(struct observers *s, uint32_t target)
+{
+	struct profil_wide *wide = &tables_of(s)->wide;
+
+	if (wide->n == PROFIL_MAX_WIDE)
+		return -EAGAIN;
+	wide->target[wide->n] = target;
+	__atomic_store_n(&wide->n, wide->n + 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* A sample in flight may see the last target twice or miss it, but never an invalid one. */
+static void narrow(struct observers *s, uint32_t target)
+{
+	struct profil_wide *wide = &tables_of(s)->wide;
+
+	for (uint32_t i = 0; i < wide->n; i++) {
+		if (wide->target[i] != target)
+			continue;
+		__atomic_store_n(&wide->target[i], wide->target[wide->n - 1], __ATOMIC_RELEASE);
+		__atomic_store_n(&wide->n, wide->n - 1, __ATOMIC_RELEASE);
+	}
+}
+
+/* Attaches the clock or event of @t, and the lifecycle hooks. */
+static int use(struct sampler_bpf *b, struct target *t, const struct event_choice *event)
+{
+	int err;
+
+	if (!event->wanted)
+		return sampler_bpf_use(b, t);
+	err = lifecycle_hooks_use(b->hooks);
+	if (err)
+		return err;
+	err = event_links_use(b->events, event, &t->flags);
+	if (err)
+		lifecycle_hooks_unuse(b->hooks);
+	return err;
+}
+
+static void unuse(struct sampler_bpf *b, const struct target *t)
+{
+	if (!(t->flags & PROFIL_TARGET_EVENTS)) {
+		sampler_bpf_unuse(b, t);
+		return;
+	}
+	event_links_unuse(b->events, t->flags);
+	lifecycle_hooks_unuse(b->hooks);
+}
+
+static uint32_t target_flags(const struct attachment *a)
+{
+	uint32_t flags = PROFIL_TARGET_OBSERVE;
+
+	if (a->flags & PROFIL_OBSERVE_INHERIT)
+		flags |= PROFIL_TARGET_INHERIT;
+	if (a->flags & PROFIL_OBSERVE_FOLLOW)
+		flags |= PROFIL_TARGET_FOLLOW;
+	if (a->flags & PROFIL_OBSERVE_USER_ONLY)
+		flags |= PROFIL_TARGET_USER_ONLY;
+	if (a->stacks)
+		flags |= PROFIL_TARGET_STACKS;
+	if (!a->privileged)
+		flags |= PROFIL_TARGET_UNPRIVILEGED;
+	return flags;
+}
+
+static void begin(struct observers *s, const struct observer *observer)
+{
+	const struct target *t = &observer->target;
+	struct profil_target *k = &s->bpf->maps.processes.target[t->index];
+
+	*k = (struct profil_target){
+		.period_ns = (__u32)t->period_ns,
+		.flags = (__u16)t->flags,
+		.slot = observer->slot,
+		.user = t->user,
+	};
+	clocks_begin(s->bpf->clocks, k);
+	process_table_set_dirty(&s->bpf->maps.processes,
+				t->index); /* stays set: nothing is drained */
+	clocks_begun(s->bpf->clocks, k);
+}
+
+static int observe(struct observers *s, struct observer *observer, struct attachment *a,
+		   struct profil_observer *o)
+{
+	struct target *t = &observer->target;
+	int err = put_maps(s, observer, a, o);
+
+	if (err)
+		return err;
+	err = use(s->bpf, t, &a->event);
+	if (err)
+		return err;
+	err = target_charge(t, a->user, false);
+	if (!err)
+		err = reservation_take(s->bpf->reservations, t);
+	if (err) {
+		target_charges_give(&t->charges);
+		unuse(s->bpf, t);
+		return err;
+	}
+	begin(s, observer);
+	if (a->scope != PROFIL_SCOPE_PROCESSES)
+		err = widen(s, t->index);
+	if (err) {
+		unuse(s->bpf, t);
+		reservation_give(s->bpf->reservations, t, false);
+	}
+	return err;
+}
+
+/* Starts counting in the table of @a. */
+static int observe_with_table(struct observers *s, struct attachment *a, struct profil_observer *o)
+{
+	struct observer *observer = calloc(1, sizeof(*observer));
+	int err = observer ? take_slot(s, a, &observer->slot) : -ENOMEM;
+
+	if (err) {
+		free(observer);
+		return err;
+	}
+	observer->target.period_ns = a->period_ns;
+	observer->target.flags = target_flags(a);
+	err = observe(s, observer, a, o);
+	if (err) {
+		table_slots_give(s->slots, observer->slot);
+		free(observer);
+		return err;
+	}
+	a->source = observer;
+	return 0;
+}
+
+#define MACHINE_TABLE "machine-table" /* in the persistent store */
+
+static int observer_open(struct place_source *source, struct attachment *a,
+			 struct profil_observer *o, struct profil_table *header)
+{
+	struct observers *s = self(source);
+	int err;
+
+	a->table = table_create(header);
+	if (a->table < 0)
+		return a->table;
+	if (header->unwind_pages) {
+		a->unwind = table_create_unwind(header);
+		if (a->unwind < 0)
+			return a->unwind;
+	}
+	err = observe_with_table(s, a, o);
+	if (!err && a->machine && store_put(s->bpf->store, MACHINE_TABLE, a->table))
+		log_warning("cannot store the machine's table: its profile ends with this daemon");
+	return err;
+}
+
+static int observer_recover(struct place_source *source, struct attachment *a,
+			    struct profil_observer *o, struct profil_table *header)
+{
+	struct observers *s = self(source);
+	int err;
+
+	if (s->found < 0)
+		return -ENOENT;
+	a->table = steal_fd(s->found);
+	err = table_read(header, a->table);
+	if (!err) {
+		table_describe(o, header);
+		a->period_ns = header->period_ns;
+		err = observe_with_table(s, a, o);
+	}
+	if (err)
+		store_drop(s->bpf->store, MACHINE_TABLE);
+	return err;
+}
+
+static int observer_add(struct place_source *source, struct attachment *a, pid_t tgid)
+{
+	struct observers *s = self(source);
+	const struct observer *observer = a->source;
+	struct process_table *p = &s->bpf->maps.processes;
+	uint32_t index = observer->target.index, exec_id;
+	int err = maps_exec_id(&s->bpf->maps, (uint32_t)tgid, &exec_id);
+
+	if (err)
+		return err;
+	for (int at = 0;;) {
+		uint64_t entry = process_table_next(p, (uint32_t)tgid, &at);
+
+		if (!entry)
+			break;
+		if (profil_entry_target(entry) == index)
+			return 0;
+	}
+	__atomic_store_n(&p->target[index].ended, 0, __ATOMIC_SEQ_CST);
+	return process_table_insert(p, (uint32_t)tgid, exec_id, index);
+}
+
+static uint64_t observer_total(struct place_source *source, const struct attachment *a)
+{
+	const struct observer *observer = a->source;
+	const volatile struct profil_target *k =
+		&self(source)->bpf->maps.processes.target[observer->target.index];
+
+	return k->total;
+}
+
+static void observer_forget(struct place_source *source, struct attachment *a)
+{
+	struct observer *observer = a->source;
+
+	(void)source;
+	target_charges_give(&observer->target.charges);
+	free(observer);
+}
+
+static void observer_close(struct place_source *source, struct attachment *a)
+{
+	struct observers *s = self(source);
+	struct observer *observer = a->source;
+	struct target *t = &observer->target;
+
+	if (a->machine)
+		store_drop(s->bpf->store, MACHINE_TABLE);
+	if (a->scope != PROFIL_SCOPE_PROCESSES)
+		narrow(s, t->index);
+	process_table_clear(&s->bpf->maps.processes, 0, t->index);
+	unuse(s->bpf, t);
+	table_slots_give(s->slots, observer->slot);
+	reservation_give(s->bpf->reservations, t, false);
+	free(observer);
+}
+
+static const struct place_source_ops ops = {
+	.open = observer_open,
+	.add = observer_add,
+	.total = observer_total,
+	.close = observer_close,
+	.recover = observer_recover,
+	.forget = observer_forget,
+};
+
+int observers_open(struct place_source **out, struct sampler_bpf *b, sd_event *event)
+{
+	struct observers *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->source.ops = &ops;
+	s->bpf = b;
+	s->epoch = (uint32_t)now_ns(); /* differs from those of an earlier daemon */
+	tables_of(s)->wide.n = 0;
+	s->found = b->maps.found ? store_take(b->store, MACHINE_TABLE) : -1;
+	err = table_slots_open(&s->slots, bpf_map__fd(b->maps.skel->maps.observed),
+			       bpf_map__fd(b->maps.skel->maps.unwind_tables), event);
+	if (err) {
+		observers_close(&s->source);
+		return err;
+	}
+	*out = &s->source;
+	return 0;
+}
+
+struct place_source *observers_close(struct place_source *source)
+{
+	struct observers *s = source ? self(source) : NULL;
+
+	if (!s)
+		return NULL;
+	table_slots_close(s->slots);
+	closep(&s->found);
+	free(s);
+	return NULL;
+}

@@ -1,0 +1,30 @@
+/* table_slots.h - slots of the array of tables, changed by a thread that waits for RCU */
+#ifndef PROFIL_PROFILD_BPF_TABLE_SLOTS_H
+#define PROFIL_PROFILD_BPF_TABLE_SLOTS_H
+
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+struct table_slots;
+
+/*
+ * @outer, @unwind: the arrays of maps of tables and of unwind rules. Removes tables of an earlier
+ * daemon, except the machine's.
+ */
+int table_slots_open(struct table_slots **out, int outer, int unwind, sd_event *event);
+struct table_slots *table_slots_close(struct table_slots *s);
+
+/*
+ * Takes a slot for an attachment; -EAGAIN if none is free. The machine's slot is fixed and not
+ * taken: all of its tables have one layout, so a sample in flight may use the layout of one table
+ * for the next.
+ */
+int table_slots_take(struct table_slots *s, uint32_t *slot);
+
+/* Puts the maps @table and @unwind (-1: none) into @slot, where the BPF programs see them. */
+int table_slots_put(struct table_slots *s, uint32_t slot, int table, int unwind);
+
+/* Removes the maps. The slot is free after an RCU grace period. */
+void table_slots_give(struct table_slots *s, uint32_t slot);
+
+#endif

@@ -1,0 +1,48 @@
+/* daemon.h - the state of the daemon */
+#ifndef PROFIL_PROFILD_DAEMON_H
+#define PROFIL_PROFILD_DAEMON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <systemd/sd-event.h>
+
+#include "config.h"
+
+struct disposal;
+struct lanes;
+struct own_profile;
+struct client;
+struct attachment;
+struct place_source;
+struct quota;
+struct sampler;
+struct writer;
+
+struct profild {
+	struct config config;
+	sd_event *event;
+	struct sampler *sampler;
+	struct place_source *places; /* NULL: nothing can be observed */
+	struct own_profile *profiles;
+	struct own_profile *unborn; /* fork children that wait for counters: profile/fork_child.c */
+	struct attachment *attachments;
+	struct attachment *machine; /* one of them; NULL: off */
+	struct own_profile *idle;   /* with waiters to call: see profile/buffer_writer.c */
+	sd_event_source *on_idle;
+	struct writer *writers;
+	struct lanes *lanes;
+	struct disposal *disposal;
+	uint64_t sync_at_ns; /* when the next pass over all profiles is due; 0: never */
+	struct client *clients;
+	int listener;
+	sd_event_source *listening;
+	sd_event_source *pause; /* after a failure to accept: see ipc/server.c */
+	bool own_socket;	/* remove it at the end: not the service manager's */
+	uint64_t started_ns;
+	bool ending;
+	gid_t operators; /* group profil; -1: there is none */
+	struct quota *quota;
+};
+
+#endif

@@ -1,0 +1,168 @@
+/* authorization.c - decides whether a client may make a request */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "authorization.h"
+#include "profild/observe/attachment.h"
+#include "profild/profile/authorize.h"
+
+struct asked {
+	struct client_wait *wait;
+	struct lane *lane;
+	struct work work;
+	pid_t tgid; /* of the process, once @enter has been called; 0: not yet */
+	int (*enter)(struct client *c, pid_t tgid);
+	int (*finish)(struct client *c, int err, pid_t tgid);
+};
+
+static struct asked *asked_free(struct asked *q)
+{
+	if (q)
+		lane_unref(q->lane);
+	free(q);
+	return NULL;
+}
+
+/* The worker has closed the descriptors: continues to read from the connection. */
+static void on_closed(void *arg, const struct work_answer *a, union work_area *area)
+{
+	struct asked *q = arg;
+
+	(void)a;
+	(void)area;
+	client_go_on(q->wait, 0);
+	asked_free(q);
+}
+
+/* True for errors of the lane, which a worker never returns. */
+static bool no_worker(int err)
+{
+	return err == -ETIMEDOUT || err == -EAGAIN || err == -EIO;
+}
+
+static void finish(struct asked *q, int err)
+{
+	struct client *c = q->wait->client;
+	struct work drop = { .kind = WORK_DROP, .id = q->work.id };
+
+	if (c)
+		err = q->finish(c, err, q->tgid);
+	if (!err && lane_submit(q->lane, &drop, NULL, on_closed, q))
+		return;
+	if (err)
+		lane_submit(q->lane, &drop, NULL, NULL, NULL);
+	client_go_on(q->wait, err);
+	asked_free(q);
+}
+
+static void on_answer(void *arg, const struct work_answer *a, union work_area *area)
+{
+	struct asked *q = arg;
+	struct client *c = q->wait->client;
+	int err = a->err;
+
+	(void)area;
+	if (no_worker(err)) { /* the message may still be in the socket */
+		client_go_on(q->wait, err);
+		asked_free(q);
+		return;
+	}
+	if (!err && c && !q->tgid) {
+		q->tgid = a->pid;
+		err = q->enter(c, a->pid);
+		if (!err && lane_submit(q->lane, &q->work, NULL, on_answer, q))
+			return;
+		if (!err)
+			err = -ENOMEM;
+	} else if (!err && a->pid != q->tgid) {
+		err = -ESRCH;
+	}
+	finish(q, err);
+}
+
+int authorization_ask(struct client *c, bool *fds, int (*enter)(struct client *c, pid_t tgid),
+		      int (*answer)(struct client *c, int err, pid_t tgid))
+{
+	struct asked *q = calloc(1, sizeof(*q));
+
+	if (q)
+		q->wait = client_wait(c);
+	if (!q || !q->wait) {
+		asked_free(q);
+		return -ENOMEM;
+	}
+	q->lane = lane_ref(c->lane);
+	q->enter = enter;
+	q->finish = answer;
+	q->work = (struct work){ .kind = WORK_AUTHORIZE,
+				 .id = lane_new_id(c->lane),
+				 .uid = c->peer.cred.uid };
+	if (c->peer.privileged)
+		q->work.flags |= WORK_PRIVILEGED;
+	if (authorize_member(c->daemon, c->sock, &c->peer.cred))
+		q->work.flags |= WORK_MEMBER;
+	if (!lane_submit_message(c->lane, &q->work, &q->wait->sock, on_answer, q)) {
+		c->wait = NULL;
+		free(q->wait);
+		asked_free(q);
+		return -ENOMEM;
+	}
+	*fds = false;
+	return 0;
+}
+
+int authorization_start(const struct client *c, uint32_t flags)
+{
+	return flags & PROFIL_START_FAST && c->daemon->config.restrict_fast &&
+			       !user_is_root(c->user)
+		       ? -EACCES
+		       : 0;
+}
+
+/*
+ * -EINVAL if no clock has this period, -EACCES if it is below the user's limit. The limit is for
+ * each attachment, because all share one clock at the shortest period in use.
+ */
+static int check_period(const struct client *c, uint64_t period_ns)
+{
+	uint64_t most = quota_limit(c->daemon->quota, c->user, RES_SAMPLES);
+
+	if (period_ns < period_of(RATE_MAX_HZ) || period_ns > period_of(RATE_MIN_HZ))
+		return -EINVAL;
+	if (period_ns >= c->daemon->config.period_ns)
+		return 0; /* every user may have the daemon's own rate */
+	return most < RATE_MAX_HZ && period_ns < period_of(most) ? -EACCES : 0;
+}
+
+/* Limits the samples of an event like those of a clock; root is not limited. */
+static int check_rate(const struct client *c, const struct profil_msg_observe *m,
+		      struct observer_peer *peer)
+{
+	uint64_t most = quota_limit(c->daemon->quota, c->user, RES_SAMPLES);
+
+	if (!attachment_is_event(m))
+		return m->period_ns ? check_period(c, m->period_ns) : 0;
+	if (m->frequency > RATE_MAX_HZ)
+		return -EINVAL;
+	if (most < RATE_MAX_HZ)
+		peer->limit_hz = (uint32_t)most;
+	return m->frequency && peer->limit_hz && m->frequency > peer->limit_hz ? -EACCES : 0;
+}
+
+int authorization_observe(const struct client *c, const struct profil_msg_observe *m,
+			  struct observer_peer *peer)
+{
+	peer->privileged = authorize_others(c->daemon, &c->peer);
+	if (!peer->privileged && (m->scope == PROFIL_SCOPE_MACHINE ||
+				  (m->scope == PROFIL_SCOPE_USER && m->uid != c->peer.cred.uid)))
+		return -EACCES;
+	return check_rate(c, m, peer);
+}
+
+int authorization_machine(const struct client *c, const struct profil_msg_machine *m)
+{
+	if (!authorize_others(c->daemon, &c->peer))
+		return -EACCES;
+	return m->ask == PROFIL_MACHINE_ON && m->period_ns ? check_period(c, m->period_ns) : 0;
+}

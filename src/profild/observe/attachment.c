@@ -1,0 +1,263 @@
+/* attachment.c - one attachment: what a client observes, and the table that counts its samples */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attachment.h"
+#include "core/cleanup.h"
+#include "core/clocks.h"
+#include "table.h"
+
+static int namespace_of(uint32_t *out, pid_t pid, const char *name)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, name);
+	if (stat(path, &st) < 0)
+		return -errno;
+	*out = (uint32_t)st.st_ino;
+	return 0;
+}
+
+int observer_peer_of(struct observer_peer *peer, pid_t pid)
+{
+	__cleanup(fclosep) FILE *f = NULL;
+	__cleanup(freep) char *line = NULL;
+	unsigned long long caps = 0;
+	char path[64];
+	size_t room = 0;
+	int err = namespace_of(&peer->pid_ns, pid, "pid");
+
+	if (!err)
+		err = namespace_of(&peer->user_ns, pid, "user");
+	if (err)
+		return err;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return -errno;
+	peer->pid_ns_level = 0;
+	while (getline(&line, &room, f) >= 0) {
+		sscanf(line, "CapPrm: %llx", &caps);
+		for (const char *at = strncmp(line, "NSpid:", 6) ? NULL : strchr(line, '\t');
+		     at && (at = strchr(at + 1, '\t'));)
+			peer->pid_ns_level++;
+	}
+	peer->caps = caps;
+	return 0;
+}
+
+/* Sets which tasks @o counts, and the rights of its owner. */
+static int select_tasks(struct profil_observer *o, const struct profil_msg_observe *m,
+			const struct observer_peer *peer)
+{
+	if (m->scope > PROFIL_SCOPE_MACHINE)
+		return -EINVAL;
+	o->scope = m->scope;
+	o->uid = peer->privileged ? m->uid : peer->uid;
+	o->gid = peer->gid;
+	o->cgroup = m->cgroup;
+	o->ino = m->ino;
+	o->dev = (uint32_t)m->dev;
+	memcpy(o->command, m->command, sizeof(o->command));
+	o->command[sizeof(o->command) - 1] = 0;
+	o->pid_ns = peer->pid_ns;
+	o->pid_ns_level = peer->pid_ns_level;
+	o->user_ns = peer->user_ns;
+	o->caps = peer->caps;
+	if (!peer->privileged)
+		o->flags = PROFIL_OBSERVER_HIDES_KERNEL | PROFIL_OBSERVER_NARROW;
+	return 0;
+}
+
+#define KNOWN_FLAGS                                                                  \
+	(PROFIL_OBSERVE_INHERIT | PROFIL_OBSERVE_FOLLOW | PROFIL_OBSERVE_USER_ONLY | \
+	 PROFIL_OBSERVE_KERNEL_STACKS)
+#define KNOWN_GROUPS                                                                               \
+	(PROFIL_GROUP_COMMAND | PROFIL_GROUP_CGROUP | PROFIL_GROUP_PROCESS | PROFIL_GROUP_THREAD | \
+	 PROFIL_GROUP_SUMS)
+
+/* CPU time is type and config 0, 0, or the software event CPU_CLOCK, whose config is 0. */
+bool attachment_is_event(const struct profil_msg_observe *m)
+{
+	return m->event_config || m->event_type > PERF_TYPE_SOFTWARE || m->frequency;
+}
+
+static int choose_event(struct event_choice *c, const struct profil_msg_observe *m,
+			const struct observer_peer *peer)
+{
+	if (!attachment_is_event(m))
+		return 0;
+	*c = (struct event_choice){ .type = m->event_type,
+				    .config = m->event_config,
+				    .period = m->frequency   ? 0
+					      : m->period_ns ? m->period_ns
+							     : 1,
+				    .frequency = m->frequency,
+				    .limit_hz = peer->limit_hz,
+				    .wanted = 1 };
+	return event_choice_check(c, peer->privileged);
+}
+
+static int make_header(struct profil_table *header, const struct profil_msg_observe *m,
+		       const struct event_choice *event, uint64_t period_ns)
+{
+	if (m->flags & ~(__u32)KNOWN_FLAGS || m->group_by & ~(__u32)KNOWN_GROUPS || m->shift > 31 ||
+	    m->stack_mode > PROFIL_STACK_FP)
+		return -EINVAL;
+	header->stack_mode = m->stack_mode;
+	header->shift = m->shift;
+	header->group_by = m->group_by;
+	header->period_ns = period_ns;
+	header->event_type = PERF_TYPE_SOFTWARE;
+	header->event_config = PERF_COUNT_SW_CPU_CLOCK;
+	if (event->wanted) {
+		header->event_type = event->type;
+		header->event_config = event->config;
+	}
+	header->flags = m->flags;
+	header->started_ns = clock_ns(CLOCK_BOOTTIME);
+	header->started_real_ns = clock_ns(CLOCK_REALTIME);
+	return 0;
+}
+
+#define USER_WIDE 2 /* limit of a user's wide scopes, which are tested at every sample */
+
+static int take_charges(struct attachment *a, uint64_t bytes)
+{
+	unsigned int wide = 0;
+	int err;
+
+	for (const struct attachment *other = a->daemon->attachments; other; other = other->next)
+		wide += other->user == a->user && other->scope != PROFIL_SCOPE_PROCESSES;
+	if (a->scope != PROFIL_SCOPE_PROCESSES && wide >= USER_WIDE && !user_is_root(a->user))
+		return -EAGAIN;
+	err = charge_take(&a->profile, a->user, RES_PROFILES, 1);
+	if (!err && a->event.wanted)
+		err = charge_take(&a->events, a->user, RES_EVENTS, 1);
+	return err ? err : charge_take(&a->table_memory, a->user, RES_TABLE_BYTES, bytes);
+}
+
+static void attachment_free(struct attachment *a)
+{
+	charge_give(&a->table_memory);
+	charge_give(&a->events);
+	charge_give(&a->profile);
+	user_unref(a->user);
+	closep(&a->table);
+	closep(&a->unwind);
+	free(a);
+}
+
+int attachment_open(struct attachment **out, struct profild *d, const struct profil_msg_observe *m,
+		    const struct observer_peer *peer)
+{
+	struct table_room room = { m->places, m->images, m->groups, m->nodes, m->unwind_rows };
+	struct profil_observer o = { 0 };
+	struct profil_table header = { 0 };
+	struct attachment *a;
+	int err;
+
+	if (!d->places)
+		return -EOPNOTSUPP;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	a->daemon = d;
+	a->table = a->unwind = -1;
+	a->stacks = m->stack_mode != PROFIL_STACK_NONE;
+	a->user = user_ref(peer->user);
+	a->privileged = peer->privileged;
+	a->machine = peer->machine;
+	a->scope = m->scope;
+	a->flags = m->flags;
+	a->period_ns = m->period_ns ? m->period_ns : d->config.period_ns;
+	if (m->flags & PROFIL_OBSERVE_KERNEL_STACKS && peer->privileged)
+		o.flags |= PROFIL_OBSERVER_KERNEL_STACKS;
+	err = choose_event(&a->event, m, peer);
+	if (a->event.wanted)
+		a->period_ns = a->event.frequency ? 1 : a->event.period;
+	if (!err)
+		err = select_tasks(&o, m, peer);
+	if (!err)
+		err = make_header(&header, m, &a->event, a->period_ns);
+	if (!err)
+		err = table_layout(&header, &o, &room);
+	if (!err)
+		err = take_charges(a, table_bytes(&header));
+	if (!err && peer->found)
+		err = d->places->ops->recover(d->places, a, &o, &header);
+	else if (!err)
+		err = d->places->ops->open(d->places, a, &o, &header);
+	if (err) {
+		attachment_free(a);
+		return err;
+	}
+	a->next = d->attachments;
+	d->attachments = a;
+	*out = a;
+	return 0;
+}
+
+int attachment_add(struct attachment *a, pid_t tgid)
+{
+	int err;
+
+	if (a->scope != PROFIL_SCOPE_PROCESSES)
+		return -EINVAL;
+	if (!a->source)
+		return -EBADF;
+	err = a->daemon->places->ops->add(a->daemon->places, a, tgid);
+	if (!err && !a->processes++)
+		a->first = tgid;
+	return err;
+}
+
+uint64_t attachment_total(const struct attachment *a)
+{
+	struct place_source *source = a->daemon->places;
+
+	return a->source ? source->ops->total(source, a) : a->past;
+}
+
+void attachment_detach(struct attachment *a)
+{
+	a->past = attachment_total(a);
+	if (a->source)
+		a->daemon->places->ops->close(a->daemon->places, a);
+	a->source = NULL;
+}
+
+static void unlink_attachment(struct attachment *a)
+{
+	struct attachment **place;
+
+	for (place = &a->daemon->attachments; *place && *place != a; place = &(*place)->next)
+		;
+	if (*place)
+		*place = a->next;
+}
+
+struct attachment *attachment_close(struct attachment *a)
+{
+	if (!a)
+		return NULL;
+	unlink_attachment(a);
+	attachment_detach(a);
+	attachment_free(a);
+	return NULL;
+}
+
+struct attachment *attachment_forget(struct attachment *a)
+{
+	unlink_attachment(a);
+	a->daemon->places->ops->forget(a->daemon->places, a);
+	attachment_free(a);
+	return NULL;
+}

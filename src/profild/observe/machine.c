@@ -1,0 +1,76 @@
+/* machine.c - the profile of the whole machine, which belongs to no connection */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "machine.h"
+
+/*
+ * 16 MiB of places, half of which a day on two busy CPUs fills, and 4096 images. Each command and
+ * cgroup has one sum for each image (PROFIL_GROUP_SUMS), because groups times places would grow
+ * with every process.
+ */
+#define MACHINE_PLACES (1u << 20)
+#define MACHINE_IMAGES 4096
+#define MACHINE_GROUPS 4096
+
+static int start(struct profild *d, uint64_t period_ns, bool found)
+{
+	struct profil_msg_observe m = { .scope = PROFIL_SCOPE_MACHINE,
+					.group_by = PROFIL_GROUP_COMMAND | PROFIL_GROUP_CGROUP |
+						    PROFIL_GROUP_SUMS,
+					.places = MACHINE_PLACES,
+					.images = MACHINE_IMAGES,
+					.groups = MACHINE_GROUPS,
+					.period_ns = period_ns };
+	struct observer_peer self = { .privileged = true, .machine = true, .found = found };
+	int err = observer_peer_of(&self, getpid());
+
+	if (!err)
+		err = user_get(&self.user, d->quota, 0, true);
+	if (!err)
+		err = attachment_open(&d->machine, d, &m, &self);
+	user_unref(self.user);
+	return err;
+}
+
+int machine_on(struct profild *d, uint64_t period_ns)
+{
+	uint64_t usual_ns =
+		d->config.machine_period_ns ? d->config.machine_period_ns : d->config.period_ns;
+
+	if (d->machine && (!period_ns || period_ns == d->machine->period_ns))
+		return 0;
+	machine_off(d);
+	return start(d, period_ns ? period_ns : usual_ns, false);
+}
+
+void machine_off(struct profild *d)
+{
+	d->machine = attachment_close(d->machine);
+}
+
+void machine_open(struct profild *d)
+{
+	int err = d->places ? start(d, 0, true) : -ENOENT;
+
+	if (!err)
+		log_notice("the machine's profile continues");
+	else if (err != -ENOENT)
+		log_warning("cannot continue the machine's profile of an earlier daemon: %s",
+			    strerror(-err));
+	if (!err || !d->config.machine)
+		return;
+	err = d->places ? machine_on(d, 0) : -EOPNOTSUPP;
+	if (err)
+		log_err("--machine: cannot profile the machine: %s", strerror(-err));
+}
+
+void machine_close(struct profild *d, bool keeps)
+{
+	if (d->machine && keeps)
+		d->machine = attachment_forget(d->machine);
+	else
+		machine_off(d);
+}

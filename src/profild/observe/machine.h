@@ -1,0 +1,20 @@
+/* machine.h - the profile of the whole machine, which belongs to no connection */
+#ifndef PROFIL_PROFILD_OBSERVE_MACHINE_H
+#define PROFIL_PROFILD_OBSERVE_MACHINE_H
+
+#include "attachment.h"
+
+/*
+ * At the daemon's start: continues with the table of an earlier daemon, or creates one if the
+ * options say so. If that fails it logs why, and the daemon runs without.
+ */
+void machine_open(struct profild *d);
+
+/* At the daemon's end. @keeps: the kernel continues to count, for the next daemon. */
+void machine_close(struct profild *d, bool keeps);
+
+/* Switches it on, with a sample for each @period_ns (0: as the options say), or off. */
+int machine_on(struct profild *d, uint64_t period_ns);
+void machine_off(struct profild *d);
+
+#endif

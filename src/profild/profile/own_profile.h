@@ -1,0 +1,195 @@
+/* own_profile.h - a process's own profile, started by profil() and its relatives */
+#ifndef PROFIL_PROFILD_PROFILE_OWN_PROFILE_H
+#define PROFIL_PROFILD_PROFILE_OWN_PROFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/proto.h"
+#include "profild/daemon.h"
+#include "profild/quota/quota.h"
+#include "profild/worker/lane.h"
+#include "target.h"
+
+/*
+ * A profile writes to its process's memory, which only a worker accesses (lane.h). So it has
+ * states, and requests are answered asynchronously:
+ *
+ *	STARTING   the kernel counts; a worker verifies that the memory is the process's. Or a fork
+ *		   child waits for counters
+ *	OPENING	   after a restart, a fork or a change of leader: a worker opens the memory
+ *	ON
+ *	GIVEN_UP   its worker exceeded the time limit: nothing is written any more, all is lost
+ *	OVER	   ended by a fault, a saturated counter or a cleared cookie: nothing is written any
+ *		   more. It remains while unbound fork children may inherit it
+ *	ENDING	   stopped in the kernel; the last counts are being written to the buffer
+ *	ENDED	   on no list; freed with the last reference of a task or batch
+ *
+ * In STARTING, OPENING, OVER and GIVEN_UP counts stay in the kernel's maps.
+ */
+enum own_profile_state {
+	OWN_PROFILE_STARTING,
+	OWN_PROFILE_OPENING,
+	OWN_PROFILE_ON,
+	OWN_PROFILE_GIVEN_UP,
+	OWN_PROFILE_OVER,
+	OWN_PROFILE_ENDING,
+	OWN_PROFILE_ENDED,
+};
+
+struct own_profile;
+struct writer;
+
+/* Called once, from the event loop, when a request has been carried out. */
+typedef void own_profile_done(void *arg, int err, struct own_profile *own);
+
+struct waiter {
+	struct waiter *next;
+	own_profile_done *done;
+	void *arg;
+};
+
+struct own_profile {
+	struct own_profile *next;
+	struct profild *daemon;
+	struct user *user;
+	struct charge charge;
+	uint64_t id;	   /* differs from all others; changes when the memory is opened again */
+	unsigned int refs; /* of the daemon's list, tasks, batches, callers */
+	enum own_profile_state state;
+	pid_t tgid; /* the leader; 0: it has ended, but unbound children are left */
+	uint64_t period_ns;
+	struct target *target; /* NULL: none yet, or left to the next daemon */
+	uint32_t flags;	       /* enum profil_start_flags */
+	uint32_t width;
+	uint32_t cap;
+	bool probe; /* check the cookie even if there is nothing to write */
+	struct remote memory;
+	uint64_t cookie_addr; /* of the cookie, which fork children inherit */
+	uint8_t cookie[PROFIL_COOKIE_BYTES];
+	uint64_t image; /* identifies the address space, a fork's too: see memory_image() */
+	uint64_t *pcs;	/* to be stored (PROFIL_START_PCS) */
+	uint32_t npcs;
+
+	/* Of a fork child that waits for counters: see fork_child.c. */
+	struct own_profile *parent; /* in whose target it still is; NULL: it does not wait */
+	struct own_profile *next_unborn;
+	uint32_t generation;
+
+	/* The writer's: see buffer_writer.c. */
+	struct writer *writer;
+	void (*on_end)(struct own_profile *own);  /* set by the writer, called at the end ... */
+	void (*on_free)(struct own_profile *own); /* ... and before it is freed */
+	struct own_profile *next_queued;	  /* each of these lists holds a reference */
+	struct own_profile *next_written;
+	struct own_profile *next_idle;
+	bool queued;
+	bool writing;
+	bool idle;
+	bool again;		 /* it has more counts than fit into the batch */
+	struct waiter *waiting;	 /* until the queued counts have been written */
+	struct waiter *flushed;	 /* until the present batch has been written */
+	struct waiter *deferred; /* to be called by on_idle() */
+};
+
+/* @adopt: a profile that exists in the kernel already, so the user's limit does not apply. */
+int own_profile_new(struct own_profile **out, struct profild *d, pid_t tgid, struct user *user,
+		    bool adopt);
+void own_profile_renew_id(struct own_profile *own);
+void own_profile_link(struct own_profile *own);
+struct own_profile *own_profile_ref(struct own_profile *own);
+void own_profile_unref(struct own_profile *own);
+
+/*
+ * Stops the profile in the kernel and removes it from the daemon. Counts that have not been written
+ * to the buffer are lost. Other references may keep the struct.
+ */
+void own_profile_end(struct own_profile *own);
+
+/* Removes it from the daemon only: the kernel continues to count, for the next daemon. */
+void own_profile_forget(struct own_profile *own);
+
+/* Stops it in the kernel only. */
+void own_profile_stop(struct own_profile *own);
+
+/* All its samples so far. */
+void own_profile_samples(const struct own_profile *own, struct samples *out);
+
+/* Fills in what the next daemon needs to know of @own, except the sampler's numbers. */
+void own_profile_owner(const struct own_profile *own, struct profil_owner *out);
+
+/* --- own_lifecycle.c -------------------------------------------------------------------------- */
+
+/* A START request and the process that sends it. */
+struct own_profile_request {
+	pid_t tgid;
+	struct user *user;
+	const uint8_t *cookie;
+	struct remote *memory; /* of that process; own_profile_start() takes ownership */
+	uint64_t lender; /* own_profile_lender() when the process got @cookie: @memory is to be a
+			  * copy of that profile's. 0: it is open */
+	uint64_t cookie_addr;
+	uint32_t flags;
+	uint32_t width;
+	uint32_t cap;
+	const struct profil_msg_region *region;
+	uint32_t nregions;
+};
+
+/*
+ * Starts the profile that @r asks for. It replaces the one that the process has; if it fails, that
+ * one continues. Returns an immediate error, or 0: then @done is called, with -EPERM if the cookie
+ * is not in the process's memory. -ESTALE: the process no longer has the profile @r->lender.
+ */
+int own_profile_start(struct profild *d, const struct own_profile_request *r,
+		      own_profile_done *done, void *arg);
+
+/*
+ * Sets *@out to the profile that @tgid is in; NULL: none. *@unbound: it is the parent's profile,
+ * since @tgid has forked and had no sample yet. -EBUSY: a START of the process is under way.
+ */
+int own_profile_find(struct own_profile **out, struct profild *d, pid_t tgid, bool *unbound,
+		     uint32_t *generation);
+
+/*
+ * The id of @tgid's profile if the worker of @lane has its memory open: a cookie that is given to
+ * the process now was in no image then. 0: none.
+ */
+uint64_t own_profile_lender(struct profild *d, pid_t tgid, const struct lane *lane);
+
+/* Brings the buffers up to date. @done may be NULL. */
+int own_profile_sync(struct own_profile *own, own_profile_done *done, void *arg);
+
+/* Removes @tgid from the profile, which ends with its last process. @done when counts are written.
+ */
+int own_profile_leave(struct own_profile *own, pid_t tgid, own_profile_done *done, void *arg);
+
+/* Stops it for all its processes, and ends it when the last counts are in the buffer. */
+int own_profile_finish(struct own_profile *own, own_profile_done *done, void *arg);
+
+/* Counts a sample of @tgid that arrived as a pc. Gives an unbound child a profile of its own. */
+void own_profile_pc(struct own_profile *own, pid_t tgid, uint32_t generation, uint64_t pc);
+
+/* A fork child that waited for counters ends: its samples so far are its parent's, lost. */
+void own_profile_unborn_end(struct own_profile *own);
+
+/* Makes a profile for target @t of an earlier daemon, which the kernel has continued to count. */
+int own_profile_recover(struct profild *d, struct target *t, const struct profil_owner *owner);
+
+/* Ends it if all processes of its target have ended. */
+void own_profile_check(struct own_profile *own);
+
+/* Enters OWN_PROFILE_OVER: nothing is written any more. */
+void own_profile_over(struct own_profile *own);
+
+/* Gives @own a slot of its user's lane, in which nothing is open yet. */
+int own_profile_give_memory(struct own_profile *own);
+
+/* Makes @tgid, which shares the memory, the leader, and has a worker open the memory through it. */
+void own_profile_reopen(struct own_profile *own, pid_t tgid);
+
+/* The worker of @u has ended, so its open memories are lost; @late: it exceeded the time limit. */
+void own_profiles_lost(struct profild *d, const struct user *u, bool late);
+
+#endif

@@ -1,0 +1,319 @@
+#!/usr/bin/python3
+# stacks.py - how many stacks are whole, and whether they are right, against perf record --call-graph dwarf
+#
+# usage: tests/bench/stacks.py [PROGRAM...]    as root, after make; STACKS_S seconds a run, STACKS_HZ
+#
+# Each program runs under profilctl record -g, twice, and under perf record, one after the other: the second
+# time with what the first has put into the cache. A stack is whole when its outermost frame is where a thread
+# starts, in a stripped program the caller of __libc_start_main. Inclusive shares of functions are compared for
+# those that have 5 % or more in both profiles; "off" says how many of them differ by more than three
+# standard deviations. "CPU s" is what the profiler's own processes took, the daemon and all up to names
+# included, without the program. Shares are compared with a third run, for which perf copies 64 KB of each
+# stack instead of 8. "rules KiB" is what the cache has of the program and its libraries.
+import collections
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = os.environ.get("BUILD", "build")
+SECONDS = float(os.environ.get("STACKS_S", "2"))
+HZ = os.environ.get("STACKS_HZ", "199")
+CTL = os.path.abspath(f"{BUILD}/profilctl")
+os.environ["PATH"] = "/usr/bin:/bin:" + os.environ["PATH"]  # Debian's own programs
+STARTS = re.compile(r"^(_start|__?clone3?|clone3?|start_thread|__libc_start_main.*|__libc_start_call_main|_dl_start_user|_dl_start)$")
+
+# Runs a command and writes what it took to a file.
+TIMED = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	struct rusage u;
+	int status = 1;
+	pid_t pid = argc > 2 ? fork() : -1;
+	FILE *f;
+
+	if (!pid) {
+		execvp(argv[2], argv + 2);
+		_exit(127);
+	}
+	if (pid < 0 || wait4(pid, &status, 0, &u) < 0 || !(f = fopen(argv[1], "w")))
+		return 1;
+	fprintf(f, "%f\n", u.ru_utime.tv_sec + u.ru_stime.tv_sec + 1e-6 * (u.ru_utime.tv_usec + u.ru_stime.tv_usec));
+	fclose(f);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+"""
+
+RECURSION = r"""
+#include <time.h>
+#include <stdlib.h>
+static volatile unsigned long spun;
+__attribute__((noinline)) static void spin(double s)
+{
+	struct timespec t;
+	do {
+		for (int i = 0; i < 300000; i++)
+			spun += (unsigned int)i;
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	} while (t.tv_sec + t.tv_nsec * 1e-9 < s);
+}
+__attribute__((noinline)) static void recur(int depth, double s)
+{
+	if (depth > 1)
+		recur(depth - 1, s);
+	else
+		spin(s);
+	spun++;
+}
+int main(int argc, char **argv)
+{
+	double s = atof(argv[argc - 1]);
+	for (int d = 1; d <= 118; d++)
+		recur(d, s * d / 118);
+	return 0;
+}
+"""
+
+
+def programs(d):
+    """Name: the command, the file that must be there, and why some stacks may be cut."""
+    cc1 = subprocess.run(["gcc", "-print-prog-name=cc1"], capture_output=True, text=True).stdout.strip()
+    with open(f"{d}/r.c", "w") as f:
+        f.write(RECURSION)
+    for name, flag in (("r", "-fomit-frame-pointer"), ("rfp", "-fno-omit-frame-pointer")):
+        subprocess.run(["gcc", "-O2", "-fno-optimize-sibling-calls", flag, "-o", f"{d}/{name}", f"{d}/r.c"], check=True)
+    with open(f"{d}/timed.c", "w") as f:
+        f.write(TIMED)
+    subprocess.run(["gcc", "-O2", "-o", f"{d}/timed", f"{d}/timed.c"], check=True)
+    with open(f"{d}/big.c", "w") as f:
+        f.write("#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n")
+        for i in range(int(200 * SECONDS)):
+            f.write(f"int f{i}(int *a, int n) {{ int s = 0; for (int i = 0; i < n; i++) {{ s += a[i] * {i};"
+                    f" if (s & {i}) s ^= a[(i * 7) % n]; switch (s % 5) {{ case 0: s += 3; break; case 1: s *= a[0]; break;"
+                    f" default: s = ~s; }} }} return s + printf(\"%d\", s); }}\n")
+    subprocess.run(["gcc", "-E", "-o", f"{d}/big.i", f"{d}/big.c"], check=True)
+    sql = (f"with recursive c(x) as (select 1 union all select x+1 from c limit {int(1500000 * SECONDS)})"
+           " select count(*), sum(x*x%7) from c group by x%13 order by 2;")
+    python = f"import time\ndef f(n):\n return n if n < 2 else f(n-1)+f(n-2)\nwhile time.process_time() < {SECONDS}: f(15)"
+    perl = f"sub f {{ my $n = shift; $n < 2 ? $n : f($n-1)+f($n-2) }} while (times < {SECONDS}) {{ f(14) }}"
+    js = (f"function f(n){{return n<2?n:f(n-1)+f(n-2)}} while(process.cpuUsage().user < {SECONDS}e6)"
+          "{ f(18); JSON.parse(JSON.stringify([1,2,{a:[1,2]}])) }")
+    with open("/usr/bin/perl", "rb") as i, open(f"{d}/text", "wb") as o:
+        o.write(i.read(int(1500000 * SECONDS)))
+    return {
+        "recursion": ([f"{d}/r", str(SECONDS)], f"{d}/r"),
+        "recursion-fp": ([f"{d}/rfp", str(SECONDS)], f"{d}/rfp"),
+        "sqlite3": (["sqlite3", ":memory:", sql], shutil.which("sqlite3")),
+        "xz": (["xz", "-T1", "-kc", f"{d}/text"], shutil.which("xz")),
+        "python3": (["python3", "-c", python], shutil.which("python3")),
+        "perl": (["perl", "-e", perl], shutil.which("perl")),
+        "openssl": (["openssl", "speed", "-seconds", "1", "rsa2048", "ecdsap256"], shutil.which("openssl")),
+        "cc1": ([cc1, "-quiet", "-O2", f"{d}/big.i", "-o", "/dev/null"], cc1),
+        "cc1-short": ([cc1, "-quiet", "-O0", f"{d}/big.i", "-o", "/dev/null"], cc1),
+        "git": (["git", "log", "-p", "--stat", "-n", str(int(100 * SECONDS))], shutil.which("git")),
+        "redis": (["redis-server", "--port", "7123", "--save", ""], shutil.which("redis-server") and shutil.which("redis-benchmark")),
+        "node": (["node", "-e", js], shutil.which("node")),
+    }
+
+
+def cpu(before):
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+class Profile:
+    """Counts of stacks (outermost first) whose process is of the program itself."""
+
+    def __init__(self):
+        self.stacks = collections.Counter()
+        self.whole = self.total = 0
+
+    def add(self, frames, whole, n):
+        self.total += n
+        self.whole += n if whole else 0
+        self.stacks[tuple(frames)] += n
+
+    def inclusive(self):
+        c = collections.Counter()
+        for frames, n in self.stacks.items():
+            for f in set(frames):
+                c[f] += n
+        return c
+
+
+def load_redis():
+    """Sends requests to the server that is about to start, then has it end."""
+    return subprocess.Popen(["sh", "-c", "until redis-cli -p 7123 ping >/dev/null 2>&1; do sleep 0.05; done;"
+                             f" redis-benchmark -p 7123 -q -n {int(30000 * SECONDS)} -P 16 -t set,lpush,lrange_100 >/dev/null;"
+                             " redis-cli -p 7123 shutdown nosave"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def run(profiler, argv, d):
+    """Runs the command under the profiler; returns what the profiler's own processes took, and what they said."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    load = load_redis() if "redis-server" in argv else None
+    r = subprocess.run([*profiler, f"{d}/timed", f"{d}/took", *argv], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                       text=True, errors="replace")
+    used = cpu(before)
+    if load:
+        load.wait()
+    with open(f"{d}/took") as f:
+        return used - float(f.read()), r.stderr
+
+
+def daemon_cpu(pid):
+    used = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/schedstat") as f:
+            used += int(f.read().split()[0]) / 1e9
+    return used
+
+
+def start_daemon(d):
+    """Starts the daemon that all recordings use, as an installed one."""
+    os.environ["PROFIL_SOCKET"] = f"{d}/socket"
+    daemon = subprocess.Popen([f"{BUILD}/profild", "--socket", f"{d}/socket", "--fast-rate", "1000"], stderr=subprocess.DEVNULL)
+    while not os.path.exists(f"{d}/socket"):
+        if daemon.poll() is not None:
+            sys.exit("profild ended")
+        time.sleep(0.05)
+    subprocess.run([CTL, "status"], stdout=subprocess.DEVNULL, check=True)
+    return daemon
+
+
+def record(argv, d, daemon):
+    out = f"{d}/folded"
+    before = daemon_cpu(daemon.pid)
+    used, said = run([CTL, "record", "-q", "-g", "-F", HZ, "--user-only", "-f", "folded", "-o", out, "--"], argv, d)
+    p = Profile()
+    p.used = used + daemon_cpu(daemon.pid) - before
+    if not os.path.exists(out):
+        sys.exit(f"profilctl: {said}")
+    with open(out) as f:
+        for line in f:
+            stack, n = line.rsplit(" ", 1)
+            frames = stack.split(";")
+            cut = len(frames) > 1 and frames[1].startswith("[cut") or frames[-1].startswith("[no stack")
+            p.add([x for x in frames[1:] if not x.startswith("[cut")], not cut, int(n))
+    os.unlink(out)
+    return p
+
+
+def whole(frames):
+    """Says whether perf's stack, the outermost frame last, reaches the start of its thread."""
+    return bool(STARTS.match(frames[-1])) or (
+        frames[-1] == "[unknown]" and len(frames) > 1 and frames[-2].startswith("__libc_start_main"))
+
+
+def perf(argv, d, bytes=8192):
+    data = f"{d}/perf.data"
+    used, _ = run(["perf", "record", "-q", "--no-bpf-event", "-e", "cpu-clock:u", "--call-graph", f"dwarf,{bytes}", "-F", HZ, "-o", data, "--"],
+                  argv, d)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    text = subprocess.run(["perf", "script", "--no-inline", "-i", data, "-F", "comm,ip,sym"], capture_output=True, text=True, errors="replace").stdout
+    p = Profile()
+    p.used = used + cpu(before)
+    for block in text.split("\n\n"):
+        lines = block.strip("\n").split("\n")
+        comm = lines[0].strip()
+        frames = [re.sub(r"^\s*[0-9a-f]+\s+", "", x) for x in lines[1:] if x.strip()]
+        if not frames or comm in ("perf", "perf-exec", "timed"):
+            continue
+        frames = [re.sub(r"@+[A-Z_0-9.]+$", "", f) for f in frames]
+        p.add(frames[::-1], whole(frames), 1)
+    size = os.path.getsize(data)
+    os.unlink(data)
+    return p, size
+
+
+def rules_kib(program, d):
+    """What the cache has of a program's file and of the libraries that it is linked with."""
+    linked = subprocess.run(["ldd", program], capture_output=True, text=True).stdout
+    total = 0
+    for path in {os.path.realpath(p) for p in [program, *re.findall(r"/\S+", linked)]}:
+        notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True).stdout
+        build_id = re.search(r"Build ID: ([0-9a-f]+)", notes)
+        for name in (f"{build_id[1]}.rows", f"{build_id[1]}.debug.rows") if build_id else ():
+            total += os.path.getsize(f"{d}/profil/{name}") if os.path.exists(f"{d}/profil/{name}") else 0
+    return total // 1024
+
+
+def off(ours, theirs):
+    """Functions with 5 % or more, and those whose shares differ by more than three standard deviations."""
+    a, b = ours.inclusive(), theirs.inclusive()
+    n = wrong = 0
+    for f in set(a) | set(b):
+        if f.startswith("[") or "+0x" in f or STARTS.match(f) or f not in a or f not in b:
+            continue
+        x, y = a[f] / ours.total, b[f] / theirs.total
+        p = (a[f] + b[f]) / (ours.total + theirs.total)
+        if max(x, y) < 0.05:
+            continue
+        n += 1
+        wrong += abs(x - y) > 3 * (p * (1 - p) * (1 / ours.total + 1 / theirs.total)) ** 0.5 + 0.005
+    return f"{wrong} of {n}"
+
+
+def exact(p):
+    """The share of stacks of the recursion that are a start, main, n of recur, spin and what it calls."""
+    good = n = 0
+    for frames, count in p.stacks.items():
+        if "spin" not in frames:
+            continue
+        at = frames.index("spin")
+        n += count
+        calls = [f for f in frames[:at] if f == "recur"]
+        good += count if frames[at - len(calls):at] == tuple(calls) and "main" in frames[:at] and len(calls) <= 118 else 0
+    return f"{100 * good / n:.2f}" if n else "-"
+
+
+def share(p):
+    return f"{100 * p.whole / p.total:.2f}" if p.total else "-"
+
+
+def main():
+    with tempfile.TemporaryDirectory() as d:
+        os.environ["XDG_CACHE_HOME"] = d
+        all_programs = programs(d)
+        daemon = start_daemon(d)
+        try:
+            compare(all_programs, sys.argv[1:] or all_programs, d, daemon)
+        finally:
+            daemon.terminate()
+            daemon.wait()
+
+
+def compare(all_programs, names, d, daemon):
+    print(f"{'':13} {'profilctl record -g':^61}   {'perf record --call-graph dwarf':^36}")
+    print(f"{'program':13} {'samples':>7} {'whole %':>8} {'1st run %':>9} {'exact %':>8} {'CPU s':>7} {'off':>7} {'rules KiB':>9}"
+          f"   {'samples':>7} {'whole %':>8} {'CPU s':>7} {'KiB':>8}")
+    all_ours, all_theirs = Profile(), Profile()
+    all_ours.used = all_theirs.used = 0
+    for name in names:
+        argv, there = all_programs[name]
+        if not there:
+            print(f"{name:13} is not installed")
+            continue
+        first = record(argv, d, daemon)
+        ours, (theirs, size), (all_of_it, _) = record(argv, d, daemon), perf(argv, d), perf(argv, d, 65528)
+        for one, total in ((ours, all_ours), (theirs, all_theirs)):
+            total.total += one.total
+            total.whole += one.whole
+            total.used += one.used
+        print(f"{name:13} {ours.total:7} {share(ours):>8} {share(first):>9} {exact(ours) if name.startswith('rec') else '':>8}"
+              f" {ours.used:7.3f} {off(ours, all_of_it):>7} {rules_kib(there, d):9}"
+              f"   {theirs.total:7} {share(theirs):>8} {theirs.used:7.3f} {size // 1024:8}", flush=True)
+    print(f"{'all':13} {all_ours.total:7} {share(all_ours):>8} {'':9} {'':8} {all_ours.used:7.3f} {'':7} {'':9}"
+          f"   {all_theirs.total:7} {share(all_theirs):>8} {all_theirs.used:7.3f}")
+
+
+main()

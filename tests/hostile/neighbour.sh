@@ -1,0 +1,14 @@
+#!/bin/bash
+# neighbour.sh - attacks by one user, and what they cost another one
+#
+# PROFIL_TEST_HOSTILE=long takes five runs of each attack instead of one, and PROFIL_TEST_ATTACKS
+# names some of them.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/../system/lib.sh"
+
+if test "$(id -u)" -ne 0; then
+	skip "attacks beside a neighbour" "needs root: sudo make test"
+	finish
+fi
+# shellcheck disable=SC2086 # a list
+exec python3 tests/hostile/neighbour.py "$BUILD" "$dir" "${PROFIL_TEST_HOSTILE:-short}" ${PROFIL_TEST_ATTACKS:-}

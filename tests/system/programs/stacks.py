@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+"""stacks.py - writes a profile with stacks of known counts: stacks.py FILE [small|other|large|groups|recursion]
+
+By default main calls hot, which calls itself and cold; hot enters the kernel; there are inlined functions, names
+with markup, stacks that were cut, and samples without a stack. 'other' is the same program with more of cold;
+'large' has 120000 contexts of long names; in 'groups' the samples are of two processes; in
+'recursion' functions call each other.
+"""
+import json
+import random
+import sys
+
+NASTY = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> & \\ ' \" \u2028 \n end"
+SPIN, ANON, KERNEL = 0, 1, 2
+ENDS = 3
+
+
+def small(cold):
+    """frames: name, object, offset; nodes: parent (0 to 2: an end), frame, object, offset, count."""
+    frames = [["main", SPIN, 16], ["hot", SPIN, 256], ["cold", SPIN, 512], [None, ANON, 1 << 40], ["do_it", KERNEL, 64],
+              ["inner", SPIN, 0], [NASTY, SPIN, 1024]]
+    nodes = [[0, 0, SPIN, 20, 0],  # 3: main
+             [3, 1, SPIN, 260, 7000],  # 4: hot
+             [3, 1, SPIN, 264, 0],  # 5: hot, elsewhere
+             [5, 1, SPIN, 268, 10],  # 6: hot, called by itself
+             [6, 2, SPIN, 520, cold],  # 7: cold
+             [1, 2, SPIN, 524, 20],  # 8: cold, cut: no rules
+             [0, 3, ANON, 1 << 40, 10],  # 9: a start without a name
+             [3, 1, SPIN, 272, 0],  # 10: hot
+             [10, 4, KERNEL, 70, 40],  # 11: the kernel
+             [4, 5, SPIN, 260, 500],  # 12: inlined into hot
+             [3, 6, SPIN, 1030, 60]]  # 13: a name that needs care
+    places = [[SPIN, 260, 1, 7500], [SPIN, 268, 1, 10], [SPIN, 520, 1, cold], [SPIN, 524, 1, 20], [ANON, 1 << 40, 1, 10],
+              [KERNEL, 70, 1, 40], [SPIN, 1030, 1, 60], [SPIN, 272, 1, 5]]
+    return frames, nodes, places
+
+
+def recursion():
+    """Stacks of functions that call each other."""
+    frames = [["a", SPIN, 256], ["b", SPIN, 512], ["c", SPIN, 768]]
+    stacks = {"ababc": 10, "bac": 5, "a": 3, "cab": 7}
+    nodes, ids = [], {"": 0}
+    for stack, count in stacks.items():
+        for n in range(len(stack)):
+            if stack[:n + 1] not in ids:
+                f = ord(stack[n]) - ord("a")
+                nodes.append([ids[stack[:n]], f, SPIN, frames[f][2] + 4, 0])
+                ids[stack[:n + 1]] = len(nodes) - 1 + ENDS
+        nodes[ids[stack] - ENDS][4] = count
+    return frames, nodes, [[SPIN, 260, 1, 3], [SPIN, 516, 1, 7], [SPIN, 772, 1, 15]]
+
+
+def large():
+    random.seed(1)
+    frames = [[f"std::vector<std::map<std::__cxx11::basic_string<char>, part{i}>, std::allocator<part{i}> >::emplace_back<{'x' * (i % 150)}>(int&&)",
+               SPIN, i << 8] for i in range(20000)]
+    nodes = []
+    for i in range(120000):
+        parent = 0 if i < 50 else random.randrange(max(ENDS, i + ENDS - 3000), i + ENDS)
+        nodes.append([parent, random.randrange(len(frames)), SPIN, i, random.randrange(1, 20)])
+    return frames, nodes, [[SPIN, 0, 1, sum(n[4] for n in nodes)]]
+
+
+def profile(frames, nodes, places, unmatched, lost):
+    functions = {}
+    for object, offset, _, count in places:
+        of = max((f for f in frames if f[1] == object and f[2] <= offset and f[0] != "inner"), key=lambda f: f[2])
+        functions.setdefault((object, of[2], of[0]), []).append(count)
+    paths = ["/opt/my program/spin", "[anon]", "[kernel]"]
+    binned = sum(p[3] for p in places)
+    return {
+        "schema": "profil/1", "command": "spin split", "pid": 1, "started": 1700000000, "command_status": 0, "tick_ns": 1000000,
+        "duration_ns": 10**10, "cpu_ns": 0,
+        "samples": {"total": binned + unmatched + lost, "binned": binned, "unmatched": unmatched, "lost": lost},
+        "functions": [{"name": name or "", "object": paths[object], "object_index": object, "samples": sum(counts), "offset": offset, "size": 200,
+                       "named": name is not None} for (object, offset, name), counts in functions.items()],
+        "objects": [{"path": paths[0], "build_id": "", "vaddr": 0, "program": True}, {"path": paths[1], "build_id": ""},
+                    {"path": paths[2], "build_id": ""}],
+        "places": places, "folded": [[SPIN, 272, 1, p[3]] for p in places if p[0] == KERNEL],
+        "stacks": {"samples": 0, "without": 0, "cuts": [],
+                   "ends": [{"end": end, "samples": n, "without_frame": n} for end, n in (("whole", 0), ("no_table", 0), ("nowhere", unmatched))],
+                   "frames": frames, "nodes": nodes}}
+
+
+def main():
+    kind = sys.argv[2] if len(sys.argv) > 2 else "small"
+    parts = large() if kind == "large" else recursion() if kind == "recursion" else small(900 if kind == "other" else 300)
+    p = profile(*parts, 3, 2)
+    if kind == "groups":
+        p["groups"] = [{"command": c, "pid": n, "tid": 0, "uid": 0, "start_ns": 0, "thread": None, "cgroup": None, "unit": None, "samples": 0}
+                       for n, c in enumerate(("", "one", "two"))]
+        p["places"] = [[*place, 1 + n % 2] for n, place in enumerate(p["places"])]
+    with open(sys.argv[1], "w") as f:
+        json.dump(p, f)
+
+
+main()

@@ -1,0 +1,77 @@
+#!/bin/bash
+# http.sh - the machine's profile under a real systemd: by HTTP, and in a spool
+#
+# To be sourced by service.sh, whose packages are installed.
+
+test -d "${dir:?}"
+HTTP_SOCKET=/run/profil/http.sock
+SPOOL=/var/lib/profil-spool
+
+of_unit() { # UNIT PROPERTY
+	systemctl show -P "$2" "$1"
+}
+
+as_reader() {
+	runuser -u reader -- "$@"
+}
+
+get() { # PATH CURL_ARGS...
+	curl -sS --unix-socket "$HTTP_SOCKET" --max-time 120 "http://profil$1" "${@:2}"
+}
+export -f get
+export HTTP_SOCKET
+
+# A profile in gzip that names what its samples are of.
+gets_a_profile() {
+	as_reader bash -c 'get "/debug/pprof/profile?seconds=3"' >"$dir/profile.gz" &&
+		zcat "$dir/profile.gz" >"$dir/profile" && grep -aq nanoseconds "$dir/profile" &&
+		grep -aq "$(cat /proc/sys/kernel/random/boot_id)" "$dir/profile"
+}
+
+gets_nothing() {
+	! as_user bash -c 'get /metrics' >"$dir/nothing" 2>&1 && grep -E 'Permission denied|connect' "$dir/nothing" &&
+		! grep samples "$dir/nothing"
+}
+
+has_files() { # AT_LEAST
+	test "$(find "$SPOOL" -name '*.json.gz' | wc -l)" -ge "$1"
+}
+
+check_http() {
+	check "the HTTP socket is group profil's" test "$(stat -c %A:%U:%G "$HTTP_SOCKET")" = srw-rw----:root:profil
+	check "profil-http does not run before the first reader" test "$(of_unit profil-http ActiveState)" = inactive
+	check "the machine's profile is turned on" profilctl machine on
+	check "a member of group profil gets a profile" gets_a_profile
+	check "profil-http runs since then" test "$(of_unit profil-http ActiveState)" = active
+	check "as a user of its own" test "$(ps -o uid= -p "$(of_unit profil-http MainPID)")" -ge 61184
+	check "without a capability" grep -qx $'CapPrm:\t0000000000000000' "/proc/$(of_unit profil-http MainPID)/status"
+	check "and metrics" as_reader bash -c 'get /metrics | grep -q "^# EOF"'
+	check "another user gets nothing" gets_nothing
+	check_exposure profil-http.service
+	check "it ends without failing" systemctl stop profil-http.service
+	check "with status 0" test "$(of_unit profil-http Result)" = success
+}
+
+check_spool() {
+	mkdir -p /run/systemd/system/profil-spool.service.d
+	printf '[Service]\nExecStart=\nExecStart=%s\n' "/usr/bin/profilctl machine spool -i 5 $SPOOL" \
+		>/run/systemd/system/profil-spool.service.d/short.conf
+	systemctl daemon-reload
+	check "the spool starts" systemctl start profil-spool.service
+	check "as its own user" test "$(ps -o user:32= -p "$(of_unit profil-spool MainPID)")" = profil-spool
+	check "it keeps profiles" await 120 has_files 2
+	check "for group profil to read" as_reader profilctl report --since -1h
+	check "a user outside group profil is refused the spool" test "$(as_user profilctl report --since -1h 2>/dev/null; echo $?)" = 4
+	check "the kernel's functions have names in it" jq -se \
+		'[.[].functions[] | select(.object == "[kernel]" and .named)] | length > 1' <(zcat "$SPOOL"/*.json.gz)
+	check_exposure profil-spool.service
+	check "it ends without failing" systemctl stop profil-spool.service
+	check "with status 0" test "$(of_unit profil-spool Result)" = success
+	rm -r /run/systemd/system/profil-spool.service.d
+	systemctl daemon-reload
+	check "the machine's profile is turned off" profilctl machine off
+}
+
+useradd -G profil reader
+check_http
+check_spool

@@ -191,7 +191,7 @@ int worker_send(struct worker *w, const struct work *work, const int *fds, unsig
 	struct iovec iov = { (void *)(unsigned long)work, sizeof(*work) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	if (nfds)
+	if (fds && nfds)
 		wire_put_fds(&msg, &room, fds, nfds);
 	if (sendmsg(w->sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(*work))
 		return -errno;

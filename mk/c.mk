@@ -14,11 +14,12 @@ $(B)/src/profild/%.o: PKGS = $(PROFILD_PKGS)
 $(B)/src/profilctl/%.o: PKGS = $(PROFILCTL_PKGS)
 $(B)/src/profil-http/%.o: PKGS = $(PROFIL_HTTP_PKGS)
 $(B)/tests/%.o: PKGS = $(PROFILD_PKGS) $(PROFILCTL_PKGS) criterion
+$(B)/tests/%.o: INCLUDES = -I.
 
 $(B)/%.o: %.c $(B)/flags | $(B)/tools.ok
 	@mkdir -p $(@D)
 	$(say) CC $@
-	$(Q)$(CC) $(ALL_CFLAGS) $(call cflags,$(PKGS)) -c $< -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(INCLUDES) $(call cflags,$(PKGS)) -c $< -o $@
 
 # mcount() is called where arguments are still in registers; it saves the general ones only.
 $(B)/src/libprofil/gprof/mcount.pic.o: ALL_CFLAGS += -mgeneral-regs-only

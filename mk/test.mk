@@ -1,6 +1,6 @@
 # test.mk - tests, fuzzers, demonstration and benchmark
-UNIT = $(wildcard tests/unit/*.c) tests/vectors/vectors.c
-SYSTEM = $(wildcard tests/system/*.c) tests/vectors/vectors.c
+UNIT = $(wildcard tests/unit/*/*.c tests/unit/*/*/*.c) tests/vectors/vectors.c
+SYSTEM = $(filter-out tests/system/programs/%,$(wildcard tests/system/*/*.c)) tests/vectors/vectors.c
 PROGRAMS = $(wildcard tests/programs/*.c)
 PORTED = tests/programs/crowd.c tests/programs/served.c # linked with libprofil only
 RUN = BUILD=$(B) SAN=$(SAN) CC="$(CC)" tests/run.sh

@@ -2,8 +2,8 @@
 # packages.sh - the Debian packages are complete, clean, small and reproducible
 #
 # "make deb-run" builds them; "make tests" does not.
-# shellcheck source=tests/system/lib.sh
-. "$(dirname "$0")/system/lib.sh"
+# shellcheck source=tests/system/lib/lib.sh
+. "$(dirname "$0")/system/lib/lib.sh"
 # shellcheck source=tests/vm/exposure.sh
 . tests/vm/exposure.sh
 

@@ -4,11 +4,11 @@
 # usage: tests/run.sh check|all|nightly|SUITE...
 #
 # A SUITE is a Criterion binary or a bash script; "replay:" or "kernel:" before it says what its
-# daemons count with (PROFIL_TEST_OVER). Over replay the suites kernel_* and the scripts kernel-*
-# are left out, over the kernel replay_* and replay-*. "check" is all that needs no root, "all"
-# everything that takes half an hour, "nightly" the rest of tests/vm/run.sh as well. A skip is not a
-# pass. The status is 1 when a test failed, when nothing ran, or when the kernel part as a whole or
-# a guest was skipped, unless PROFIL_TEST_ALLOW_SKIP=1 accepts that.
+# daemons count with (PROFIL_TEST_OVER). Over replay the suites kernel_* are left out, over the
+# kernel replay_*; the scripts of tests/system/both run over each. "check" is all that needs no root,
+# "all" everything that takes half an hour, "nightly" the rest of tests/vm/run.sh as well. A skip is
+# not a pass. The status is 1 when a test failed, when nothing ran, or when the kernel part as a
+# whole or a guest was skipped, unless PROFIL_TEST_ALLOW_SKIP=1 accepts that.
 set -u
 exec 2>&1
 cd "$(dirname "$0")/.." || exit 1
@@ -203,8 +203,8 @@ run_all() {
 	run_suite "$BUILD/tests/unit-tests"
 	run_suite tests/style.sh
 	run_suite "replay:$BUILD/tests/system-tests"
-	for f in tests/system/*.sh; do
-		case ${f##*/} in lib.sh | kernel-*) ;; *) run_suite "replay:$f" ;; esac
+	for f in tests/system/{both,replay}/*.sh; do
+		run_suite "replay:$f"
 	done
 	test "$1" != check || return
 	lack=$(kernel_lack)
@@ -216,8 +216,8 @@ run_all() {
 	test "${SAN:-}" || begin_beside "$1"
 	run_suite "kernel:$BUILD/tests/system-tests"
 	end_beside
-	for f in tests/system/*.sh; do
-		case ${f##*/} in lib.sh | replay-*) ;; *) run_suite "kernel:$f" ;; esac
+	for f in tests/system/{both,kernel}/*.sh; do
+		run_suite "kernel:$f"
 	done
 	if test "${SAN:-}"; then
 		printf 'skip %s: %s\n' "hostile input, faults, fuzzers, packages and guests" \

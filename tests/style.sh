@@ -1,7 +1,7 @@
 #!/bin/bash
 # style.sh - holds the sources to the project's rules: layers, sizes, headers, layout
-# shellcheck source=tests/system/lib.sh
-. "$(dirname "$0")/system/lib.sh"
+# shellcheck source=tests/system/lib/lib.sh
+. "$(dirname "$0")/system/lib/lib.sh"
 
 mapfile -t sources < <(find src bpf include tests -name '*.[ch]' | sort)
 mapfile -t headers < <(find src bpf include tests -name '*.h' | sort)

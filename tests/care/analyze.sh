@@ -1,7 +1,7 @@
 #!/bin/bash
 # analyze.sh - the sources under gcc's analyzer, clang-tidy, cppcheck and shellcheck
-# shellcheck source=tests/system/lib.sh
-. "$(dirname "$0")/../system/lib.sh"
+# shellcheck source=tests/system/lib/lib.sh
+. "$(dirname "$0")/../system/lib/lib.sh"
 
 check "make analyze is clean" make --no-print-directory -j"$(nproc)" analyze
 finish

@@ -2,8 +2,8 @@
 # coverage.sh - line coverage of the tests that need no root; parsers must be covered almost completely
 #
 # COVERAGE_LEAST: the least percentage of a parser's lines.
-# shellcheck source=tests/system/lib.sh
-. "$(dirname "$0")/../system/lib.sh"
+# shellcheck source=tests/system/lib/lib.sh
+. "$(dirname "$0")/../system/lib/lib.sh"
 
 least=${COVERAGE_LEAST:-95}
 build=build/coverage
@@ -23,8 +23,8 @@ chmod -R a+rwX "$build" # tests that change their uid write coverage data as wel
 
 # Other suites check that these tests pass.
 BUILD=$build PROFIL_TEST_MESSAGES=5000 PROFIL_TEST_PROFILES=100 PROFIL_TEST_LIVE=32 tests/run.sh \
-	"$build/tests/unit-tests" "replay:$build/tests/system-tests" replay:tests/system/profilctl.sh \
-	replay:tests/system/reports.sh replay:tests/system/formats.sh >"$dir/run.log" 2>&1
+	"$build/tests/unit-tests" "replay:$build/tests/system-tests" replay:tests/system/both/profilctl.sh \
+	replay:tests/system/both/reports.sh replay:tests/system/both/formats.sh >"$dir/run.log" 2>&1
 for seeds in tests/fuzz/corpus/*; do
 	"$build/tests/fuzz/${seeds##*/}" "$seeds"/* >/dev/null 2>>"$dir/run.log"
 done

@@ -3,8 +3,8 @@
 #
 # All of them with the address and undefined sanitizers, a threaded program and libprofil with the
 # thread sanitizer, and libprofil's client and profilctl under valgrind.
-# shellcheck source=tests/system/lib.sh
-. "$(dirname "$0")/../system/lib.sh"
+# shellcheck source=tests/system/lib/lib.sh
+. "$(dirname "$0")/../system/lib/lib.sh"
 
 # Builds the targets with make SAN=...
 san_make() { # SAN TARGET...

@@ -2,8 +2,8 @@
 # run.sh - runs each fuzzer for FUZZ_S seconds, two at a time, starting with the seeds in corpus/
 #
 # The fuzzers are in build/fuzz/. Inputs that make one fail are kept in build/fuzz-found/.
-# shellcheck source=tests/system/lib.sh
-. "$(dirname "$0")/../system/lib.sh"
+# shellcheck source=tests/system/lib/lib.sh
+. "$(dirname "$0")/../system/lib/lib.sh"
 
 seconds=${FUZZ_S:-60}
 found=build/fuzz-found

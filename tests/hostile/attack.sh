@@ -2,8 +2,8 @@
 # attack.sh - a flood of hostile messages against a daemon with address and undefined sanitizers
 #
 # PROFIL_TEST_MESSAGES: how many. PROFIL_TEST_HOSTILE=long runs neighbour.py and escapes.py as well.
-# shellcheck source=tests/system/lib.sh
-. "$(dirname "$0")/../system/lib.sh"
+# shellcheck source=tests/system/lib/lib.sh
+. "$(dirname "$0")/../system/lib/lib.sh"
 
 build=build/san-address-undefined
 

@@ -2,8 +2,8 @@
 # escapes.sh - runs escapes.py: attempts of a user to gain rights or reach other users
 #
 # PROFIL_TEST_ATTACKS: the names of the attempts to run, or "all", with those that are known to fail.
-# shellcheck source=tests/system/lib.sh
-. "$(dirname "$0")/../system/lib.sh"
+# shellcheck source=tests/system/lib/lib.sh
+. "$(dirname "$0")/../system/lib/lib.sh"
 
 if test "$(id -u)" -ne 0; then
 	skip "no escape succeeds" "needs root: sudo make test"

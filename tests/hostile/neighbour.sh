@@ -3,8 +3,8 @@
 #
 # PROFIL_TEST_HOSTILE=long takes five runs of each attack instead of one, and PROFIL_TEST_ATTACKS
 # names some of them.
-# shellcheck source=tests/system/lib.sh
-. "$(dirname "$0")/../system/lib.sh"
+# shellcheck source=tests/system/lib/lib.sh
+. "$(dirname "$0")/../system/lib/lib.sh"
 
 if test "$(id -u)" -ne 0; then
 	skip "attacks beside a neighbour" "needs root: sudo make test"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # counts.sh - what the tests inside guests look at: a program's counts, and what the kernel holds
 #
-# To be sourced, after tests/system/lib.sh.
+# To be sourced, after tests/system/lib/lib.sh.
 
 # Of an emulated CPU not every tick comes at its time.
 SHARE_POINTS=10

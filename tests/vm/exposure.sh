@@ -1,7 +1,7 @@
 #!/bin/bash
 # exposure.sh - how much of the machine a unit may touch, as systemd rates it
 #
-# To be sourced, after tests/system/lib.sh.
+# To be sourced, after tests/system/lib/lib.sh.
 
 EXPOSURE_MAX=1.5
 

@@ -49,8 +49,8 @@ run_criterion() { # BINARY FILTER
 run_scripts() {
 	local script
 
-	for script in tests/system/conformance.sh tests/system/kernel-*.sh; do
-		case ${script##*/} in kernel-perf.sh | kernel-diff.sh | kernel-top.sh) ;; *) lines_of "$script" ;; esac
+	for script in tests/system/both/conformance.sh tests/system/kernel/*.sh; do
+		case ${script##*/} in perf.sh | diff.sh | top.sh) ;; *) lines_of "$script" ;; esac
 	done
 }
 

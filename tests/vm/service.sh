@@ -2,8 +2,8 @@
 # service.sh - the packages under a real systemd: activation, restarts, watchdog, upgrade, purge
 #
 # Runs inside a guest, in a directory with the packages in deb/ and a later version in deb-next/.
-# shellcheck source=tests/system/lib.sh
-. "$(dirname "$0")/../system/lib.sh"
+# shellcheck source=tests/system/lib/lib.sh
+. "$(dirname "$0")/../system/lib/lib.sh"
 # shellcheck source=tests/vm/counts.sh
 . tests/vm/counts.sh
 # shellcheck source=tests/vm/exposure.sh

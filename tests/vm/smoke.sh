@@ -1,7 +1,7 @@
 #!/bin/bash
 # smoke.sh - the whole road on this kernel: load, count, report, and leave nothing behind
-# shellcheck source=tests/system/lib.sh
-. "$(dirname "$0")/../system/lib.sh"
+# shellcheck source=tests/system/lib/lib.sh
+. "$(dirname "$0")/../system/lib/lib.sh"
 # shellcheck source=tests/vm/counts.sh
 . tests/vm/counts.sh
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # lib.sh - what the tests of profil-http share
-# shellcheck source=tests/system/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+# shellcheck source=tests/system/lib/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../lib/lib.sh"
 
 # shellcheck disable=SC2034 # some are for the scripts that source this
 http=

@@ -1,0 +1,195 @@
+#!/bin/bash
+# observe.sh - many processes at once: short ones, a build, a database, the whole machine
+# shellcheck source=tests/system/lib/lib.sh
+. "$(dirname "$0")/../lib/lib.sh"
+
+ctl=$(realpath "$BUILD/profilctl")
+spin=$dir/spin
+${CC:-gcc} -O2 -g -o "$spin" tests/system/programs/spin.c -ldl -pthread || exit 1
+${CC:-gcc} -O2 -o "$dir/jit" tests/system/programs/jit.c || exit 1
+
+json() { # FILTER
+	jq -e "$1" "$dir/json" >/dev/null || { jq -c 'del(.objects, .functions[20:], .groups[5:])' "$dir/json"; false; }
+}
+
+conserved() {
+	json '.samples.total == .samples.binned + .samples.unmatched + .samples.lost and
+		([.functions[].samples] | add // 0) == .samples.binned'
+}
+
+# Every sample has an object. Functions of libraries and of the kernel have names, except BPF programs
+# (at most 1 % of the samples and one more). Debian strips its programs: their functions are found by
+# unwind information.
+named() {
+	json '.samples.unmatched + .samples.lost == 0 and all(.functions[]; .size > 0)' &&
+		json '([.functions[] | select((.named | not) and (.object | test("/bin/") | not)).samples] |
+			add // 0) <= 1 + .samples.total / 100'
+}
+
+short_ones() {
+	# shellcheck disable=SC2016 # another shell's
+	check "record profiles 800 short processes" "$ctl" record -F 999 -f json -o "$dir/json" -- \
+		sh -c 'i=0; while test $i -lt 800; do /bin/true; i=$((i + 1)); done'
+	check "the samples of the short processes add up" conserved
+	check "every sample of the short processes has an object and a name" named
+	check "more than 100 short processes have samples" json '.processes > 100'
+}
+
+build() {
+	mkdir "$dir/project"
+	for i in 1 2 3 4 5 6 7 8; do
+		sed "s/\\<main\\>/main_$i/" tests/system/programs/spin.c >"$dir/project/$i.c"
+	done
+	printf 'all: 1.o 2.o 3.o 4.o 5.o 6.o 7.o 8.o\n%%.o: %%.c\n\t%s -O2 -c -o $@ $<\n' "${CC:-gcc}" \
+		>"$dir/project/Makefile"
+	check "record profiles a build" "$ctl" record -F 999 -f json -o "$dir/json" -- make -j4 -C "$dir/project"
+	check "the samples of the build add up" conserved
+	check "every sample of the build has an object" json '.samples.unmatched + .samples.lost == 0'
+	check "the compiler's commands are groups of the build's profile" json '[.groups[].command] | index("cc1") != null'
+	# shellcheck disable=SC2016 # jq's variable
+	check "the samples of the build account for its CPU time" json '(.samples.total * .tick_ns) as $seen |
+		$seen > .cpu_ns * 0.95 and $seen < .cpu_ns * 1.05 + 20000000'
+}
+
+# Two processes have code of their own at one address, each with its name in a perf map.
+compiled() {
+	check "record profiles generated code of two processes" "$ctl" record -F 999 -f json -o "$dir/json" -- \
+		sh -c "'$dir/jit' of_one 0.3 & '$dir/jit' of_two 0.3; wait"
+	check "generated code has the names of the first process's perf map" json '
+		[.functions[] | select(.name == "of_one" and .samples > 200)] | length == 1'
+	check "generated code has the names of the second process's perf map" json '
+		[.functions[] | select(.name == "of_two" and .samples > 200)] | length == 1'
+	check "the samples of the build add up" conserved
+}
+
+# The program's file is deleted while the program runs, before attach.
+deleted() {
+	local pid
+
+	cp "$spin" "$dir/moved"
+	"$dir/moved" split 100 &
+	pid=$!
+	until test "/proc/$pid/exe" -ef "$dir/moved"; do alive "$pid" || break; done
+	rm "$dir/moved"
+	check "attach profiles a program whose file was deleted" "$ctl" attach -F 999 -d 0.5 -f json -o "$dir/json" "$pid"
+	check "functions of a deleted program have names" json '.functions[0].name == "hot"'
+	check "a deleted program has its build id" json '.objects[] | select(.path | endswith("/moved")).build_id != ""'
+	kill "$pid"
+	wait "$pid" 2>/dev/null
+}
+
+database() {
+	local bin pid user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+
+	for bin in /usr/lib/postgresql/*/bin; do :; done
+	if ! test -x "$bin/initdb" || ! test -x "$bin/pgbench"; then
+		skip "attach profiles a database under load" "no postgresql: sudo make deps"
+		return
+	fi
+	mkdir "$dir/db" && chown 65534:65534 "$dir/db"
+	if ! "${user[@]}" "$bin/initdb" -D "$dir/db" -A trust -U test >"$dir/out" 2>&1; then
+		fail "initdb makes a database" "initdb: $(tail -n 3 "$dir/out")"
+		return
+	fi
+	"${user[@]}" "$bin/postgres" -D "$dir/db" -k "$dir/db" -h '' >"$dir/out" 2>&1 &
+	pid=$!
+	until "$bin/pgbench" -h "$dir/db" -U test -i -q postgres >"$dir/said" 2>&1; do
+		alive "$pid" || break
+	done
+	"$bin/pgbench" -h "$dir/db" -U test -c 8 -j 2 -T 4 postgres >"$dir/said" 2>&1 &
+	check "attach profiles a database under load" "$ctl" attach -F 999 -d 3 -f json -o "$dir/json" "$pid"
+	wait "$!"
+	check "the samples of the database add up" conserved
+	# The backends were forked after attach.
+	check "backends forked after attach are profiled as processes" json '.processes >= 8'
+	# Debian's postgres is stripped: its functions are found by unwind information.
+	check "every sample of the database has an object, and a function or a page" json '
+		.samples.unmatched + .samples.lost == 0 and all(.functions[]; .size > 0)'
+	kill "$pid"
+	wait "$pid"
+}
+
+by() { # WHAT PATTERN
+	if ! "$ctl" machine report --by "$1" >"$dir/said" 2>&1 || ! grep -Eq "$2" "$dir/said"; then
+		cat "$dir/said"
+		return 1
+	fi
+}
+
+cannot() {
+	! "$@" "" && grep -q "profilctl" "$dir/said"
+}
+
+# Prints how often the daemon was scheduled, and its CPU time in ns.
+daemon_work() {
+	awk '/^(non)?voluntary_ctxt_switches/ { n += $2 } END { printf "%d ", n }' "/proc/$daemon/status"
+	awk '{ print $1 }' "/proc/$daemon/schedstat"
+}
+
+# While the machine is profiled, forks, execs and exits send the daemon no event. Its own timers wake it
+# less than once per hundred forks.
+forks_cost_nothing() {
+	local before after
+
+	read -r -a before < <(daemon_work)
+	perl -MPOSIX -e 'for (1 .. 4000) { my $p = fork // die; $p or exec("/bin/true") if $_ % 4 == 0; $p or POSIX::_exit(0);
+		waitpid $p, 0 }' >"$dir/said" 2>&1 || { cat "$dir/said"; return 1; }
+	read -r -a after < <(daemon_work)
+	echo "$((after[0] - before[0])) times on a CPU, $((after[1] - before[1])) ns"
+	test $((after[0] - before[0])) -lt 40 && test $((after[1] - before[1])) -lt 5000000
+}
+
+machine() {
+	local before longer
+
+	check "machine on turns the machine profile on" "$ctl" machine on -F 100
+	"$ctl" machine report -d 12 -f json -o "$dir/longer" & # longer than the timeout of a silent client
+	longer=$!
+	if command -v perl >/dev/null; then
+		check "4000 forks wake the daemon less than 40 times" forks_cost_nothing
+	else
+		skip "4000 forks wake the daemon less than 40 times" "no perl"
+	fi
+	"$spin" split 1.5
+	check "machine report shows the machine profile" "$ctl" machine report -f json -o "$dir/json"
+	check "the samples of the machine profile add up" conserved
+	check "machine report has a program that ran meanwhile" json '[.functions[] | select(.name == "hot").samples] | add > 50'
+	before=$(jq .samples.total "$dir/json")
+	check "machine report can be repeated" "$ctl" machine report -f json -o "$dir/json"
+	check "a later machine report has at least as many samples" json ".samples.total >= $before"
+	check "machine report -d waits for its time" "$ctl" machine report -d 0.3 -f json -o "$dir/json"
+	check "machine report -d has the samples of that time alone" json ".samples.total < $before and .duration_ns < 10000000000"
+	check "machine report --by command groups by command" by command '^ *[0-9.]+ % .* spin$'
+	check "machine report --by cgroup groups by cgroup" by cgroup '^ *[0-9.]+ % .* /'
+	check "machine report --by object groups by object" by object '^ *[0-9.]+ % .*/spin$'
+	check "machine report --by process is refused" cannot by process
+	"$spin" split 2 &
+	check "machine diff compares two times" "$ctl" machine diff -d 1 -f json -o "$dir/json"
+	check "machine diff finds a program that began meanwhile" json '.functions[] | select(.name == "hot") | .samples[1] > 30'
+	check "machine diff prints text" sh -c "$ctl machine diff -d 0.5 | grep -q '^B: the machine since then'"
+	wait "$!"
+	check "machine status shows that the machine profile is on" sh -c "$ctl machine status --json | jq -e '.on and .total > 0'"
+	wait "$longer"
+	check "machine report of 12 s returns 0" test $? -eq 0
+	check "machine report of 12 s has the samples of 12 s" test "$(jq '.duration_ns > 12000000000 and .samples.total > 200' "$dir/longer")" = true
+	check "machine off turns the machine profile off" "$ctl" machine off
+	check "machine status shows that the machine profile is off" sh -c "$ctl machine status --json | jq -e '.on | not'"
+	"$ctl" machine report 2>"$dir/stderr"
+	check "machine report returns 6 while the machine profile is off" test $? -eq 6
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" machine on 2>"$dir/stderr"
+	check "machine on returns 4 for a user without the right" test $? -eq 4
+}
+
+if ! command -v jq >/dev/null; then
+	skip "profilctl profiles many processes" "no jq: sudo make deps"
+	finish
+fi
+daemon_start
+short_ones
+build
+compiled
+deleted
+database
+machine
+daemon_stop
+finish

@@ -1,0 +1,91 @@
+#!/bin/bash
+# record.sh - record and its command: output, terminal, signals and exit status
+# shellcheck source=tests/system/lib/lib.sh
+. "$(dirname "$0")/../lib/lib.sh"
+
+ctl=$BUILD/profilctl
+profile=$dir/profile
+
+# ok when record returns STATUS. The output of record and the command goes to $dir/out and $dir/err.
+records() { # NAME STATUS ARGS...
+	local name=$1 status=$2 got
+
+	shift 2
+	"$ctl" record "$@" >"$dir/out" 2>"$dir/err" </dev/null
+	got=$?
+	if test "$got" -eq "$status"; then ok "$name"; else fail "$name" "it ended with $got: $(cat "$dir/err")"; fi
+}
+
+# ok when $dir/err has at most one line, which matches REGEX.
+said() { # NAME REGEX
+	if test "$(wc -l <"$dir/err")" -le 1 && [[ $(cat "$dir/err") =~ ^$2$ ]]; then ok "$1"; else fail "$1" "it said: $(cat "$dir/err")"; fi
+}
+
+daemon_start
+head -c 20000000 /dev/urandom | base64 -w 76 >"$dir/text"
+
+# Standard output belongs to the command.
+# shellcheck disable=SC2016 # another shell's
+check "record prints nothing to the command's standard output" bash -c \
+	'set -o pipefail; "$1" record -- gzip -1 -c "$2" 2>/dev/null | gunzip -t' - "$ctl" "$dir/text"
+records "record prints its report to standard error" 0 -F 999 -- gzip -1 -c "$dir/text"
+check "the report has the command's functions" grep -qE '^ *[0-9.]+ %.* gzip$' "$dir/err"
+check "the report has the command's exit status" grep -qx 'the command exited with status 0' "$dir/err"
+check "the command's output is complete" cmp "$dir/text" <(gunzip <"$dir/out")
+records "another format needs -o" 2 -f json -- touch "$dir/ran"
+said "record refuses another format without -o in one line" "profilctl: record: -f json needs -o FILE .*"
+check "record refuses another format before the command runs" test ! -e "$dir/ran"
+records "-o - writes to standard output" 0 -f json -o - -- sh -c :
+check "-o - writes a complete JSON document" jq -e '.schema == "profil/1"' "$dir/out"
+records "-o - accepts a profile" 0 -o - -- sh -c :
+check "report reads what -o - writes" "$ctl" report - <"$dir/out"
+records "-q prints nothing" 0 -q -- sh -c 'echo its own'
+said "-q prints nothing to standard error" ''
+check "-q does not change the command's output" test "$(cat "$dir/out")" = "its own"
+
+# record -o prints one line.
+records "record -o returns the command's exit status" 7 -o "$profile" -- sh -c 'exit 7'
+said "record -o prints one line: samples, file and exit status" \
+	"profilctl: wrote [0-9]+ samples of [0-9.]+ s to $profile; the command exited with status 7"
+records "record -o returns 137 for a command killed by SIGKILL" 137 -o "$profile" -- sh -c 'kill -KILL $$'
+said "record -o prints one line with the signal" "profilctl: wrote .* to $profile; the command was killed by signal 9 \(Killed\)"
+records "record -d returns 0" 0 -d 0.2 -o "$profile" -- sleep 1000
+said "record -d says that the command is still running" "profilctl: wrote .* to $profile; the command runs on \(pid [0-9]+\)"
+check "the command is still running after record -d" kill "$(sed 's/.*pid \([0-9]*\).*/\1/' "$dir/err")"
+records "record -d returns 0 with a text report" 0 -d 0.2 -- sleep 1000
+check "record -d ends its text report with the command's pid" grep -qE '^profilctl: the command runs on \(pid [0-9]+\)$' <(tail -n 1 "$dir/err")
+kill "$(sed -n 's/.*runs on (pid \([0-9]*\)).*/\1/p' "$dir/err")"
+# shellcheck disable=SC2016 # another shell's
+"$ctl" record -o "$profile" -- sh -c 'touch "$1"; exec sleep 1000' - "$dir/began" 2>"$dir/err" &
+record=$!
+until test -e "$dir/began"; do alive "$record" || break; done
+kill "$record"
+wait "$record"
+check "record returns 0 on SIGTERM" test $? -eq 0
+said "record ended by SIGTERM says that the command is still running" "profilctl: wrote .* to $profile; the command runs on \(pid [0-9]+\)"
+check "the command is still running after SIGTERM to record" kill "$(sed 's/.*pid \([0-9]*\).*/\1/' "$dir/err")"
+
+# Exit statuses of record itself.
+records "record returns 127 for a command that is not found" 127 -o "$profile" -- no-such-command
+said "record names a command that is not found" "profilctl: cannot run no-such-command: command not found"
+records "record returns 127 for a path that does not exist" 127 -o "$profile" -- "$dir/none"
+records "record returns 126 for a file that cannot be executed" 126 -o "$profile" -- "$dir/text"
+said "record names a file that cannot be executed" "profilctl: cannot run $dir/text: Permission denied"
+records "record returns 125 for an output that cannot be written" 125 -o "$dir/no/profile" -- touch "$dir/ran"
+check "record checks its output before it runs the command" test ! -e "$dir/ran"
+records "record returns 125 for an invalid socket path" 125 -s "/$(printf %0120d 1)" -- true
+records "record returns 2 for an invalid option" 2 -F 0 -- true
+records "record returns 125 when the disk is full" 125 -f json -o /dev/full -- true
+
+# record draws nothing on the terminal while the command uses it.
+drawn() { # ARGS...
+	timeout 60 script -qec "stty -onlcr; $(printf '%q ' "$ctl" record -o "$profile" "$@") 2>/dev/tty" /dev/null </dev/null
+}
+if command -v script >/dev/null; then
+	check "record draws nothing on the terminal while the command runs" test \
+		"$(drawn -- sh -c 'sleep 2.5; echo end' | head -n 1 | cat -A)" = 'end$'
+else
+	skip "record draws nothing on the terminal while the command runs" "no script(1)"
+fi
+daemon_stop
+finish

@@ -1,0 +1,100 @@
+#!/bin/bash
+# doctor.sh - doctor names what a machine lacks, each with a cure in one line
+# shellcheck source=tests/system/lib/lib.sh
+. "$(dirname "$0")/../lib/lib.sh"
+
+ctl=$BUILD/profilctl
+export TMPDIR=$dir/tmp
+mkdir "$TMPDIR"
+
+# ok when FINDING is in state STATE and says SAYS, and the line below has CURE.
+finds() { # NAME FINDING STATE SAYS CURE COMMAND...
+	local name=$1 what=$2 state=$3 words=$4 cure=$5 said
+
+	shift 5
+	said=$("$@" 2>&1)
+	if grep -A 1 -E "^$state +$what +.*$words" <<<"$said" | tail -n 1 | grep -qF -- "$cure"; then
+		ok "$name"
+	else
+		fail "$name" "no \"$state $what ... $words\" and \"$cure\" in: $said"
+	fi
+}
+
+# Runs doctor with a tmpfs on FOLDER that has FILE, which contains TEXT.
+changed() { # FOLDER FILE TEXT
+	# shellcheck disable=SC2016 # another shell's
+	unshare --mount sh -c 'mount -t tmpfs none "$1" && echo "$3" >"$1/$2" && exec "$0" doctor -s /nonexistent' \
+		"$ctl" "$@"
+}
+
+# Runs doctor where FILE contains TEXT.
+bound() { # FILE TEXT
+	echo "$2" >"$dir/file"
+	# shellcheck disable=SC2016 # another shell's
+	unshare --mount sh -c 'mount --bind "$1" "$2" && exec $3 doctor -s /nonexistent' - "$dir/file" "$1" \
+		"${as[*]} $ctl"
+}
+
+# Runs a copy of sleep under the name of a runtime, with VARIABLE in its environment.
+runtime() { # NAME [VARIABLE]
+	cp "$(command -v sleep)" "$dir/$1"
+	env "${@:2}" "$dir/$1" 1000 &
+	child=$!
+	until test "/proc/$child/exe" -ef "$dir/$1"; do alive "$child" || break; done
+}
+
+finds "doctor reports that no daemon answers" profild '(note|lack)' 'does not answer: No such file' 'systemctl enable --now profild.socket' \
+	"$ctl" doctor -s "$dir/none"
+python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind(sys.argv[1])' "$dir/stale"
+finds "doctor reports a stale socket" profild '(note|lack)' 'its socket is stale' 'systemctl enable' "$ctl" doctor -s "$dir/stale"
+
+if test "$(id -u)" -eq 0 && unshare --mount true 2>/dev/null; then
+	as=()
+	finds "doctor reports lockdown" lockdown lack confidentiality lockdown=integrity \
+		changed /sys/kernel/security lockdown 'none integrity [confidentiality]'
+	finds "doctor reports that bpffs is not mounted" bpffs note 'not mounted' 'mount -t bpf bpf /sys/fs/bpf' changed /sys/fs/bpf none none
+	finds "doctor reports a low limit of the sample rate" rate note 'at most 500 per second' 'sysctl kernel.perf_event_max_sample_rate' \
+		bound /proc/sys/kernel/perf_event_max_sample_rate 500
+	as=(setpriv --reuid=12345 --regid=12345 --clear-groups)
+	finds "doctor reports perf_event_paranoid" paranoia note 'perf_event_paranoid is 3' 'start profild' \
+		bound /proc/sys/kernel/perf_event_paranoid 3
+	finds "doctor reports missing privileges" privileges lack 'user 12345 may not load BPF programs' 'sudo profilctl' \
+		"${as[@]}" "$ctl" doctor -s "$dir/none"
+	check "doctor returns 5 when nothing can be profiled" test "$(
+		"${as[@]}" "$ctl" doctor -s "$dir/none" >"$dir/out"
+		echo $?
+	)" -eq 5
+	check "doctor reports a pid namespace" grep -qxE 'ok +namespaces +the processes of this pid namespace' \
+		<(unshare --pid --fork --mount-proc "$ctl" doctor -s "$dir/none")
+	finds "doctor reports a user namespace" namespaces lack 'user namespace' 'without a user namespace' \
+		unshare --map-root-user "$ctl" doctor -s "$dir/none"
+else
+	skip "doctor reports what other machines lack" "needs root and a mount namespace"
+fi
+
+for name in node java dotnet python3.12; do
+	runtime $name
+	finds "doctor reports $name without names of compiled code" "${name%3*}" note "process $child" - "$ctl" doctor -s "$dir/none"
+	kill "$child"
+	wait "$child"
+done 2>/dev/null
+runtime node
+finds "doctor names the flag of node" node note "process $child" 'node --perf-basic-prof' "$ctl" doctor -s "$dir/none"
+touch "/tmp/perf-$child.map"
+check "doctor does not report node with a perf map" sh -c "! '$ctl' doctor -s /nonexistent | grep 'node .* $child'"
+rm "/tmp/perf-$child.map"
+kill "$child"
+runtime node NODE_OPTIONS=--perf-basic-prof
+check "doctor does not report node with the flag" sh -c "! '$ctl' doctor -s /nonexistent | grep 'node .* $child'"
+kill "$child"
+runtime python3.11
+check "doctor does not report a Python that has no such flag" sh -c "! '$ctl' doctor -s /nonexistent | grep $child"
+kill "$child"
+
+mkdir "$TMPDIR"/profilctl.abcdef
+touch -d '10 seconds ago' "$TMPDIR"/profilctl.*
+finds "doctor reports the folder of a killed profilctl" sockets note "1 folder of a killed profilctl in $TMPDIR" \
+	'the next profilctl' "$ctl" doctor -s "$dir/none"
+check "doctor --json has the cures" sh -c \
+	"'$ctl' doctor --json -s /nonexistent | jq -e '.findings[] | select(.what == \"sockets\") | .cure'"
+finish

@@ -1,0 +1,102 @@
+/* compare.c - significant changes are found, and noise is not reported as a change */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profilctl/analyze/compare.h"
+
+#define FUNCTIONS 20
+
+/* A profile of @ticks random samples, each in function i with probability weight[i]. */
+static struct profile *draw(const double *weight, int ticks)
+{
+	struct profile *p = profile_new();
+	__u64 samples[FUNCTIONS] = { 0 };
+	__u32 object;
+	double sum = 0;
+
+	for (int i = 0; i < FUNCTIONS; i++)
+		sum += weight[i];
+	for (int t = 0; t < ticks; t++) {
+		double at = drand48() * sum;
+		int i = 0;
+
+		while (i < FUNCTIONS - 1 && at >= weight[i])
+			at -= weight[i++];
+		samples[i]++;
+	}
+	cr_assert_eq(profile_add_object(p, "/bin/a", 0, 0, -1, &object), 0);
+	for (int i = 0; i < FUNCTIONS; i++) {
+		struct function f = { .offset = (__u64)i * 64, .size = 64, .samples = samples[i] };
+
+		cr_assert(asprintf(&f.name, "f%d", i) > 0);
+		cr_assert_eq(profile_add_function(p, &f), 0);
+	}
+	p->binned = (__u64)ticks;
+	p->total = p->binned;
+	return p;
+}
+
+static void weights(double *weight)
+{
+	for (int i = 0; i < FUNCTIONS; i++)
+		weight[i] = 1.0 / (i + 1);
+}
+
+Test(ctl_compare, reports_a_change_of_equal_work_in_at_most_5_of_100)
+{
+	double weight[FUNCTIONS];
+	int found = 0;
+
+	srand48(1);
+	weights(weight);
+	for (int trial = 0; trial < 100; trial++) {
+		struct profile *a = draw(weight, 2000), *b = draw(weight, 3000);
+		struct changes c;
+
+		cr_assert_eq(compare_init(&c, a, b), 0);
+		cr_expect_eq(c.tested, FUNCTIONS);
+		found += c.significant > 0;
+		compare_fini(&c);
+		profile_free(a);
+		profile_free(b);
+	}
+	cr_expect_leq(found, 5, "%d of 100", found);
+}
+
+Test(ctl_compare, finds_a_function_that_takes_longer)
+{
+	double weight[FUNCTIONS], slower[FUNCTIONS];
+	struct profile *a, *b;
+	struct changes c;
+
+	srand48(2);
+	weights(weight);
+	memcpy(slower, weight, sizeof(slower));
+	slower[3] *= 1.5;
+	a = draw(weight, 20000);
+	b = draw(slower, 20000);
+	cr_assert_eq(compare_init(&c, a, b), 0);
+	cr_assert_geq(c.significant, 1);
+	cr_expect_str_eq(c.change[0].name, "f3");
+	cr_expect_gt(c.change[0].low, 0);
+	compare_fini(&c);
+	profile_free(a);
+	profile_free(b);
+}
+
+Test(ctl_compare, counts_a_missing_function_as_zero)
+{
+	double weight[FUNCTIONS] = { 1, 1 }, without[FUNCTIONS] = { 1 };
+	struct profile *a = draw(weight, 1000), *b = draw(without, 1000);
+	struct changes c;
+
+	cr_assert_eq(compare_init(&c, a, b), 0);
+	cr_assert_eq(c.significant, 2);
+	cr_expect_eq(c.change[0].samples[0] + c.change[1].samples[0], 1000);
+	cr_expect_eq(c.change[0].samples[1] + c.change[1].samples[1], 1000);
+	compare_fini(&c);
+	profile_free(a);
+	profile_free(b);
+}

@@ -1,0 +1,250 @@
+/* json.c - a profile's file is read back completely, and contradicting values are refused */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profilctl/formats/output.h"
+
+#define HEAD                                                                  \
+	"{\"schema\":\"profil/1\",\"command\":\"a\",\"pid\":1,\"started\":1," \
+	"\"command_status\":0,\"tick_ns\":1,\"duration_ns\":1,\"cpu_ns\":1,"
+#define SAMPLES "\"samples\":{\"total\":10,\"binned\":7,\"unmatched\":2,\"lost\":1},"
+#define OBJECTS "\"objects\":[{\"path\":\"/bin/a\",\"build_id\":\"\"}],"
+#define PLACES "\"places\":[[0,4096,1,7]],"
+#define PART(samples)                                               \
+	"\"name\":\"f\",\"object\":\"/bin/a\",\"samples\":" samples \
+	",\"offset\":4096,\"size\":16,"                             \
+	"\"named\":true"
+#define FUNCTION PART("7")
+#define HALF "9223372036854775807" /* of all that 64 bits can count */
+#define FUNCTIONS "\"functions\":[{" FUNCTION "}]"
+#define IN_SLICES "\"slice_ns\":5,\"functions\":[{" FUNCTION ",\"slices\":[3,4]}]"
+
+static int load(struct profile **out, const char *text, char *why, size_t bytes)
+{
+	return json_load(out, text, strlen(text), why, bytes);
+}
+
+static void refuses(const char *text)
+{
+	struct profile *p;
+	char why[256] = "";
+
+	cr_expect_eq(load(&p, text, why, sizeof(why)), -EINVAL, "%s", text);
+	cr_expect_neq(*why, '\0');
+}
+
+static struct profile *accepts(const char *text)
+{
+	struct profile *p = NULL;
+	char why[256];
+
+	cr_assert_eq(load(&p, text, why, sizeof(why)), 0, "%s: %s", why, text);
+	return p;
+}
+
+Test(ctl_json, reads_back_slices_bands_and_threads)
+{
+	struct profile *p = accepts(HEAD SAMPLES OBJECTS PLACES IN_SLICES
+				    ",\"bands\":[[0,4096,16,[3,4]]],"
+				    "\"threads\":[{\"name\":\"t\",\"pid\":1,\"tid\":2,"
+				    "\"samples\":7}]}");
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+	struct profile *q;
+	__u64 *samples;
+
+	cr_assert_eq(json_write(out, p, true), 0);
+	fclose(out);
+	q = accepts(text);
+	cr_assert_eq(q->nslices, 2);
+	cr_expect_eq(q->slice_ns, 5);
+	cr_expect_eq(q->functions[0].slices[1], 4);
+	cr_assert_eq(q->nbands, 1);
+	cr_expect_eq(q->bands[0].offset, 4096);
+	cr_expect_eq(q->bands[0].bytes, 16);
+	cr_expect_eq(q->bands[0].slices[0], 3);
+	samples = profile_group_samples(q);
+	cr_assert_eq(q->ngroups, 2);
+	cr_expect_str_eq(q->groups[1].thread, "t");
+	cr_expect_eq(q->groups[1].tid, 2);
+	cr_expect_eq(samples[0], 0);
+	cr_expect_eq(samples[1], 7);
+	free(samples);
+	free(text);
+	profile_free(p);
+	profile_free(q);
+}
+
+Test(ctl_json, keeps_groups_folded_places_and_sums)
+{
+	struct profile *p =
+		accepts(HEAD SAMPLES OBJECTS
+			"\"places\":[[0,4096,1,4,1],[0,0,0,3]],\"processes\":2,"
+			"\"folded\":[[0,4097,1,2,1]],\"sums\":[[0,0,0,5,1]],"
+			"\"event\":\"page-faults\",\"period\":100,"
+			"\"groups\":[{\"pid\":0,\"tid\":0},{\"pid\":8,\"tid\":0,"
+			"\"uid\":1000,\"command\":\"sh\",\"unit\":\"u.service\"}]," FUNCTIONS "}");
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+	struct profile *q;
+	__u64 *samples;
+
+	cr_assert_eq(json_write(out, p, true), 0);
+	fclose(out);
+	q = accepts(text);
+	samples = profile_group_samples(q);
+	cr_expect_eq(q->processes, 2);
+	cr_expect_eq(q->folded.sum, 2);
+	cr_expect_str_eq(q->event, "page-faults");
+	cr_expect_eq(q->period, 100);
+	cr_assert_eq(q->ngroups, 2);
+	cr_expect_eq(q->groups[1].pid, 8);
+	cr_expect_eq(q->groups[1].uid, 1000);
+	cr_expect_str_eq(q->groups[1].command, "sh");
+	cr_expect_str_eq(q->groups[1].unit, "u.service");
+	cr_expect_null(q->groups[1].cgroup);
+	cr_expect_eq(samples[0], 2);
+	cr_expect_eq(samples[1], 5);
+	free(samples);
+	free(text);
+	profile_free(p);
+	profile_free(q);
+}
+
+Test(ctl_json, reads_back_the_signal_of_a_killed_command)
+{
+	static const char text[] =
+		"{\"schema\":\"profil/1\",\"command\":\"a\",\"pid\":1,"
+		"\"started\":1,\"command_status\":137,\"tick_ns\":1,"
+		"\"duration_ns\":1,\"cpu_ns\":1," SAMPLES OBJECTS PLACES FUNCTIONS "}";
+	struct profile *p = accepts(text);
+
+	cr_expect_eq(p->end, PROFILE_KILLED);
+	cr_expect_eq(p->end_code, 9);
+	profile_free(p);
+}
+
+Test(ctl_json, refuses_contradicting_values)
+{
+	static const char *const functions[] = {
+		"\"functions\":[]", /* fewer samples than binned */
+		"\"functions\":[{\"name\":\"f\"}]",
+		"\"functions\":[{\"name\":\"f\",\"object\":\"/bin/b\",\"samples\":7,"
+		"\"offset\":0,\"size\":1,\"named\":true}]",
+		"\"functions\":[{\"name\":\"f\",\"object\":\"/bin/a\",\"samples\":0,"
+		"\"offset\":0,\"size\":1,\"named\":true}]",
+		"\"functions\":[{" FUNCTION ",\"slices\":[1]},{" FUNCTION ",\"slices\":[1,2]}]",
+		"\"functions\":[{" PART("3") ",\"slices\":[3]},{" PART("4") "}]",
+		"\"functions\":[{" PART("3") "},{" PART("4") ",\"slices\":[4]}]",
+		"\"functions\":[{" FUNCTION ",\"slices\":[8,-1]}]",
+		"\"functions\":[{" FUNCTION ",\"slices\":[7,null]}]",
+		IN_SLICES ",\"bands\":[[1,4096,16,[3,4]]]",
+		IN_SLICES ",\"bands\":[[0,4096,0,[3,4]]]",
+		IN_SLICES ",\"bands\":[[0,4096,16,[3]]]",
+		IN_SLICES ",\"bands\":[[0,4096,16]]",
+		FUNCTIONS ",\"bands\":[[0,4096,16,[3,4]]]", /* no slice_ns */
+		FUNCTIONS ",\"threads\":[{\"name\":\"t\",\"pid\":1,\"tid\":2}]",
+		FUNCTIONS ",\"threads\":[{\"name\":\"t\",\"pid\":1,\"tid\":2,\"samples\":0}]",
+	};
+	char text[2048];
+
+	profile_free(accepts(HEAD SAMPLES OBJECTS PLACES FUNCTIONS "}"));
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		snprintf(text, sizeof(text), HEAD SAMPLES OBJECTS PLACES "%s}", functions[i]);
+		refuses(text);
+	}
+	refuses(HEAD SAMPLES OBJECTS FUNCTIONS "}");
+	refuses(HEAD OBJECTS PLACES FUNCTIONS "}");
+	refuses(HEAD SAMPLES "\"objects\":[{\"path\":\"/bin/a\"}]," PLACES FUNCTIONS "}");
+	refuses(HEAD SAMPLES PLACES FUNCTIONS "}");
+	refuses(HEAD SAMPLES OBJECTS "\"places\":[[0,4096,0,7]]," FUNCTIONS "}");
+	refuses(HEAD SAMPLES OBJECTS "\"places\":[[0,4096,1,6]]," FUNCTIONS "}");
+	refuses(HEAD SAMPLES OBJECTS "\"places\":[[0,4096,1,7,1]]," FUNCTIONS "}");
+	refuses(HEAD SAMPLES OBJECTS PLACES "\"event\":\"x\",\"period\":-1," FUNCTIONS "}");
+	refuses(HEAD
+		"\"samples\":{\"total\":7,\"unmatched\":-1,\"lost\":1}," OBJECTS PLACES FUNCTIONS
+		"}");
+	refuses(HEAD "\"samples\":{\"total\":0,\"unmatched\":0,\"lost\":0}," OBJECTS
+		     "\"places\":[[0,0,1," HALF "],[0,4,1," HALF "],[0,8,1,2]]," /* 2^64 in all */
+		     "\"functions\":[{" PART(HALF) "},{" PART(HALF) "},{" PART("2") "}]}");
+	refuses("");
+}
+
+/* The number of jansson's allocations that still succeed. */
+static long left;
+
+static void *failing(size_t bytes)
+{
+	return left-- > 0 ? malloc(bytes) : NULL;
+}
+
+/* Each allocation in turn is the first one that fails. */
+Test(ctl_json, reports_that_it_has_no_memory)
+{
+	struct profile *p = accepts(HEAD SAMPLES OBJECTS PLACES IN_SLICES
+				    ",\"bands\":[[0,4096,16,[3,4]]],"
+				    "\"threads\":[{\"name\":\"t\",\"pid\":1,\"tid\":2,"
+				    "\"samples\":7}]}");
+	int err = -ENOMEM;
+	long n;
+
+	json_set_alloc_funcs(failing, free);
+	for (n = 0; err && n < 10000; n++) {
+		char *text = NULL;
+		size_t bytes;
+		FILE *out = open_memstream(&text, &bytes);
+
+		left = n;
+		err = json_write(out, p, true);
+		fclose(out);
+		cr_expect(!err || err == -ENOMEM || err == -EIO);
+		cr_expect(err || text[bytes - 1] == '\n');
+		free(text);
+	}
+	cr_expect_eq(err, 0);
+	cr_expect_gt(n, 50);
+	profile_free(p);
+}
+
+#define STACKS(nodes)                                                                          \
+	",\"stacks\":{\"samples\":8,\"without\":1,\"ends\":[{\"end\":\"whole\",\"samples\":7," \
+	"\"without_frame\":0},{\"end\":\"nowhere\",\"samples\":1,\"without_frame\":1}],"       \
+	"\"cuts\":[],\"frames\":[[\"f\",0,4096],[null,0,8192]],\"nodes\":[" nodes "]}}"
+
+Test(ctl_json, reads_back_stacks)
+{
+	struct profile *p = accepts(
+		HEAD SAMPLES OBJECTS PLACES FUNCTIONS STACKS("[0,1,0,8200,0],[2,0,0,4096,7]"));
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+	struct profile *q;
+
+	cr_assert_eq(json_write(out, p, true), 0);
+	fclose(out);
+	q = accepts(text);
+	cr_expect_eq(q->calls.n, CALL_ROOTS + 2);
+	cr_expect_eq(call_tree_sum(&q->calls), 8);
+	cr_expect_eq(call_tree_samples(&q->calls, CALL_WHOLE), 7);
+	cr_expect_eq(call_tree_samples(&q->calls, CALL_NOWHERE), 1);
+	cr_expect_str_eq(q->calls.frame[q->calls.node[CALL_ROOTS + 1].frame].name, "f");
+	cr_expect_null(q->calls.frame[q->calls.node[CALL_ROOTS].frame].name);
+	profile_free(p);
+	profile_free(q);
+	free(text);
+}
+
+Test(ctl_json, refuses_contradicting_stacks)
+{
+	refuses(HEAD SAMPLES OBJECTS PLACES FUNCTIONS STACKS("[0,0,0,4096,10]"));
+	refuses(HEAD SAMPLES OBJECTS PLACES FUNCTIONS STACKS("[2,0,0,4096,1]"));
+	refuses(HEAD SAMPLES OBJECTS PLACES FUNCTIONS STACKS("[0,2,0,4096,1]"));
+	refuses(HEAD SAMPLES OBJECTS PLACES FUNCTIONS STACKS("[0,0,1,4096,1]"));
+	refuses(HEAD SAMPLES OBJECTS PLACES FUNCTIONS STACKS("[0,0,0,9,1],[0,0,0,9,1]"));
+}

@@ -1,0 +1,89 @@
+/* perfmap.c - names of compiled code from /tmp/perf-PID.map */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "profilctl/symbols/perf_map.h"
+#include "profilctl/symbols/elf_symbols.h"
+
+static int file_of(const char *text)
+{
+	int fd = memfd_create("map", 0);
+
+	cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	return fd;
+}
+
+Test(ctl_perfmap, names_addresses)
+{
+	struct symbols_range r;
+	struct symbols *s;
+	int fd = file_of("7f0000001000 20 first\n7f0000001020 10 with blanks in it\n");
+
+	cr_assert_eq(symbols_open_perfmap(&s, fd), 0);
+	symbols_find(s, 0x7f000000101f, &r);
+	cr_expect_eq(r.kind, SYMBOLS_NAMED);
+	cr_expect(!strncmp(r.name, "first", r.name_len));
+	cr_expect_eq(r.end, 0x7f0000001020);
+	symbols_find(s, 0x7f0000001020, &r);
+	cr_expect(!strncmp(r.name, "with blanks in it", r.name_len));
+	symbols_find(s, 0x7f0000001030, &r);
+	cr_expect_eq(r.kind, SYMBOLS_PAGE);
+	symbols_close(s);
+	close(fd);
+}
+
+Test(ctl_perfmap, keeps_the_later_name_and_skips_invalid_lines)
+{
+	struct perfmap map;
+	int fd = file_of("1000 10 old\nrubbish\n2000 zz x\n3000 0 empty\n4000 10\n"
+			 "ffffffffffffffff 10 around\n1000 20 new");
+
+	cr_assert_eq(perfmap_read(&map, fd), 0);
+	cr_assert_eq(map.n, 1);
+	cr_expect_str_eq(map.name[0].name, "new");
+	cr_expect_eq(map.name[0].bytes, 0x20);
+	perfmap_fini(&map);
+	close(fd);
+}
+
+Test(ctl_perfmap, reads_only_a_file_of_the_process)
+{
+	char path[64];
+	int fd;
+
+	cr_expect_lt(perfmap_open(getpid()), 0);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0644);
+	cr_assert_geq(fd, 0);
+	cr_expect_geq(perfmap_open(getpid()), 0);
+	if (geteuid() == 0) {
+		cr_assert_eq(fchown(fd, 65534, 65534), 0);
+		cr_expect_lt(perfmap_open(getpid()), 0, "another user's file");
+	}
+	unlink(path);
+	cr_assert_eq(symlink("/etc/passwd", path), 0);
+	cr_expect_lt(perfmap_open(getpid()), 0, "a link");
+	unlink(path);
+	close(fd);
+}
+
+Test(ctl_perfmap, has_no_names_of_an_unreadable_file)
+{
+	struct symbols *s;
+	struct perfmap map;
+	int fd = memfd_create("map", 0);
+
+	cr_assert_eq(ftruncate(fd, (256 << 20) + 1), 0);
+	cr_expect_eq(perfmap_read(&map, fd), -EFBIG);
+	perfmap_fini(&map);
+	cr_expect_eq(symbols_open_perfmap(&s, fd), -EFBIG);
+	close(fd);
+	cr_expect_eq(perfmap_read(&map, fd), -EBADF);
+	perfmap_fini(&map);
+}

@@ -1,0 +1,104 @@
+/* unwind_table.c - the kernel's unwind rows of real files */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/arch.h"
+#include "core/cleanup.h"
+#include "profilctl/symbols/elf/unwind_table.h"
+
+static void open_table(struct unwind_table *t, const char *path)
+{
+	__cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	cr_assert_geq(fd, 0, "cannot open %s", path);
+	cr_assert_eq(unwind_table_open(t, fd, -1), 0);
+}
+
+static unsigned int kind(const struct profil_unwind_row *row)
+{
+	return row->rule & PROFIL_UNWIND_KIND;
+}
+
+static int note_libc(struct dl_phdr_info *info, size_t size, void *path)
+{
+	(void)size;
+	if (strstr(info->dlpi_name, "/libc.so."))
+		snprintf(path, 256, "%s", info->dlpi_name);
+	return 0;
+}
+
+static size_t count(const struct unwind_table *t, unsigned int wanted)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		n += kind(&t->row[i]) == wanted;
+	return n;
+}
+
+Test(unwind_table, sorts_rows_of_libc_and_repeats_none)
+{
+	char path[256] = "";
+	struct unwind_table t;
+
+	dl_iterate_phdr(note_libc, path);
+	open_table(&t, path);
+	cr_assert_gt(t.n, 10000, "%s has %zu rows", path, t.n);
+	for (size_t i = 1; i < t.n; i++) {
+		cr_assert_lt(t.row[i - 1].offset, t.row[i].offset, "row %zu", i);
+		cr_assert(memcmp(&t.row[i - 1].cfa, &t.row[i].cfa, 4), "row %zu repeats", i);
+	}
+	unwind_table_fini(&t);
+}
+
+Test(unwind_table, finds_the_start_of_threads_and_the_signal_trampoline_in_libc)
+{
+	char path[256] = "";
+	struct unwind_table t;
+
+	dl_iterate_phdr(note_libc, path);
+	open_table(&t, path);
+	cr_assert_geq(count(&t, PROFIL_UNWIND_END), 1, "clone() has no caller");
+#if ARCH_DWARF_RA == 16
+	cr_assert_geq(count(&t, PROFIL_UNWIND_SIGNAL), 1, "__restore_rt is a signal frame");
+	cr_assert_geq(count(&t, PROFIL_UNWIND_PLT), 1, "the lazy PLT has a rule of its own");
+#endif
+	cr_assert_lt(t.beyond * 100, t.n, "%zu of %zu rows are expressions", t.beyond, t.n);
+	unwind_table_fini(&t);
+}
+
+Test(unwind_table, finds_the_row_that_covers_an_offset)
+{
+	struct unwind_table t;
+
+	open_table(&t, "/proc/self/exe");
+	cr_assert_gt(t.n, 2);
+	cr_assert_null(unwind_table_find(&t, t.row[0].offset - 1));
+	cr_assert_eq(unwind_table_find(&t, t.row[1].offset), &t.row[1]);
+	cr_assert_eq(unwind_table_find(&t, t.row[2].offset - 1), &t.row[1]);
+	cr_assert_eq(unwind_table_find(&t, UINT32_MAX), &t.row[t.n - 1]);
+	unwind_table_fini(&t);
+}
+
+Test(unwind_table, reads_the_vdso)
+{
+	struct unwind_table t;
+
+	cr_assert_eq(unwind_table_open_vdso(&t), 0);
+	cr_assert_gt(t.n, 4, "%zu rows", t.n);
+	unwind_table_fini(&t);
+}
+
+Test(unwind_table, refuses_a_file_that_is_not_elf)
+{
+	__cleanup(closep) int fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+	struct unwind_table t;
+
+	cr_assert_eq(unwind_table_open(&t, fd, -1), -ENOEXEC);
+	cr_assert_eq(t.n, 0);
+}

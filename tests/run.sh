@@ -172,8 +172,8 @@ kernel_lack() {
 	fi
 }
 
-# Suites that need much CPU time and measure none run with low priority while the first suite over
-# the kernel mostly waits; their output follows its.
+# Suites that need much CPU time and measure none run with low priority beside the kernel suites that
+# mostly wait; their output follows. Those of tests/system/alone compare times.
 begin_beside() { # all|nightly
 	FUZZ_S=${FUZZ_S:-$(test "$1" = all && echo 15 || echo 60)} PROFIL_TEST_APART='' \
 		nice -n 19 tests/run.sh replay:tests/care/sanitizers.sh replay:tests/fuzz/run.sh \
@@ -215,8 +215,11 @@ run_all() {
 	fi
 	test "${SAN:-}" || begin_beside "$1"
 	run_suite "kernel:$BUILD/tests/system-tests"
-	end_beside
 	for f in tests/system/{both,kernel}/*.sh; do
+		run_suite "kernel:$f"
+	done
+	end_beside
+	for f in tests/system/alone/*.sh; do
 		run_suite "kernel:$f"
 	done
 	if test "${SAN:-}"; then

@@ -6,18 +6,24 @@ unsigned seed;
 
 heavy()
 {
+	register unsigned x;
 	register i;
 
-	for (i = 0; i < 7000; i++)
-		seed = seed * 1103 + 12345;
+	x = seed;
+	for (i = 0; i < 14000; i++)
+		x = x * 1103 + 12345;
+	seed = x;
 }
 
 light()
 {
+	register unsigned x;
 	register i;
 
-	for (i = 0; i < 3000; i++)
-		seed = seed * 1103 + 12345;
+	x = seed;
+	for (i = 0; i < 6000; i++)
+		x = x * 1103 + 12345;
+	seed = x;
 }
 
 main(argc, argv) char *argv[];

@@ -49,7 +49,7 @@ run_criterion() { # BINARY FILTER
 run_scripts() {
 	local script
 
-	for script in tests/system/both/conformance.sh tests/system/kernel/*.sh; do
+	for script in tests/system/both/conformance.sh tests/system/{kernel,alone}/*.sh; do
 		case ${script##*/} in perf.sh | diff.sh | top.sh) ;; *) lines_of "$script" ;; esac
 	done
 }

@@ -14,4 +14,4 @@ if ! grep -q virtme /proc/cmdline; then
 fi
 echo 1024 >/proc/sys/kernel/pid_max || exit 1
 PROFIL_TEST_STORM_S=${PROFIL_TEST_STORM_S:-60} PROFIL_TEST_WRAPS=${PROFIL_TEST_WRAPS:-100} \
-	exec tests/system/kernel/forkstorm.sh
+	exec tests/system/alone/forkstorm.sh

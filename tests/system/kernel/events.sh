@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../lib/lib.sh"
 
 ctl=$(realpath "$BUILD/profilctl")
-judge=tests/system/kernel/perf.py
+judge=tests/system/alone/perf.py
 
 if ! command -v perf >/dev/null; then
 	skip "perf counts the same events" "no perf: sudo make deps"

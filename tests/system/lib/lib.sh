@@ -2,7 +2,8 @@
 # lib.sh - what the bash tests share: verdicts, and a real profild for the time of a test
 #
 # A test sources this, gives verdicts by ok, fail, skip and check, and ends with finish. Its folder
-# says where it runs: kernel/ only over the kernel (as root), replay/ only over replay, both/ twice.
+# says where it runs: kernel/ only over the kernel (as root), alone/ so too, with nothing beside it,
+# replay/ only over replay, both/ twice.
 # What stands in $dir goes when the test ends, and so does the daemon.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.." || exit 1

@@ -8,7 +8,7 @@
 seconds=${PROFIL_TEST_PERF_S:-5}
 rate=${PROFIL_TEST_PERF_HZ:-1999}
 programs=$BUILD/tests/programs
-judge=tests/system/kernel/perf.py
+judge=tests/system/alone/perf.py
 
 if ! command -v perf >/dev/null; then
 	skip "perf's profile of the same run agrees" "no perf: sudo make deps"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # http.sh - profil-http over the real machine profile: pprof, Prometheus, and hostile readers
 #
-# usage: tests/system/kernel/http.sh
+# usage: tests/system/alone/http.sh
 # shellcheck source=tests/system/http/lib.sh
 . "$(dirname "$0")/../http/lib.sh"
 

@@ -15,7 +15,7 @@ HTTP = "src/profil-http"
 
 # What the daemon's layers share: its options, its state, its event loop, the BPF object, what outlives it.
 GROUND = f"{D}, ground"
-GROUND_FILES = [f"{D}/{x}" for x in ("config.c", "config.h", "daemon.h", "persist.c", "persist.h", "skeleton.h")]
+GROUND_FILES = [f"{D}/{x}" for x in ("config.c", "config.h", "daemon.h", "store.c", "store.h", "skeleton.h")]
 
 # Layer: the layers, and single files, below it.
 LAYERS = {

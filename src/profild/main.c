@@ -147,7 +147,7 @@ static int profild_open(struct profild *d)
 	}
 	sink.arg = d;
 	/* Before the store of an earlier daemon is touched: that daemon may still be running. */
-	err = listen_open(d);
+	err = server_open(d);
 	if (err < 0)
 		return err;
 	if (d->config.replay_path)
@@ -219,7 +219,7 @@ static void close_profiles(struct profild *d)
 
 static void profild_close(struct profild *d)
 {
-	listen_close(d);
+	server_close(d);
 	while (d->clients)
 		client_close(d->clients);
 	if (d->sampler)

@@ -21,9 +21,9 @@ int profild_main(int argc, char **argv);
 #include "profild/bpf/background.h"
 #include "profild/bpf/rcu_barrier.h"
 #include "profild/bpf/lifecycle_hooks.h"
-#include "profild/bpf/object.h"
+#include "profild/bpf/maps.h"
 #include "profild/skeleton.h"
-#include "profild/persist.h"
+#include "profild/store.h"
 #include "profild/worker/process_memory.h"
 #include "arena.h"
 #include "fuzz.h"
@@ -104,7 +104,7 @@ int maps_read_regions(struct maps *m, struct target *t)
 	return 0;
 }
 
-/* --- clock.h, lifecycle_hooks.h, rcu_barrier.h, persist.h ------------------------------------- */
+/* --- clock.h, lifecycle_hooks.h, rcu_barrier.h, store.h ------------------------------------- */
 
 int clocks_open(struct clocks **out, const struct config *config, struct profil_bpf *skel,
 		struct store *store, sd_event *loop)

@@ -5,7 +5,7 @@
 
 #define Z95 1.959963985
 
-struct interval interval_of(__u64 samples, __u64 total)
+struct interval confidence_interval(__u64 samples, __u64 total)
 {
 	double n = (double)total, p = n > 0 ? (double)samples / n : 0, z2 = Z95 * Z95;
 	double middle, half;

@@ -13,6 +13,6 @@ struct interval {
 /*
  * The Wilson score interval, which is valid for few samples and for shares near 0 and 100 %, too.
  */
-struct interval interval_of(__u64 samples, __u64 total);
+struct interval confidence_interval(__u64 samples, __u64 total);
 
 #endif

@@ -97,7 +97,7 @@ static int refuse(const char *name, const char *what)
 	char path[1024];
 
 	log_err("cannot read %s: %s; profilctl reads what 'profilctl record -o FILE' writes",
-		clean(path, sizeof(path), name), what);
+		sanitize(path, sizeof(path), name), what);
 	return CTL_ERROR;
 }
 

@@ -35,7 +35,7 @@ struct table {
 static void numbers(const struct table *t, __u64 samples, bool colour)
 {
 	double percent = profile_percent(t->profile, samples);
-	struct interval i = interval_of(samples, t->profile->total);
+	struct interval i = confidence_interval(samples, t->profile->total);
 	const char *on = "", *off = "";
 
 	if (colour && percent >= WARM_PERCENT) {
@@ -62,7 +62,7 @@ static void row_name(char *out, size_t bytes, const struct row *row, size_t colu
 	size_t room;
 
 	if (columns == (size_t)-1 || !len) {
-		clean(out, bytes, row->name);
+		sanitize(out, bytes, row->name);
 		if (columns != (size_t)-1)
 			fit_text(out, bytes, columns);
 		return;
@@ -75,7 +75,7 @@ static void row_name(char *out, size_t bytes, const struct row *row, size_t colu
 	room = (size_t)at + columns_of(tail);
 	fit_name(name, sizeof(name), function, columns > room ? columns - room : 0);
 	snprintf(function, sizeof(function), "%.*s%.2000s%.1500s", at, row->name, name, tail);
-	clean(out, bytes, function);
+	sanitize(out, bytes, function);
 	fit_text(out, bytes, columns);
 }
 
@@ -83,7 +83,7 @@ static void row_object(char *out, size_t bytes, const struct table *t, const str
 {
 	const char *path = t->profile->objects[row->object].path;
 
-	clean(out, bytes, profile_base_name(path));
+	sanitize(out, bytes, profile_base_name(path));
 }
 
 /* Writes @s, padded to @columns. */
@@ -279,7 +279,7 @@ static void when(FILE *out, const struct profile *p, const struct text_options *
 			fit_name(name, sizeof(name), whole, columns);
 			snprintf(whole, sizeof(whole), "%s", name);
 		}
-		fprintf(out, "|  %s\n", clean(name, sizeof(name), whole));
+		fprintf(out, "|  %s\n", sanitize(name, sizeof(name), whole));
 	}
 }
 
@@ -354,7 +354,7 @@ int text_write(FILE *out, const struct profile *p, const struct text_options *t)
 	int err = rows_init(&rows, p, t->by);
 
 	if (!err) {
-		fprintf(out, "%s", clean(command, sizeof(command), p->command));
+		fprintf(out, "%s", sanitize(command, sizeof(command), p->command));
 		if (p->pid)
 			fprintf(out, " (pid %d)", (int)p->pid);
 		fputc('\n', out);

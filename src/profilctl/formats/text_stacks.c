@@ -38,7 +38,7 @@ static void cut_write(FILE *out, const struct profile *p, const struct stack_end
 	char clean_name[256], name[256];
 	size_t room = COLUMNS - 18 - strlen(why); /* "  100.00 % cut in NAME: WHY" */
 
-	clean(clean_name, sizeof(clean_name), profile_base_name(p->objects[cut->object].path));
+	sanitize(clean_name, sizeof(clean_name), profile_base_name(p->objects[cut->object].path));
 	fit_name(name, sizeof(name), clean_name, room);
 	fprintf(out, "  %.2f %% cut in %s: %s\n", stack_ends_percent(e, cut->samples), name, why);
 	if (cure)
@@ -110,7 +110,7 @@ static int find_frame(bool **out, const struct profile *p, const struct function
 static void node_write(FILE *out, const struct profile *p, const struct call_graph_node *n,
 		       const struct text_tree *t, size_t depth)
 {
-	struct interval i = interval_of(n->total, p->total);
+	struct interval i = confidence_interval(n->total, p->total);
 	size_t indent = depth < INDENT_MAX ? depth : INDENT_MAX;
 	size_t columns = t->columns > COLUMNS ? t->columns : COLUMNS;
 	char whole[4096], name[4096];
@@ -119,7 +119,7 @@ static void node_write(FILE *out, const struct profile *p, const struct call_gra
 	fit_name(name, sizeof(name), whole, columns - NUMBERS_COLUMNS - indent);
 	fprintf(out, "%6.2f %% %5.1f-%5.1f %6.2f %%  %*s%s\n", profile_percent(p, n->total), i.low,
 		i.high, profile_percent(p, n->self), (int)indent, "",
-		clean(whole, sizeof(whole), name));
+		sanitize(whole, sizeof(whole), name));
 }
 
 static void graph_write(FILE *out, const struct profile *p, const struct call_graph *g,

@@ -7,7 +7,7 @@
 
 #include "install_path.h"
 
-int beside(char out[PATH_MAX], const char *name)
+int install_path(char out[PATH_MAX], const char *name)
 {
 	char own[PATH_MAX], path[PATH_MAX + 64];
 	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);

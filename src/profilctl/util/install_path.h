@@ -5,6 +5,6 @@
 #include <limits.h>
 
 /* Finds @name, relative to the directory of this program's file. Returns 0 or -ENOENT. */
-int beside(char out[PATH_MAX], const char *name);
+int install_path(char out[PATH_MAX], const char *name);
 
 #endif

@@ -12,7 +12,7 @@ static bool is_control(const char *s, size_t n)
 	       (n == 2 && !strncmp(s, "\302", 1) && (unsigned char)s[1] < 0xa0);
 }
 
-const char *clean(char *out, size_t bytes, const char *s)
+const char *sanitize(char *out, size_t bytes, const char *s)
 {
 	size_t at = 0;
 

@@ -9,6 +9,6 @@
  * @bytes, with a blank for each control character and '?' for each byte that is not UTF-8. Returns
  * @out.
  */
-const char *clean(char *out, size_t bytes, const char *s);
+const char *sanitize(char *out, size_t bytes, const char *s);
 
 #endif

@@ -49,7 +49,7 @@ static void line_write(void *ctx, const struct listed *line)
 
 	columns(a->out, a->function, line->samples);
 	fprintf(a->out, a->addresses ? "%8llx:  %s\n" : "%6llu  %s\n", line->at,
-		clean(text, sizeof(text), line->text));
+		sanitize(text, sizeof(text), line->text));
 }
 
 static void gap_write(void *ctx, size_t lines, __u64 samples)
@@ -88,7 +88,7 @@ static void file_write(void *ctx, const struct tally *t, size_t n)
 
 	if (a->err)
 		return;
-	fprintf(a->out, "\n%s\n", clean(file, sizeof(file), t->file));
+	fprintf(a->out, "\n%s\n", sanitize(file, sizeof(file), t->file));
 	a->err = tally_listing(&l, t, n);
 	if (!a->err)
 		a->err = hottest_write(a, &l);
@@ -133,7 +133,7 @@ static int inlined_write(const struct annotation *a, const struct spots *s)
 			continue;
 		}
 		columns(a->out, a->function, t[i].samples);
-		fprintf(a->out, "%s\n", clean(name, sizeof(name), t[i].file));
+		fprintf(a->out, "%s\n", sanitize(name, sizeof(name), t[i].file));
 	}
 	if (rest) {
 		columns(a->out, a->function, rest);
@@ -182,8 +182,9 @@ int annotate_write(FILE *out, const struct options *o, const struct profile *p,
 	if (!err)
 		err = disassembler_init(&d, p, &s);
 	profile_function_name(p, f, whole, sizeof(whole));
-	fprintf(out, "%s in %s: %llu samples, %.2f %% of %llu\n", clean(name, sizeof(name), whole),
-		clean(object, sizeof(object), p->objects[f->object].path), f->samples,
+	fprintf(out, "%s in %s: %llu samples, %.2f %% of %llu\n",
+		sanitize(name, sizeof(name), whole),
+		sanitize(object, sizeof(object), p->objects[f->object].path), f->samples,
 		profile_percent(p, f->samples), p->total);
 	if (!err)
 		err = source_write(&a, &s);
@@ -207,7 +208,7 @@ static void others_write(FILE *out, const struct profile *p, const struct matche
 	for (size_t i = 1; i < m->n && i <= OTHER_NAMES; i++) {
 		profile_function_name(p, m->function[i], whole, sizeof(whole));
 		fprintf(out, "%9llu  %s\n", m->function[i]->samples,
-			clean(name, sizeof(name), whole));
+			sanitize(name, sizeof(name), whole));
 	}
 	if (m->n > OTHER_NAMES + 1)
 		fprintf(out, "%9s  ...\n", "");

@@ -30,7 +30,7 @@ static void which(FILE *out, const char *side, const struct profile *p)
 	char command[4096];
 
 	fprintf(out, "%s: %s, %llu samples, %.2f s of CPU time\n", side,
-		clean(command, sizeof(command), p->command), p->total,
+		sanitize(command, sizeof(command), p->command), p->total,
 		(double)p->total * (double)p->tick_ns / 1e9);
 }
 
@@ -57,14 +57,14 @@ static void row(const struct table *t, const struct change *o)
 		o->percent[1], o->percent[1] - o->percent[0]);
 	if (t->interval)
 		fprintf(t->out, "%+6.2f..%+6.2f  ", o->low, o->high);
-	clean(name, sizeof(name), o->name);
+	sanitize(name, sizeof(name), o->name);
 	if (t->full_names)
 		strcpy(fits, name);
 	else
 		fit_name(fits, sizeof(fits), name, t->name_columns);
 	fprintf(t->out, "%8.3f  %8.3f  %+8.3f  %s%*s  %s\n", a, b, b - a, fits,
 		columns_of(fits) < t->name_columns ? (int)(t->name_columns - columns_of(fits)) : 0,
-		"", clean(object, sizeof(object), o->object));
+		"", sanitize(object, sizeof(object), o->object));
 }
 
 /* Chooses all significant changes and the largest others. The caller frees the array. */

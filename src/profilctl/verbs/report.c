@@ -46,7 +46,7 @@ static void view_write(FILE *out, const struct options *o, const struct profile 
 	char what[512], text[512];
 
 	if (*view_filter_text(what, sizeof(what), &o->filter))
-		fprintf(out, "only %s: %llu of %llu samples\n", clean(text, sizeof(text), what),
+		fprintf(out, "only %s: %llu of %llu samples\n", sanitize(text, sizeof(text), what),
 			p->total, total);
 	if (o->fold_kernel)
 		fputs("samples in the kernel are counted where user mode was left\n", out);

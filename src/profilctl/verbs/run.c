@@ -93,7 +93,7 @@ static int signals_open(struct run *r)
  */
 static int find_library(char out[PATH_MAX])
 {
-	if (beside(out, LIBRARY) && beside(out, "../lib/" LIBRARY))
+	if (install_path(out, LIBRARY) && install_path(out, "../lib/" LIBRARY))
 		strcpy(out, LIBRARY);
 	if (!strpbrk(out, " :"))
 		return 0;

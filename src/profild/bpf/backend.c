@@ -11,12 +11,12 @@
 #include "core/log.h"
 #include "reservation.h"
 #include "lifecycle_hooks.h"
-#include "object.h"
+#include "maps.h"
 #include "process_table.h"
 #include "backend.h"
 #include "profild/profile/own_profile.h"
 #include "profild/skeleton.h"
-#include "profild/persist.h"
+#include "profild/store.h"
 #include "user_slots.h"
 
 static struct sampler_bpf *self(struct sampler *s)
@@ -213,7 +213,7 @@ static bool bpf_rests(struct sampler *s)
 /* Takes the next dirty counters of @t's regions, from its cursor on. */
 static bool take_next(struct sampler_bpf *b, struct target *t, struct counts *out)
 {
-	struct chunks *chunks = reservations_chunks(b->reservations);
+	struct counter_pool *chunks = reservations_chunks(b->reservations);
 
 	for (; t->cursor.region < t->nregions; t->cursor.region++, t->cursor.at = 0) {
 		const struct profil_region *r = &t->region[t->cursor.region];
@@ -223,14 +223,14 @@ static bool take_next(struct sampler_bpf *b, struct target *t, struct counts *ou
 
 		if (r->owner != t->cursor.region || !r->x.nbins)
 			continue;
-		n = chunks_next(chunks, &at, end, out->room);
+		n = counter_pool_next(chunks, &at, end, out->room);
 		if (!n)
 			continue;
 		memset(out->count, 0, n * sizeof(out->count[0]));
 		out->owner = t->cursor.region;
 		out->bin = (uint32_t)(at - r->first);
 		out->n = n < r->x.nbins - out->bin ? n : r->x.nbins - out->bin;
-		out->sum = chunks_drain(chunks, at, n, out->count);
+		out->sum = counter_pool_drain(chunks, at, n, out->count);
 		t->cursor.at = at + n - r->first;
 		return true;
 	}
@@ -264,8 +264,8 @@ static void bpf_put_back(struct sampler *s, struct target *t, uint32_t owner, ui
 
 	for (uint32_t i = 0; t->placed && i < n; i++) {
 		if (count[i])
-			chunks_add(reservations_chunks(b->reservations),
-				   (uint64_t)t->region[owner].first + bin + i, count[i]);
+			counter_pool_add(reservations_chunks(b->reservations),
+					 (uint64_t)t->region[owner].first + bin + i, count[i]);
 	}
 	process_table_set_dirty(&b->maps.processes, t->index);
 }
@@ -383,7 +383,7 @@ static void bpf_region_off(struct sampler *s, struct target *t, uint32_t owner)
 
 static unsigned int bpf_chunk_count(struct sampler *s)
 {
-	return chunks_count(reservations_chunks(self(s)->reservations));
+	return counter_pool_count(reservations_chunks(self(s)->reservations));
 }
 
 static unsigned int bpf_children(struct sampler *s, uid_t uid)

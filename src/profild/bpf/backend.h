@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "object.h"
+#include "maps.h"
 #include "profild/profile/sampler.h"
 
 struct clocks;

@@ -9,7 +9,7 @@
 #include "core/cleanup.h"
 #include "lifecycle_hooks.h"
 #include "profild/skeleton.h"
-#include "profild/persist.h"
+#include "profild/store.h"
 #include "profild/clock/linger.h"
 
 #define PROGRAMS 5

@@ -10,7 +10,7 @@
 #include "core/clocks.h"
 #include "core/log.h"
 #include "lifecycle_hooks.h"
-#include "profild/persist.h"
+#include "profild/store.h"
 #include "process_table.h"
 #include "profild/clock/clock.h"
 #include "profild/clock/event_links.h"

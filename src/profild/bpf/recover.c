@@ -7,11 +7,11 @@
 #include "profild/config.h"
 #include "core/log.h"
 #include "reservation.h"
-#include "object.h"
+#include "maps.h"
 #include "process_table.h"
 #include "backend.h"
 #include "profild/profile/own_profile.h"
-#include "profild/persist.h"
+#include "profild/store.h"
 
 /* Takes over the target at t->index with all that it has; nothing if its data are inconsistent. */
 static int hold_again(struct sampler_bpf *b, struct target *t, const struct profil_owner *owner)
@@ -108,7 +108,7 @@ void sampler_bpf_recover(struct sampler *s)
 		memset(k, 0, sizeof(*k));
 	}
 	if (b->maps.found)
-		chunks_sweep(reservations_chunks(b->reservations));
+		counter_pool_sweep(reservations_chunks(b->reservations));
 	store_sweep(b->store);
 	if (n)
 		log_notice("continuing %u profiles of an earlier daemon", n);

@@ -15,7 +15,7 @@
 #include "core/cleanup.h"
 #include "rcu_barrier.h"
 #include "reservation.h"
-#include "object.h"
+#include "maps.h"
 #include "profild/bpf/counters/range_alloc.h"
 #include "profild/clock/linger.h"
 #include "user_slots.h"
@@ -38,9 +38,9 @@ struct reservations {
 	const struct quota_config *quota;
 	struct range *indices;
 	struct range *regions;
-	struct chunks *chunks;
+	struct counter_pool *chunks;
 	struct rcu_barrier *barrier;
-	struct linger *linger; /* calls chunks_age() */
+	struct linger *linger; /* calls counter_pool_age() */
 	void (*settled)(void *arg);
 	void *arg;
 	struct returned *leaving;	/* for the next grace period */
@@ -57,7 +57,7 @@ static void free_again(struct reservations *all, const struct returned *was)
 	memset(&p->target[was->index], 0, sizeof(struct profil_target));
 	user_slot_unuse(p->tables, was->user);
 	if (was->ncounters)
-		chunks_give(all->chunks, was->counter_first, was->ncounters);
+		counter_pool_give(all->chunks, was->counter_first, was->ncounters);
 	range_give(all->regions, was->region_first, was->nregions);
 	range_give(all->indices, was->index, 1);
 }
@@ -78,11 +78,11 @@ static void begin_grace_period(struct reservations *all)
 {
 	struct rcu_barrier_drops *drops = &all->drops;
 
-	if (chunks_emptied(all->chunks))
+	if (counter_pool_emptied(all->chunks))
 		linger_begin(all->linger);
 	if (all->waiting || drops->n)
 		return;
-	drops->n = chunks_leaving(all->chunks, drops->key, RCU_BARRIER_DROPS);
+	drops->n = counter_pool_leaving(all->chunks, drops->key, RCU_BARRIER_DROPS);
 	if (!all->leaving && !drops->n)
 		return;
 	for (uint32_t i = 0; i < drops->n; i++)
@@ -95,7 +95,7 @@ static void on_linger(void *arg)
 {
 	struct reservations *all = arg;
 
-	chunks_age(all->chunks);
+	counter_pool_age(all->chunks);
 	begin_grace_period(all);
 }
 
@@ -104,7 +104,7 @@ static void on_grace_period(void *arg)
 	struct reservations *all = arg;
 
 	all->settled(all->arg);
-	chunks_left(all->chunks, all->drops.key, all->drops.n);
+	counter_pool_left(all->chunks, all->drops.key, all->drops.n);
 	all->drops.n = 0;
 	free_all(all, &all->waiting);
 	begin_grace_period(all);
@@ -128,7 +128,8 @@ int reservations_open(struct reservations **out, struct maps *maps, struct store
 	if (!err)
 		err = range_new(&all->regions, PROFIL_MAX_REGIONS);
 	if (!err)
-		err = chunks_open(&all->chunks, bpf_map__fd(maps->skel->maps.chunks), store, event);
+		err = counter_pool_open(&all->chunks, bpf_map__fd(maps->skel->maps.chunks), store,
+					event);
 	if (!err)
 		err = rcu_barrier_open(&all->barrier, event, on_grace_period, all);
 	if (!err)
@@ -149,7 +150,7 @@ struct reservations *reservations_close(struct reservations *all)
 	rcu_barrier_close(all->barrier);
 	free_all(all, &all->waiting);
 	free_all(all, &all->leaving);
-	chunks_close(all->chunks);
+	counter_pool_close(all->chunks);
 	range_free(all->regions);
 	range_free(all->indices);
 	free(all);
@@ -167,7 +168,7 @@ static uint32_t slot_of(const struct reservations *all, const struct target *t)
 
 /* From reservation_begin() until the target starts or gives it back. */
 struct reservation {
-	struct chunks_take take;
+	struct counter_pool_take take;
 	struct reservations *reservations;
 	struct target *target;
 	bool complete;
@@ -208,7 +209,7 @@ static int has_counters(struct reservation *r, int err)
 	return 0;
 }
 
-static void on_counters(struct chunks_take *take, int err)
+static void on_counters(struct counter_pool_take *take, int err)
 {
 	struct reservation *r = (struct reservation *)take;
 	void (*done)(void *arg, int err) = r->done;
@@ -231,7 +232,7 @@ int reservation_begin(struct reservations *all, struct target *t, void (*done)(v
 	r->take.n = t->ncounters;
 	r->take.done = on_counters;
 	t->reservation = r;
-	err = chunks_begin(all->chunks, &r->take);
+	err = counter_pool_begin(all->chunks, &r->take);
 	return err == -EINPROGRESS ? err : has_counters(r, err);
 }
 
@@ -242,9 +243,9 @@ void reservation_cancel(struct reservations *all, struct target *t)
 	if (!r)
 		return;
 	if (r->complete)
-		chunks_give(all->chunks, t->counter_first, t->ncounters);
+		counter_pool_give(all->chunks, t->counter_first, t->ncounters);
 	else
-		chunks_cancel(all->chunks, &r->take);
+		counter_pool_cancel(all->chunks, &r->take);
 	give_numbers(all, t);
 	t->reservation = NULL;
 	free(r);
@@ -280,7 +281,7 @@ int reservation_take_at(struct reservations *all, struct target *t, uid_t uid)
 		range_give(all->indices, t->index, 1);
 		return err;
 	}
-	err = chunks_take_at(all->chunks, t->counter_first, t->ncounters);
+	err = counter_pool_take_at(all->chunks, t->counter_first, t->ncounters);
 	if (err)
 		give_numbers(all, t);
 	if (!err)
@@ -294,7 +295,7 @@ void reservation_give(struct reservations *all, struct target *t, bool drained)
 	struct returned *was = calloc(1, sizeof(*was));
 
 	if (drained)
-		chunks_give(all->chunks, t->counter_first, t->ncounters);
+		counter_pool_give(all->chunks, t->counter_first, t->ncounters);
 	if (drained)
 		charge_give(&t->charges.counters);
 	if (!was)
@@ -311,7 +312,7 @@ void reservation_give(struct reservations *all, struct target *t, bool drained)
 	begin_grace_period(all);
 }
 
-struct chunks *reservations_chunks(const struct reservations *all)
+struct counter_pool *reservations_chunks(const struct reservations *all)
 {
 	return all->chunks;
 }

@@ -44,6 +44,6 @@ int reservation_take_at(struct reservations *all, struct target *t, uid_t uid);
 void reservation_give(struct reservations *all, struct target *t, bool drained);
 
 /* The pool of counters. */
-struct chunks *reservations_chunks(const struct reservations *all);
+struct counter_pool *reservations_chunks(const struct reservations *all);
 
 #endif

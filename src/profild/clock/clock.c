@@ -20,7 +20,7 @@
 #include "core/log.h"
 #include "core/cleanup.h"
 #include "cpu_hotplug.h"
-#include "profild/persist.h"
+#include "profild/store.h"
 
 #define TICK_NAME "tick"
 

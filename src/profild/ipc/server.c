@@ -149,12 +149,12 @@ static int watch(struct profild *d)
 	return err;
 }
 
-int listen_open(struct profild *d)
+int server_open(struct profild *d)
 {
 	struct sockaddr_un addr;
 	int err, sock;
 
-	/* The fds may include those of the persistent store: see persist.h. */
+	/* The fds may include those of the persistent store: see store.h. */
 	for (int i = handed_over(); i > 0; i--) {
 		sock = SD_LISTEN_FDS_START + i - 1;
 		if (sd_is_socket(sock, AF_UNIX, SOCK_SEQPACKET, 1) <= 0)
@@ -178,7 +178,7 @@ int listen_open(struct profild *d)
 	return watch(d);
 }
 
-void listen_close(struct profild *d)
+void server_close(struct profild *d)
 {
 	if (d->own_socket)
 		unlink(d->config.socket_path);

@@ -8,7 +8,7 @@
  * Listens on the service manager's socket, else at the configured path: -EADDRINUSE if a daemon
  * answers there; a stale socket is replaced. Logs its errors itself.
  */
-int listen_open(struct profild *d);
-void listen_close(struct profild *d);
+int server_open(struct profild *d);
+void server_close(struct profild *d);
 
 #endif

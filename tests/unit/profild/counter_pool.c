@@ -8,7 +8,7 @@
 
 #include "core/shared_maps.h"
 #include "profild/bpf/counters/counter_pool.h"
-#include "profild/persist.h"
+#include "profild/store.h"
 #include "profild/config.h"
 
 /* --- the kernel's part: a chunk is a file in memory ------------------------------------------- */
@@ -54,7 +54,7 @@ int bpf_map_delete_elem(int fd, const void *key)
 
 static sd_event *event;
 static struct store *store;
-static struct chunks *pool;
+static struct counter_pool *pool;
 
 static void start(void)
 {
@@ -63,13 +63,13 @@ static void start(void)
 	made = failing = 0;
 	cr_assert_geq(sd_event_new(&event), 0);
 	cr_assert_eq(store_open(&store, &config), 0);
-	cr_assert_eq(chunks_open(&pool, -1, store, event), 0);
+	cr_assert_eq(counter_pool_open(&pool, -1, store, event), 0);
 	cr_assert_eq(made, 1);
 }
 
 static void stop(void)
 {
-	chunks_close(pool);
+	counter_pool_close(pool);
 	store_close(store);
 	sd_event_unref(event);
 }
@@ -77,12 +77,12 @@ static void stop(void)
 TestSuite(counter_pool, .init = start, .fini = stop);
 
 struct taken {
-	struct chunks_take take;
+	struct counter_pool_take take;
 	int calls;
 	int err;
 };
 
-static void on_done(struct chunks_take *take, int err)
+static void on_done(struct counter_pool_take *take, int err)
 {
 	struct taken *t = (struct taken *)take;
 
@@ -111,7 +111,7 @@ Test(counter_pool, grants_at_once_from_an_existing_chunk)
 {
 	struct taken t = { .take = { .n = 1000, .done = on_done } };
 
-	cr_expect_eq(chunks_begin(pool, &t.take), 0);
+	cr_expect_eq(counter_pool_begin(pool, &t.take), 0);
 	cr_expect_eq(t.take.first, 0);
 	cr_expect_eq(t.calls, 0);
 	cr_expect_eq(made, 1);
@@ -121,8 +121,8 @@ Test(counter_pool, makes_missing_chunks_in_the_background)
 {
 	struct taken t = taking(2), next = taking(1);
 
-	cr_assert_eq(chunks_begin(pool, &t.take), -EINPROGRESS);
-	cr_assert_eq(chunks_begin(pool, &next.take), -EINPROGRESS);
+	cr_assert_eq(counter_pool_begin(pool, &t.take), -EINPROGRESS);
+	cr_assert_eq(counter_pool_begin(pool, &next.take), -EINPROGRESS);
 	cr_expect_eq(t.calls + next.calls, 0);
 	run_until_called(&t);
 	cr_expect_eq(t.err, 0);
@@ -136,9 +136,9 @@ Test(counter_pool, returns_a_cancelled_reservation)
 {
 	struct taken t = taking(3), next = taking(3);
 
-	cr_assert_eq(chunks_begin(pool, &t.take), -EINPROGRESS);
-	chunks_cancel(pool, &t.take);
-	cr_assert_eq(chunks_begin(pool, &next.take), -EINPROGRESS);
+	cr_assert_eq(counter_pool_begin(pool, &t.take), -EINPROGRESS);
+	counter_pool_cancel(pool, &t.take);
+	cr_assert_eq(counter_pool_begin(pool, &next.take), -EINPROGRESS);
 	run_until_called(&next);
 	cr_expect_eq(next.err, 0);
 	cr_expect_eq(next.take.first, chunk_from_end(3));
@@ -150,11 +150,11 @@ Test(counter_pool, refuses_with_enomem_and_serves_the_next)
 	struct taken t = taking(2), again = taking(2);
 
 	failing = 1;
-	cr_assert_eq(chunks_begin(pool, &t.take), -EINPROGRESS);
+	cr_assert_eq(counter_pool_begin(pool, &t.take), -EINPROGRESS);
 	run_until_called(&t);
 	cr_expect_eq(t.err, -ENOMEM);
 	failing = 0;
-	cr_assert_eq(chunks_begin(pool, &again.take), -EINPROGRESS);
+	cr_assert_eq(counter_pool_begin(pool, &again.take), -EINPROGRESS);
 	run_until_called(&again);
 	cr_expect_eq(again.err, 0);
 	cr_expect_eq(again.take.first, chunk_from_end(2));

@@ -111,9 +111,9 @@ static void exec_daemon(char *const argv[])
 {
 	char path[PATH_MAX];
 
-	if (!beside(path, "profild"))
+	if (!install_path(path, "profild"))
 		execv(path, argv);
-	if (!beside(path, "../sbin/profild"))
+	if (!install_path(path, "../sbin/profild"))
 		execv(path, argv);
 	execv("/usr/sbin/profild", argv);
 	execv("/usr/local/sbin/profild", argv);

@@ -55,7 +55,7 @@ static json_t *bands_of(const struct profile *p)
 
 static json_t *function_of(const struct profile *p, const struct function *f)
 {
-	struct interval i = interval_of(f->samples, p->total);
+	struct interval i = confidence_interval(f->samples, p->total);
 
 	json_t *j = json_pack("{so so sI sI sf s[ff] sI sI sb sb}", "name", jsonname_of(p, f),
 			      "object", jsonname(p->objects[f->object].path), "object_index",

@@ -96,7 +96,7 @@ static void provenance(FILE *out, const struct profile *p)
 static void numbers(FILE *out, const struct profile *p, __u64 samples, const char *class)
 {
 	double percent = profile_percent(p, samples);
-	struct interval i = interval_of(samples, p->total);
+	struct interval i = confidence_interval(samples, p->total);
 
 	fprintf(out,
 		"<tr%s><td class=\"self\" data-v=\"%llu\" style=\"--share:%.1f%%\">%.2f %%</td>",

@@ -15,7 +15,7 @@ int top_calls_write(FILE *out, const struct profile *p, const struct function *o
 
 	if (of) {
 		profile_function_name(p, of, name, sizeof(name));
-		clean(clear, sizeof(clear), name);
+		sanitize(clear, sizeof(clear), name);
 		fprintf(out, "callers of %s, ", fit_name(fits, sizeof(fits), clear, NAME_COLUMNS));
 	}
 	fprintf(out, "%llu samples\n", p->total);

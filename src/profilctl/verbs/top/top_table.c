@@ -81,7 +81,7 @@ static void name_process(struct top_row *r, const struct profile *p, const struc
 	if (!group)
 		return;
 	r->pid = p->groups[group].pid;
-	clean(r->command, sizeof(r->command), p->groups[group].command);
+	sanitize(r->command, sizeof(r->command), p->groups[group].command);
 }
 
 /* For a function without a name only the offset, since its row shows the object. */
@@ -91,11 +91,11 @@ static void name_function(struct top_row *r, const struct profile *p)
 	char name[4096];
 	size_t n;
 
-	clean(r->object, sizeof(r->object), profile_base_name(path));
+	sanitize(r->object, sizeof(r->object), profile_base_name(path));
 	profile_function_name(p, r->function, name, sizeof(name));
 	n = strlen(path);
-	clean(r->name, sizeof(r->name),
-	      !strncmp(name, path, n) && name[n] == '+' ? name + n : name);
+	sanitize(r->name, sizeof(r->name),
+		 !strncmp(name, path, n) && name[n] == '+' ? name + n : name);
 }
 
 static bool matches(const struct top_row *r, const char *filter)
@@ -292,7 +292,7 @@ static void cell(char *out, size_t bytes, const struct profile *p, const struct 
 		snprintf(out, bytes, "%.2f", profile_percent(p, r->total));
 		return;
 	case COLUMN_INTERVAL:
-		i = interval_of(samples, p->total);
+		i = confidence_interval(samples, p->total);
 		snprintf(out, bytes, "%.1f-%5.1f", i.low, i.high);
 		return;
 	case COLUMN_SAMPLES:

@@ -9,20 +9,20 @@
 #include "core/sparse.h"
 #include "counter_pool.h"
 
-static uint8_t *dirty_of(const struct chunks *c, uint32_t g)
+static uint8_t *dirty_of(const struct counter_pool *c, uint32_t g)
 {
-	return &chunks_memory(c, g / PROFIL_CHUNK_GROUPS)->dirty[g % PROFIL_CHUNK_GROUPS];
+	return &counter_pool_memory(c, g / PROFIL_CHUNK_GROUPS)->dirty[g % PROFIL_CHUNK_GROUPS];
 }
 
-static uint32_t *group_of(const struct chunks *c, uint32_t g)
+static uint32_t *group_of(const struct counter_pool *c, uint32_t g)
 {
-	struct profil_chunk *at = chunks_memory(c, g / PROFIL_CHUNK_GROUPS);
+	struct profil_chunk *at = counter_pool_memory(c, g / PROFIL_CHUNK_GROUPS);
 
 	return &at->count[(size_t)(g % PROFIL_CHUNK_GROUPS) * PROFIL_GROUP_COUNTERS];
 }
 
 /* The first dirty block of [@g, @end), or @end. Skips eight clean ones at a time. */
-static uint32_t next_dirty(const struct chunks *c, uint32_t g, uint32_t end)
+static uint32_t next_dirty(const struct counter_pool *c, uint32_t g, uint32_t end)
 {
 	while (g < end) {
 		uint64_t eight;
@@ -42,7 +42,7 @@ static uint32_t next_dirty(const struct chunks *c, uint32_t g, uint32_t end)
 }
 
 /* Takes the counts of block @g; returns their sum. The flag is cleared first: see above. */
-static uint64_t take_group(const struct chunks *c, uint32_t g, uint32_t *count)
+static uint64_t take_group(const struct counter_pool *c, uint32_t g, uint32_t *count)
 {
 	uint32_t *counter = group_of(c, g);
 	uint64_t sum = 0;
@@ -63,7 +63,8 @@ static uint64_t take_group(const struct chunks *c, uint32_t g, uint32_t *count)
 /* Up to this distance two dirty blocks go into one span: cheaper than a span for each. */
 #define BRIDGED 16
 
-uint32_t chunks_next(const struct chunks *c, uint64_t *counter, uint64_t end, uint32_t max)
+uint32_t counter_pool_next(const struct counter_pool *c, uint64_t *counter, uint64_t end,
+			   uint32_t max)
 {
 	uint32_t last = (uint32_t)(end / PROFIL_GROUP_COUNTERS), most = max / PROFIL_GROUP_COUNTERS;
 	uint32_t g = next_dirty(c, (uint32_t)(*counter / PROFIL_GROUP_COUNTERS), last), n = 0;
@@ -78,7 +79,7 @@ uint32_t chunks_next(const struct chunks *c, uint64_t *counter, uint64_t end, ui
 	return n * PROFIL_GROUP_COUNTERS;
 }
 
-uint64_t chunks_drain(struct chunks *c, uint64_t counter, uint32_t n, uint32_t *count)
+uint64_t counter_pool_drain(struct counter_pool *c, uint64_t counter, uint32_t n, uint32_t *count)
 {
 	uint32_t g = (uint32_t)(counter / PROFIL_GROUP_COUNTERS);
 	uint32_t end = g + n / PROFIL_GROUP_COUNTERS;
@@ -90,7 +91,7 @@ uint64_t chunks_drain(struct chunks *c, uint64_t counter, uint32_t n, uint32_t *
 }
 
 /* Saturates at 2^32 - 1. Sets the flag last, like a sample: see above. */
-void chunks_add(struct chunks *c, uint64_t counter, uint32_t n)
+void counter_pool_add(struct counter_pool *c, uint64_t counter, uint32_t n)
 {
 	uint32_t g = (uint32_t)(counter / PROFIL_GROUP_COUNTERS);
 	uint32_t *at = &group_of(c, g)[counter % PROFIL_GROUP_COUNTERS];

@@ -14,24 +14,25 @@
  *	leaving	idle, and the pool holds all its blocks, until it is out of the array of maps
  *
  * Taking: a change to an array of maps waits for an RCU grace period, which the main thread must
- * not do. chunks_begin() allocates the run. If all chunks of it are present, it is complete; else
- * the take waits in @waiting until a job in the background has created them. One job creates all
- * that are missing, and as many more as may be idle (idle_max()), so that few starts wait. Runs of
- * more than half a chunk come from the last chunks, all others from the first ones: then a loop of
- * large starts does not take the chunks in which others find theirs at once.
+ * not do. counter_pool_begin() allocates the run. If all chunks of it are present, it is complete;
+ *else the take waits in @waiting until a job in the background has created them. One job creates
+ *all that are missing, and as many more as may be idle (idle_max()), so that few starts wait. Runs
+ *of more than half a chunk come from the last chunks, all others from the first ones: then a loop
+ *of large starts does not take the chunks in which others find theirs at once.
  *
- * Giving back: chunks_give() zeroes the dirty blocks of a run and frees it. Chunks that have been
- * idle for AGE_MAX calls of chunks_age(), one a second, leave if they are beyond idle_max(), with
- * the next grace period that reservation.c asks for: chunks_leaving() takes their blocks and names
- * them, and chunks_left() closes them afterwards. So starts and stops in a loop create few chunks.
+ * Giving back: counter_pool_give() zeroes the dirty blocks of a run and frees it. Chunks that have
+ *been idle for AGE_MAX calls of counter_pool_age(), one a second, leave if they are beyond
+ *idle_max(), with the next grace period that reservation.c asks for: counter_pool_leaving() takes
+ *their blocks and names them, and counter_pool_left() closes them afterwards. So starts and stops
+ *in a loop create few chunks.
  *
- * Restart: chunks_take_at() takes over the runs of an earlier daemon's targets with their counts;
- * then chunks_sweep() zeroes all blocks that no such target owns.
+ * Restart: counter_pool_take_at() takes over the runs of an earlier daemon's targets with their
+ *counts; then counter_pool_sweep() zeroes all blocks that no such target owns.
  *
  * Invariants: the counters of a free block are 0, its dirty flag is clear, and no BPF program can
- * count in it. So chunks_give() is called after an RCU grace period, or when each sample of the
- * closed target is accounted for. A chunk with a taken block stays in the array of maps. How counts
- * are read while the kernel counts: counter_drain.c.
+ * count in it. So counter_pool_give() is called after an RCU grace period, or when each sample of
+ *the closed target is accounted for. A chunk with a taken block stays in the array of maps. How
+ *counts are read while the kernel counts: counter_drain.c.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -47,14 +48,14 @@
 #include "core/cleanup.h"
 #include "core/sparse.h"
 #include "range_alloc.h"
-#include "profild/persist.h"
+#include "profild/store.h"
 
 #define AGE_MAX 2
 
 struct chunk {
 	int fd;	       /* 0: absent */
 	uint32_t used; /* blocks that are taken */
-	uint32_t age;  /* calls of chunks_age() since it became idle, at most AGE_MAX */
+	uint32_t age;  /* calls of counter_pool_age() since it became idle, at most AGE_MAX */
 	bool leaves;
 	struct profil_chunk *at; /* NULL: not mapped yet */
 };
@@ -62,7 +63,7 @@ struct chunk {
 /* A job that creates chunks and puts them into the array of maps. */
 struct making {
 	struct job job;
-	struct chunks *pool;
+	struct counter_pool *pool;
 	bool under_way;
 	int outer;
 	int err;
@@ -71,15 +72,15 @@ struct making {
 	int fd[PROFIL_MAX_CHUNKS];
 };
 
-struct chunks {
+struct counter_pool {
 	int outer;
 	struct store *store;
 	struct background *background;
 	struct range *groups;
-	uint32_t n;		     /* chunks that are present */
-	bool emptied;		     /* some have become idle since chunks_age() */
-	bool aged;		     /* some may be idle for AGE_MAX calls of it */
-	struct chunks_take *waiting; /* for missing chunks; the oldest first */
+	uint32_t n;			   /* chunks that are present */
+	bool emptied;			   /* some have become idle since counter_pool_age() */
+	bool aged;			   /* some may be idle for AGE_MAX calls of it */
+	struct counter_pool_take *waiting; /* for missing chunks; the oldest first */
 	struct making making;
 	struct chunk chunk[PROFIL_MAX_CHUNKS];
 };
@@ -96,7 +97,7 @@ static const char *chunk_name(uint32_t k, char name[32])
 }
 
 /* Unmaps and closes the chunk; it stays in the array of maps. */
-static void chunk_unmap(struct chunks *c, uint32_t k)
+static void chunk_unmap(struct counter_pool *c, uint32_t k)
 {
 	struct chunk *chunk = &c->chunk[k];
 
@@ -109,7 +110,7 @@ static void chunk_unmap(struct chunks *c, uint32_t k)
 	memset(chunk, 0, sizeof(*chunk));
 }
 
-struct chunks *chunks_close(struct chunks *c)
+struct counter_pool *counter_pool_close(struct counter_pool *c)
 {
 	if (!c)
 		return NULL;
@@ -121,14 +122,14 @@ struct chunks *chunks_close(struct chunks *c)
 	return NULL;
 }
 
-static void chunk_add(struct chunks *c, uint32_t k, int fd)
+static void chunk_add(struct counter_pool *c, uint32_t k, int fd)
 {
 	c->chunk[k].fd = fd;
 	c->n++;
 }
 
 /* Maps late, because a mapped BPF array is resident as a whole. */
-static int chunk_map(struct chunks *c, uint32_t k)
+static int chunk_map(struct counter_pool *c, uint32_t k)
 {
 	struct chunk *chunk = &c->chunk[k];
 	void *at;
@@ -173,7 +174,7 @@ static void run_making(struct job *job)
 		close(m->fd[i]);
 }
 
-static void add_made(struct chunks *c)
+static void add_made(struct counter_pool *c)
 {
 	const struct making *m = &c->making;
 	char name[32];
@@ -186,19 +187,19 @@ static void add_made(struct chunks *c)
 }
 
 /* How many chunks may be idle, so that a start seldom waits for a new one. */
-static uint32_t idle_max(const struct chunks *c)
+static uint32_t idle_max(const struct counter_pool *c)
 {
 	return 1 + c->n / 8;
 }
 
 /* The chunks of @take: returns the first; *@end is behind the last. */
-static uint32_t chunks_of(const struct chunks_take *take, uint32_t *end)
+static uint32_t chunks_of(const struct counter_pool_take *take, uint32_t *end)
 {
 	*end = (take->group + take->groups + PROFIL_CHUNK_GROUPS - 1) / PROFIL_CHUNK_GROUPS;
 	return take->group / PROFIL_CHUNK_GROUPS;
 }
 
-static bool all_there(const struct chunks *c, const struct chunks_take *take)
+static bool all_there(const struct counter_pool *c, const struct counter_pool_take *take)
 {
 	uint32_t end, k = chunks_of(take, &end);
 
@@ -208,7 +209,7 @@ static bool all_there(const struct chunks *c, const struct chunks_take *take)
 }
 
 /* Submits a job that creates the chunks that @take misses, and some more. */
-static void make_for(struct chunks *c, const struct chunks_take *take)
+static void make_for(struct counter_pool *c, const struct counter_pool_take *take)
 {
 	struct making *m = &c->making;
 	uint32_t end, first = chunks_of(take, &end), more = idle_max(c) - 1;
@@ -229,7 +230,7 @@ static void make_for(struct chunks *c, const struct chunks_take *take)
 }
 
 /* Opens and maps the chunk of an earlier daemon. */
-static int chunk_adopt(struct chunks *c, uint32_t k)
+static int chunk_adopt(struct counter_pool *c, uint32_t k)
 {
 	char name[32];
 	int fd;
@@ -254,13 +255,13 @@ static uint32_t chunk_of(uint32_t g, uint32_t end, uint32_t *groups)
 
 /* --- taking counters -------------------------------------------------------------------------- */
 
-static void give_range(struct chunks *c, const struct chunks_take *take)
+static void give_range(struct counter_pool *c, const struct counter_pool_take *take)
 {
 	range_give(c->groups, take->group, take->groups);
 }
 
 /* Completes @take, whose chunks are all present. */
-static int complete(struct chunks *c, struct chunks_take *take)
+static int complete(struct counter_pool *c, struct counter_pool_take *take)
 {
 	uint32_t at = take->group, to = at + take->groups, end, k = chunks_of(take, &end), step;
 	int err = 0;
@@ -284,14 +285,14 @@ static int complete(struct chunks *c, struct chunks_take *take)
 /* The job has ended: completes or fails the takes that waited for its chunks. */
 static void done_making(struct job *job)
 {
-	struct chunks *c = ((struct making *)job)->pool;
-	struct chunks_take **place = &c->waiting;
+	struct counter_pool *c = ((struct making *)job)->pool;
+	struct counter_pool_take **place = &c->waiting;
 	int failed = c->making.err;
 
 	add_made(c);
 	c->making.under_way = false;
 	while (*place) {
-		struct chunks_take *take = *place;
+		struct counter_pool_take *take = *place;
 		bool there = all_there(c, take);
 		int err = failed;
 
@@ -311,9 +312,9 @@ static void done_making(struct job *job)
 		make_for(c, c->waiting);
 }
 
-int chunks_begin(struct chunks *c, struct chunks_take *take)
+int counter_pool_begin(struct counter_pool *c, struct counter_pool_take *take)
 {
-	struct chunks_take **end = &c->waiting;
+	struct counter_pool_take **end = &c->waiting;
 	int err;
 
 	take->groups = groups_of(take->n);
@@ -334,9 +335,9 @@ int chunks_begin(struct chunks *c, struct chunks_take *take)
 	return -EINPROGRESS;
 }
 
-void chunks_cancel(struct chunks *c, struct chunks_take *take)
+void counter_pool_cancel(struct counter_pool *c, struct counter_pool_take *take)
 {
-	struct chunks_take **place = &c->waiting;
+	struct counter_pool_take **place = &c->waiting;
 
 	while (*place && *place != take)
 		place = &(*place)->next;
@@ -347,7 +348,7 @@ void chunks_cancel(struct chunks *c, struct chunks_take *take)
 }
 
 /* Chunk 0 is created at the start, so that the first profile need not wait. */
-static int make_first(struct chunks *c)
+static int make_first(struct counter_pool *c)
 {
 	struct making *m = &c->making;
 
@@ -358,9 +359,9 @@ static int make_first(struct chunks *c)
 	return m->err;
 }
 
-int chunks_open(struct chunks **out, int outer, struct store *store, sd_event *event)
+int counter_pool_open(struct counter_pool **out, int outer, struct store *store, sd_event *event)
 {
-	struct chunks *c = calloc(1, sizeof(*c));
+	struct counter_pool *c = calloc(1, sizeof(*c));
 	int err;
 
 	if (!c)
@@ -376,14 +377,14 @@ int chunks_open(struct chunks **out, int outer, struct store *store, sd_event *e
 	if (!err && chunk_adopt(c, 0))
 		err = make_first(c);
 	if (err) {
-		chunks_close(c);
+		counter_pool_close(c);
 		return err;
 	}
 	*out = c;
 	return 0;
 }
 
-int chunks_take_at(struct chunks *c, uint32_t first, uint64_t n)
+int counter_pool_take_at(struct counter_pool *c, uint32_t first, uint64_t n)
 {
 	uint32_t g = first / PROFIL_GROUP_COUNTERS, groups = groups_of(n), at, step;
 	int err = range_take_at(c->groups, g, groups);
@@ -406,19 +407,19 @@ int chunks_take_at(struct chunks *c, uint32_t first, uint64_t n)
 	return err;
 }
 
-static uint8_t *dirty_of(const struct chunks *c, uint32_t g)
+static uint8_t *dirty_of(const struct counter_pool *c, uint32_t g)
 {
 	return &c->chunk[g / PROFIL_CHUNK_GROUPS].at->dirty[g % PROFIL_CHUNK_GROUPS];
 }
 
-static uint32_t *group_of(const struct chunks *c, uint32_t g)
+static uint32_t *group_of(const struct counter_pool *c, uint32_t g)
 {
 	struct profil_chunk *at = c->chunk[g / PROFIL_CHUNK_GROUPS].at;
 
 	return &at->count[(size_t)(g % PROFIL_CHUNK_GROUPS) * PROFIL_GROUP_COUNTERS];
 }
 
-void chunks_give(struct chunks *c, uint32_t first, uint64_t n)
+void counter_pool_give(struct counter_pool *c, uint32_t first, uint64_t n)
 {
 	uint32_t groups = groups_of(n), g = first / PROFIL_GROUP_COUNTERS, end = g + groups, step;
 
@@ -436,12 +437,12 @@ void chunks_give(struct chunks *c, uint32_t first, uint64_t n)
 	}
 }
 
-bool chunks_emptied(const struct chunks *c)
+bool counter_pool_emptied(const struct counter_pool *c)
 {
 	return c->emptied;
 }
 
-void chunks_age(struct chunks *c)
+void counter_pool_age(struct counter_pool *c)
 {
 	c->emptied = false;
 	for (uint32_t k = 0; k < PROFIL_MAX_CHUNKS; k++) {
@@ -456,7 +457,7 @@ void chunks_age(struct chunks *c)
 }
 
 /* True if chunk @k is leaving. If it is idle beyond idle_max(), takes its blocks: it leaves now. */
-static bool chunk_goes(struct chunks *c, uint32_t k, uint32_t *idle)
+static bool chunk_goes(struct counter_pool *c, uint32_t k, uint32_t *idle)
 {
 	struct chunk *chunk = &c->chunk[k];
 
@@ -467,7 +468,7 @@ static bool chunk_goes(struct chunks *c, uint32_t k, uint32_t *idle)
 	return chunk->leaves;
 }
 
-uint32_t chunks_leaving(struct chunks *c, __u32 *key, uint32_t max)
+uint32_t counter_pool_leaving(struct counter_pool *c, __u32 *key, uint32_t max)
 {
 	uint32_t n = 0, idle = 0;
 
@@ -479,7 +480,7 @@ uint32_t chunks_leaving(struct chunks *c, __u32 *key, uint32_t max)
 	return n;
 }
 
-void chunks_left(struct chunks *c, const __u32 *key, uint32_t n)
+void counter_pool_left(struct counter_pool *c, const __u32 *key, uint32_t n)
 {
 	char name[32];
 
@@ -491,7 +492,7 @@ void chunks_left(struct chunks *c, const __u32 *key, uint32_t n)
 }
 
 /* Zeroes block @g if no profile has it. */
-static void clear_unused(struct chunks *c, uint32_t g)
+static void clear_unused(struct counter_pool *c, uint32_t g)
 {
 	bool clean = !*dirty_of(c, g);
 
@@ -504,7 +505,7 @@ static void clear_unused(struct chunks *c, uint32_t g)
 	range_give(c->groups, g, 1);
 }
 
-void chunks_sweep(struct chunks *c)
+void counter_pool_sweep(struct counter_pool *c)
 {
 	for (uint32_t k = 0; k < PROFIL_MAX_CHUNKS; k++) {
 		uint32_t first = k * PROFIL_CHUNK_GROUPS;
@@ -518,12 +519,12 @@ void chunks_sweep(struct chunks *c)
 	}
 }
 
-struct profil_chunk *chunks_memory(const struct chunks *c, uint32_t chunk)
+struct profil_chunk *counter_pool_memory(const struct counter_pool *c, uint32_t chunk)
 {
 	return c->chunk[chunk].at;
 }
 
-unsigned int chunks_count(const struct chunks *c)
+unsigned int counter_pool_count(const struct counter_pool *c)
 {
 	return c->n;
 }

@@ -8,18 +8,18 @@
 
 #include "core/shared_maps.h"
 
-struct chunks;
+struct counter_pool;
 struct store;
 
 /* @outer: the array of maps in which the kernel finds the chunks. @store keeps them. */
-int chunks_open(struct chunks **out, int outer, struct store *store, sd_event *event);
-struct chunks *chunks_close(struct chunks *c);
+int counter_pool_open(struct counter_pool **out, int outer, struct store *store, sd_event *event);
+struct counter_pool *counter_pool_close(struct counter_pool *c);
 
 /* A request for counters, all of which are 0 when it is complete. */
-struct chunks_take {
-	struct chunks_take *next;
+struct counter_pool_take {
+	struct counter_pool_take *next;
 	uint64_t n;
-	void (*done)(struct chunks_take *take, int err);
+	void (*done)(struct counter_pool_take *take, int err);
 	uint32_t first;	 /* the first counter, once complete */
 	uint32_t group;	 /* private */
 	uint32_t groups; /* likewise */
@@ -28,40 +28,40 @@ struct chunks_take {
 /*
  * Takes @take->n consecutive counters. Returns 0 if their chunks are present, an error (-ENOSPC),
  * or -EINPROGRESS: the chunks are created in the background, and done() is called from the event
- * loop unless chunks_cancel() comes first.
+ * loop unless counter_pool_cancel() comes first.
  */
-int chunks_begin(struct chunks *c, struct chunks_take *take);
-void chunks_cancel(struct chunks *c, struct chunks_take *take);
+int counter_pool_begin(struct counter_pool *c, struct counter_pool_take *take);
+void counter_pool_cancel(struct counter_pool *c, struct counter_pool_take *take);
 
 /* Takes the @n counters from @first on, which a target of an earlier daemon has, with their counts.
  */
-int chunks_take_at(struct chunks *c, uint32_t first, uint64_t n);
+int counter_pool_take_at(struct counter_pool *c, uint32_t first, uint64_t n);
 
 /* Zeroes all counters that are free. Called when the targets of an earlier daemon have theirs. */
-void chunks_sweep(struct chunks *c);
+void counter_pool_sweep(struct counter_pool *c);
 
 /* Zeroes and frees counters in which no BPF program can count any more. */
-void chunks_give(struct chunks *c, uint32_t first, uint64_t n);
+void counter_pool_give(struct counter_pool *c, uint32_t first, uint64_t n);
 
 /*
- * chunks_emptied() is true if chunks have become idle; then chunks_age() is to be called once a
- * second until it is false again. Chunks leave a second or two after their last use.
+ * counter_pool_emptied() is true if chunks have become idle; then counter_pool_age() is to be
+ * called once a second until it is false again. Chunks leave a second or two after their last use.
  */
-bool chunks_emptied(const struct chunks *c);
-void chunks_age(struct chunks *c);
+bool counter_pool_emptied(const struct counter_pool *c);
+void counter_pool_age(struct counter_pool *c);
 
 /*
  * Stores the numbers of at most @max chunks that are to leave, and returns how many. The caller
  * deletes them from the array of maps, which waits for an RCU grace period each, then calls
- * chunks_left().
+ * counter_pool_left().
  */
-uint32_t chunks_leaving(struct chunks *c, __u32 *key, uint32_t max);
-void chunks_left(struct chunks *c, const __u32 *key, uint32_t n);
+uint32_t counter_pool_leaving(struct counter_pool *c, __u32 *key, uint32_t max);
+void counter_pool_left(struct counter_pool *c, const __u32 *key, uint32_t n);
 
 /* The mapped chunk; NULL if nothing has been taken from it yet. */
-struct profil_chunk *chunks_memory(const struct chunks *c, uint32_t chunk);
+struct profil_chunk *counter_pool_memory(const struct counter_pool *c, uint32_t chunk);
 
-unsigned int chunks_count(const struct chunks *c);
+unsigned int counter_pool_count(const struct counter_pool *c);
 
 /* --- counter_drain.c: */
 
@@ -70,12 +70,13 @@ unsigned int chunks_count(const struct chunks *c);
  * dirty one and has no long clean stretch in between. Sets *@counter to the first counter and
  * returns how many, at most @max; 0: none is left. All are multiples of a block.
  */
-uint32_t chunks_next(const struct chunks *c, uint64_t *counter, uint64_t end, uint32_t max);
+uint32_t counter_pool_next(const struct counter_pool *c, uint64_t *counter, uint64_t end,
+			   uint32_t max);
 
 /* Moves the counts of @n counters from @counter on to @count, which is all 0. Returns the sum. */
-uint64_t chunks_drain(struct chunks *c, uint64_t counter, uint32_t n, uint32_t *count);
+uint64_t counter_pool_drain(struct counter_pool *c, uint64_t counter, uint32_t n, uint32_t *count);
 
 /* Adds @n to @counter and sets its block's dirty flag, as a sample does. */
-void chunks_add(struct chunks *c, uint64_t counter, uint32_t n);
+void counter_pool_add(struct counter_pool *c, uint64_t counter, uint32_t n);
 
 #endif

@@ -5,7 +5,7 @@
 
 static void is(__u64 samples, __u64 total, double low, double high)
 {
-	struct interval i = interval_of(samples, total);
+	struct interval i = confidence_interval(samples, total);
 
 	cr_expect_float_eq(i.low, low, 0.01, "%llu of %llu: low %f", samples, total, i.low);
 	cr_expect_float_eq(i.high, high, 0.01, "%llu of %llu: high %f", samples, total, i.high);

@@ -1,4 +1,4 @@
-/* persist.h - the persistent store: fds that outlive the daemon, as bpffs pins or in systemd */
+/* store.h - the persistent store: fds that outlive the daemon, as bpffs pins or in systemd */
 #ifndef PROFIL_PROFILD_PERSIST_H
 #define PROFIL_PROFILD_PERSIST_H
 

@@ -1,4 +1,4 @@
-/* object.h - the BPF programs and their maps: new, or as an earlier daemon left them */
+/* maps.h - the BPF programs and their maps: new, or as an earlier daemon left them */
 #ifndef PROFIL_PROFILD_BPF_OBJECT_H
 #define PROFIL_PROFILD_BPF_OBJECT_H
 

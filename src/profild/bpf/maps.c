@@ -1,4 +1,4 @@
-/* object.c - the BPF programs and their maps: new, or as an earlier daemon left them */
+/* maps.c - the BPF programs and their maps: new, or as an earlier daemon left them */
 #include <assert.h>
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -15,9 +15,9 @@
 #include "core/log.h"
 #include "core/cleanup.h"
 #include "image_lookup.h"
-#include "object.h"
+#include "maps.h"
 #include "profild/skeleton.h"
-#include "profild/persist.h"
+#include "profild/store.h"
 #include "profild/profile/target.h"
 
 /* libbpf's warnings, logged only if the load fails. */

@@ -1,4 +1,4 @@
-/* persist.c - the persistent store: fds that outlive the daemon, as bpffs pins or in systemd */
+/* store.c - the persistent store: fds that outlive the daemon, as bpffs pins or in systemd */
 #include <bpf/bpf.h>
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "profild/config.h"
 #include "core/log.h"
 #include "core/cleanup.h"
-#include "persist.h"
+#include "store.h"
 
 #define BPFFS "/sys/fs/bpf"
 

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib/lib.sh"
 
 ctl=$(realpath "$BUILD/profilctl")
-gmon=$PWD/tests/system/gmon.py
+gmon=$PWD/tests/system/lib/gmon.py
 for kind in pie no-pie; do
 	"${CC:-gcc}" -O1 -fno-inline -falign-functions=16 -g -pg -$kind -pthread -o "$dir/$kind" \
 		tests/system/programs/calls.c || exit 1

@@ -8,7 +8,7 @@ if test "${SAN:-}"; then
 	finish
 fi
 ctl=$(realpath "$BUILD/profilctl")
-gmon=$PWD/tests/system/gmon.py
+gmon=$PWD/tests/system/lib/gmon.py
 liar=$PWD/tests/system/programs/liar.py
 source=$PWD/tests/system/programs/calls.c
 build() { # NAME FLAGS...

@@ -234,8 +234,6 @@ __attribute__((noinline)) int image_build_id(__u32 slot, const struct spot *s)
 	return 0;
 }
 
-static __always_inline __u32 task_number(const struct table *t, struct task_struct *task);
-
 /*
  * The path by which processes know @file. A mapping of a file in an overlayfs has a backing_file.
  * Since Linux 6.8 the f_path of that is the path in the layer, and user_path the one in the

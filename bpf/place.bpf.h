@@ -105,14 +105,6 @@ struct {
 	__type(value, struct cpu_ranges);
 } cpu_ranges SEC(".maps");
 
-/* The pid of @task in the client's pid namespace; 0: @task is not in that namespace. */
-static __always_inline __u32 task_number(const struct table *t, struct task_struct *task)
-{
-	const struct profil_observer *o = t->observer;
-
-	return pid_number(BPF_CORE_READ(task, thread_pid), o->pid_ns_level, o->pid_ns);
-}
-
 /* Fills in the group that this sample has claimed. Global, as image_number(). */
 __attribute__((noinline)) int group_fill(__u32 slot, __u32 number)
 {

@@ -9,6 +9,7 @@
 
 #include "core/observe_maps.h"
 #include "core/observers.h"
+#include "pid.bpf.h"
 
 struct profil_page {
 	__u8 byte[PROFIL_TABLE_PAGE];
@@ -86,6 +87,14 @@ static __always_inline __u64 mix(__u64 a)
 	a ^= a >> 28;
 	a *= 0x9fb21c651e98df25ull;
 	return a ^ a >> 29;
+}
+
+/* The pid of @task in the client's pid namespace; 0: @task is not in that namespace. */
+static __always_inline __u32 task_number(const struct table *t, struct task_struct *task)
+{
+	const struct profil_observer *o = t->observer;
+
+	return pid_number(BPF_CORE_READ(task, thread_pid), o->pid_ns_level, o->pid_ns);
 }
 
 #endif

@@ -13,10 +13,11 @@
 #include "lifecycle_hooks.h"
 #include "maps.h"
 #include "process_table.h"
-#include "backend.h"
+#include "sampler_bpf.h"
 #include "profild/profile/own_profile.h"
 #include "profild/skeleton.h"
 #include "profild/store.h"
+#include "target_use.h"
 #include "user_slots.h"
 
 static struct sampler_bpf *self(struct sampler *s)
@@ -103,24 +104,6 @@ static int enter(struct sampler_bpf *b, struct target *t, const struct target *o
 	return err;
 }
 
-int sampler_bpf_use(struct sampler_bpf *b, struct target *t)
-{
-	int err = lifecycle_hooks_use(b->hooks);
-
-	if (err)
-		return err;
-	err = clocks_use(b->clocks, t->period_ns, &t->flags);
-	if (err)
-		lifecycle_hooks_unuse(b->hooks);
-	return err;
-}
-
-void sampler_bpf_unuse(struct sampler_bpf *b, const struct target *t)
-{
-	clocks_unuse(b->clocks, t->period_ns, t->flags);
-	lifecycle_hooks_unuse(b->hooks);
-}
-
 static int bpf_reserve(struct sampler *s, struct target *t, void (*done)(void *arg, int err),
 		       void *arg)
 {
@@ -136,13 +119,13 @@ static int bpf_start(struct sampler *s, struct target *t, const struct target *o
 		     uint32_t generation)
 {
 	struct sampler_bpf *b = self(s);
-	int err = sampler_bpf_use(b, t);
+	int err = target_use(b, t);
 
 	if (err)
 		return err;
 	err = reservation_take(b->reservations, t);
 	if (err) {
-		sampler_bpf_unuse(b, t);
+		target_unuse(b, t);
 		return err;
 	}
 	for (uint32_t i = 0; i < t->nregions; i++)
@@ -368,7 +351,7 @@ static void bpf_release(struct sampler *s, struct target *t)
 	t->counts = *t->ledger; /* the caller still reads it */
 	t->ledger = &t->counts;
 	reservation_give(b->reservations, t, t->drained);
-	sampler_bpf_unuse(b, t);
+	target_unuse(b, t);
 }
 
 static void bpf_region_off(struct sampler *s, struct target *t, uint32_t owner)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
+#include "sampler_bpf.h"
 #include "core/cleanup.h"
 #include "core/clocks.h"
 #include "core/log.h"
@@ -20,6 +20,7 @@
 #include "reservation.h"
 #include "profild/skeleton.h"
 #include "table_slots.h"
+#include "target_use.h"
 
 struct observer {
 	struct target target; /* its index, clock and flags */
@@ -92,7 +93,7 @@ static int use(struct sampler_bpf *b, struct target *t, const struct event_choic
 	int err;
 
 	if (!event->wanted)
-		return sampler_bpf_use(b, t);
+		return target_use(b, t);
 	err = lifecycle_hooks_use(b->hooks);
 	if (err)
 		return err;
@@ -105,7 +106,7 @@ static int use(struct sampler_bpf *b, struct target *t, const struct event_choic
 static void unuse(struct sampler_bpf *b, const struct target *t)
 {
 	if (!(t->flags & PROFIL_TARGET_EVENTS)) {
-		sampler_bpf_unuse(b, t);
+		target_unuse(b, t);
 		return;
 	}
 	event_links_unuse(b->events, t->flags);

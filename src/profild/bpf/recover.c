@@ -9,7 +9,8 @@
 #include "reservation.h"
 #include "maps.h"
 #include "process_table.h"
-#include "backend.h"
+#include "sampler_bpf.h"
+#include "target_use.h"
 #include "profild/profile/own_profile.h"
 #include "profild/store.h"
 
@@ -40,7 +41,7 @@ static int hold_again(struct sampler_bpf *b, struct target *t, const struct prof
 		err = reservation_take_at(b->reservations, t, owner->uid);
 	if (err)
 		return err;
-	err = sampler_bpf_use(b, t);
+	err = target_use(b, t);
 	if (err) {
 		reservation_give(b->reservations, t, false);
 		return err;
@@ -65,7 +66,7 @@ static int recover_target(struct sampler_bpf *b, uint32_t index, const struct pr
 	}
 	err = b->s.sink->recover(b->s.sink->arg, t, owner);
 	if (err) {
-		sampler_bpf_unuse(b, t);
+		target_unuse(b, t);
 		reservation_give(b->reservations, t, false);
 		target_free(t);
 		return err;

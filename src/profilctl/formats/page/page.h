@@ -14,8 +14,8 @@
 #define PAGE_LISTED_FUNCTIONS 10
 #define PAGE_SOURCE_PERCENT 0.5
 
-/* The contents of page.css and page.js. */
-extern const char page_css[], page_js[];
+/* The contents of the files with these names. */
+extern const char page_css[], page_js[], flame_css[], flame_js[];
 
 /* Writes @s with markup characters escaped, and allows line breaks inside of long names. */
 void page_text(FILE *out, const char *s);

@@ -6,9 +6,6 @@
 
 #include "profilctl/profile/profile.h"
 
-/* The contents of flame.css and flame.js. */
-extern const char flame_css[], flame_js[];
-
 /*
  * Writes the graph's data, which flame.js draws; sums up calls that are too small to draw. @b NULL:
  * one profile only. Returns 0 or -ENOMEM.

@@ -11,12 +11,6 @@
 #include "profilctl/formats/format.h"
 #include "profilctl/util/gzip.h"
 
-/* What a sample stands for: nanoseconds, or events. */
-__u64 pprof_period(const struct profile *p)
-{
-	return p->event ? p->period : p->tick_ns;
-}
-
 static void head(struct pprof *w)
 {
 	const struct profile *p = w->profile;
@@ -31,12 +25,6 @@ static void head(struct pprof *w)
 	if (has_stacks(p))
 		proto_comment(&w->proto, stack_ends_summary(ends, sizeof(ends), p));
 	proto_host(&w->proto, &p->host);
-}
-
-/* Ids are object indices + 1, with the main object and the first one exchanged. */
-__u64 pprof_mapping(const struct pprof *w, __u32 object)
-{
-	return 1 + (object == w->main ? 0 : object == 0 ? w->main : object);
 }
 
 static void mappings(struct pprof *w)
@@ -122,21 +110,6 @@ static int functions(struct pprof *w)
 	proto_function(&w->proto, p->nfunctions + 1, "[unmatched]", "");
 	proto_function(&w->proto, p->nfunctions + 2, "[lost]", "");
 	return inlined_functions(w);
-}
-
-void pprof_group_labels(struct pprof *w, __u32 group)
-{
-	const struct profile *p = w->profile;
-	const struct group *g = group && group < p->ngroups ? &p->groups[group] : NULL;
-
-	if (!g)
-		return;
-	proto_label(&w->proto, "command", g->command);
-	proto_label(&w->proto, "thread", g->thread);
-	proto_label(&w->proto, "cgroup", g->cgroup);
-	proto_label(&w->proto, "unit", g->unit);
-	proto_number_label(&w->proto, "pid", (__u64)g->pid);
-	proto_number_label(&w->proto, "tid", (__u64)g->tid);
 }
 
 /* Labels for the mode and the group. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "build_dir.h"
 #include "core/cleanup.h"
 #include "profilctl/profile/profile.h"
 #include "profilctl/symbols/elf/debug_file.h"
@@ -19,38 +20,13 @@ static const char source[] = "int helper(int *, int);\n"
 			     "int helper(int *a, int n) { return a[n]; }\n"
 			     "int main(void) { volatile int a[400]; a[3] = 1; return a[3]; }\n";
 
-static char dir[] = "/tmp/profil-debug.XXXXXX", search[64];
-
-static void run(const char *command)
-{
-	char line[1024];
-
-	if (strstr(command, "gcc") && system("command -v gcc >/dev/null") != 0)
-		cr_skip_test("no gcc here, to build what is to be read");
-	snprintf(line, sizeof(line), "cd %s && %s", dir, command);
-	cr_assert_eq(system(line), 0, "%s failed", command);
-}
-
 static void set_up(void)
 {
-	char path[128];
-	FILE *f;
-
-	cr_assert_not_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/a.c", dir);
-	f = fopen(path, "w");
-	cr_assert_eq(fputs(source, f) < 0 || fclose(f), 0);
-	snprintf(search, sizeof(search), ":.debug:%s/store", dir);
-	debug_file_path = search;
-	setenv("XDG_CACHE_HOME", dir, 1);
+	build_dir_open(source, "store");
+	setenv("XDG_CACHE_HOME", build_dir, 1);
 }
 
-static void tear_down(void)
-{
-	run("rm -rf \"$PWD\"");
-}
-
-TestSuite(separate_debug, .init = set_up, .fini = tear_down);
+TestSuite(separate_debug, .init = set_up, .fini = build_dir_close);
 
 /* Builds "a" with its debug file "a.debug"; @id is an option for the linker. */
 static void build(const char *id)
@@ -62,7 +38,7 @@ static void build(const char *id)
 		 "-o a a.c && objcopy --only-keep-debug a a.debug && "
 		 "objcopy --strip-debug --add-gnu-debuglink=a.debug a",
 		 id);
-	run(command);
+	build_dir_run(command);
 }
 
 static int open_a(char *build_id)
@@ -70,7 +46,7 @@ static int open_a(char *build_id)
 	char path[128];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/a", dir);
+	snprintf(path, sizeof(path), "%s/a", build_dir);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	cr_assert_geq(fd, 0);
 	elf_file_build_id(fd, build_id, PROFILE_BUILD_ID_MAX);
@@ -107,7 +83,8 @@ static size_t rows(void)
 Test(separate_debug, is_found_by_build_id)
 {
 	build("0x0123456789abcdef");
-	run("mkdir -p store/.build-id/01 && mv a.debug store/.build-id/01/23456789abcdef.debug");
+	build_dir_run("mkdir -p store/.build-id/01 && mv a.debug "
+		      "store/.build-id/01/23456789abcdef.debug");
 	cr_expect(found());
 	cr_expect_geq(rows(), 2, "main() and helper() have frames");
 }
@@ -116,22 +93,23 @@ Test(separate_debug, is_found_by_debuglink_beside_the_file_or_in_a_folder)
 {
 	build("0x0123456789abcdef");
 	cr_expect(found(), "beside the file");
-	run("mkdir .debug && mv a.debug .debug");
+	build_dir_run("mkdir .debug && mv a.debug .debug");
 	cr_expect(found(), "in .debug");
-	run("mkdir -p store/$PWD && mv .debug/a.debug store/$PWD");
+	build_dir_run("mkdir -p store/$PWD && mv .debug/a.debug store/$PWD");
 	cr_expect(found(), "in the store");
-	run("rm -r store");
+	build_dir_run("rm -r store");
 	cr_expect_not(found());
 }
 
 Test(separate_debug, is_refused_with_another_build_id)
 {
 	build("0x0123456789abcdef");
-	run("mv a.debug of-another.debug");
+	build_dir_run("mv a.debug of-another.debug");
 	build("0xfedcba9876543210");
-	run("mv of-another.debug a.debug");
+	build_dir_run("mv of-another.debug a.debug");
 	cr_expect_not(found());
-	run("mkdir -p store/.build-id/fe && mv a.debug store/.build-id/fe/dcba9876543210.debug");
+	build_dir_run("mkdir -p store/.build-id/fe && mv a.debug "
+		      "store/.build-id/fe/dcba9876543210.debug");
 	cr_expect_not(found());
 	cr_expect_eq(rows(), 0);
 }
@@ -141,7 +119,7 @@ Test(separate_debug, is_refused_with_another_checksum)
 	build("none");
 	cr_expect(found());
 	cr_expect_geq(rows(), 2);
-	run("printf x >>a.debug");
+	build_dir_run("printf x >>a.debug");
 	cr_expect_not(found());
 	cr_expect_eq(rows(), 0);
 }
@@ -149,9 +127,9 @@ Test(separate_debug, is_refused_with_another_checksum)
 Test(separate_debug, is_used_although_a_table_without_it_is_cached)
 {
 	build("0x0123456789abcdef");
-	run("mv a.debug later");
+	build_dir_run("mv a.debug later");
 	cr_expect_eq(rows(), 0);
-	run("ls profil/0123456789abcdef.rows >/dev/null && mv later a.debug");
+	build_dir_run("ls profil/0123456789abcdef.rows >/dev/null && mv later a.debug");
 	cr_expect_geq(rows(), 2);
 	cr_expect_geq(rows(), 2, "from the cache");
 }
@@ -159,6 +137,6 @@ Test(separate_debug, is_used_although_a_table_without_it_is_cached)
 Test(separate_debug, is_no_pipe_that_a_program_names)
 {
 	build("0x0123456789abcdef");
-	run("rm a.debug && mkfifo a.debug");
+	build_dir_run("rm a.debug && mkfifo a.debug");
 	cr_expect_not(found());
 }

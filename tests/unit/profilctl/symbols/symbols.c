@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "build_dir.h"
 #include "core/cleanup.h"
 #include "profilctl/symbols/elf/debug_file.h"
 #include "profilctl/symbols/elf_symbols.h"
@@ -33,37 +34,12 @@ static const char source[] =
 	"\".ascii \\\"<gap-mark\\\"\\n.balign 64\\n\");\n"
 	"int main(void) { return 0; }\n";
 
-static char dir[] = "/tmp/profil-symbols.XXXXXX", search[64];
-
-static void run(const char *command)
-{
-	char line[1024];
-
-	if (strstr(command, "gcc") && system("command -v gcc >/dev/null") != 0)
-		cr_skip_test("no gcc here, to build what is to be read");
-	snprintf(line, sizeof(line), "cd %s && %s", dir, command);
-	cr_assert_eq(system(line), 0, "%s failed", command);
-}
-
 static void set_up(void)
 {
-	char path[128];
-	FILE *f;
-
-	cr_assert_not_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/a.c", dir);
-	f = fopen(path, "w");
-	cr_assert_eq(fputs(source, f) < 0 || fclose(f), 0);
-	snprintf(search, sizeof(search), ":.debug:%s", dir);
-	debug_file_path = search;
+	build_dir_open(source, "");
 }
 
-static void tear_down(void)
-{
-	run("rm -rf \"$PWD\"");
-}
-
-TestSuite(symbols, .init = set_up, .fini = tear_down);
+TestSuite(symbols, .init = set_up, .fini = build_dir_close);
 
 struct file {
 	char path[128];
@@ -77,7 +53,7 @@ static void file_open(struct file *f, const char *name)
 {
 	struct stat st;
 
-	snprintf(f->path, sizeof(f->path), "%s/%s", dir, name);
+	snprintf(f->path, sizeof(f->path), "%s/%s", build_dir, name);
 	f->fd = open(f->path, O_RDWR);
 	cr_assert(f->fd >= 0 && fstat(f->fd, &st) == 0);
 	f->size = (size_t)st.st_size;
@@ -154,25 +130,25 @@ static void exported_are_known(const char *name)
 
 Test(symbols, resolves_in_pie)
 {
-	run("gcc -O2 -pie -fPIE -o a a.c");
+	build_dir_run("gcc -O2 -pie -fPIE -o a a.c");
 	all_are_known("a");
 }
 
 Test(symbols, resolves_at_fixed_addresses)
 {
-	run("gcc -O2 -no-pie -fno-pie -o a a.c");
+	build_dir_run("gcc -O2 -no-pie -fno-pie -o a a.c");
 	all_are_known("a");
 }
 
 Test(symbols, resolves_in_shared_library)
 {
-	run("gcc -O2 -shared -fPIC -o a.so a.c");
+	build_dir_run("gcc -O2 -shared -fPIC -o a.so a.c");
 	all_are_known("a.so");
 }
 
 Test(symbols, resolves_dynamic_symbols_of_stripped_library)
 {
-	run("gcc -O2 -shared -fPIC -o a.so a.c && strip a.so");
+	build_dir_run("gcc -O2 -shared -fPIC -o a.so a.c && strip a.so");
 	exported_are_known("a.so");
 }
 
@@ -181,7 +157,7 @@ Test(symbols, finds_functions_of_stripped_program_by_fdes)
 	struct symbols_range r;
 	struct file f;
 
-	run("gcc -O2 -pie -fPIE -o a a.c && strip a");
+	build_dir_run("gcc -O2 -pie -fPIE -o a a.c && strip a");
 	file_open(&f, "a");
 	symbols_find(f.symbols, offset_of(&f, "<after-mark") + 3, &r);
 	cr_expect_eq(r.kind, SYMBOLS_FRAME);
@@ -198,7 +174,7 @@ Test(symbols, survive_a_truncated_file)
 	struct file f;
 
 	truncated_file_reads_as_zeroes();
-	run("gcc -O2 -shared -fPIC -Wl,-z,max-page-size=4096 -o a.so a.c");
+	build_dir_run("gcc -O2 -shared -fPIC -Wl,-z,max-page-size=4096 -o a.so a.c");
 	file_open(&f, "a.so");
 	cr_assert_gt(f.size, 4096);
 	cr_assert_eq(ftruncate(f.fd, 4096), 0);
@@ -215,7 +191,7 @@ Test(symbols, code_between_fdes_is_at_most_a_page)
 	struct file f;
 	__u64 at;
 
-	run("gcc -O2 -pie -fPIE -o a a.c && strip a");
+	build_dir_run("gcc -O2 -pie -fPIE -o a a.c && strip a");
 	file_open(&f, "a");
 	at = offset_of(&f, "<bare-mark");
 	symbols_find(f.symbols, at + 3, &r);
@@ -233,9 +209,9 @@ Test(symbols, code_far_from_fdes_is_a_page)
 	struct file f;
 	__u64 at;
 
-	run("sed 's/.ascii ...gap-mark...n.balign 64/.skip 20000\\\\n.ascii "
-	    "\\\\\"<gap-mark\\\\\"\\\\n.skip 20000/' a.c > b.c && grep -q 20000 b.c && "
-	    "gcc -O2 -pie -fPIE -o a b.c && strip a");
+	build_dir_run("sed 's/.ascii ...gap-mark...n.balign 64/.skip 20000\\\\n.ascii "
+		      "\\\\\"<gap-mark\\\\\"\\\\n.skip 20000/' a.c > b.c && grep -q 20000 b.c && "
+		      "gcc -O2 -pie -fPIE -o a b.c && strip a");
 	file_open(&f, "a");
 	at = offset_of(&f, "<gap-mark");
 	symbols_find(f.symbols, at, &r);
@@ -247,10 +223,10 @@ Test(symbols, code_far_from_fdes_is_a_page)
 
 Test(symbols, finds_debug_file_by_build_id)
 {
-	run("gcc -O2 -pie -fPIE -Wl,--build-id -o a a.c && "
-	    "id=$(readelf -n a | sed -n 's/.*Build ID: //p') && "
-	    "d=.build-id/$(echo $id | cut -c 1-2) && mkdir -p $d && "
-	    "objcopy --only-keep-debug a $d/$(echo $id | cut -c 3-).debug && strip a");
+	build_dir_run("gcc -O2 -pie -fPIE -Wl,--build-id -o a a.c && "
+		      "id=$(readelf -n a | sed -n 's/.*Build ID: //p') && "
+		      "d=.build-id/$(echo $id | cut -c 1-2) && mkdir -p $d && "
+		      "objcopy --only-keep-debug a $d/$(echo $id | cut -c 3-).debug && strip a");
 	all_are_known("a");
 }
 
@@ -259,9 +235,10 @@ Test(symbols, reads_local_symbols_from_gnu_debugdata)
 {
 	if (system("command -v xz >/dev/null") != 0)
 		cr_skip_test("no xz here, to compress the section");
-	run("gcc -O2 -pie -fPIE -o a a.c && objcopy --only-keep-debug a mini && xz mini && strip a "
-	    "&& "
-	    "objcopy --add-section .gnu_debugdata=mini.xz a");
+	build_dir_run("gcc -O2 -pie -fPIE -o a a.c && objcopy --only-keep-debug a mini && xz mini "
+		      "&& strip a "
+		      "&& "
+		      "objcopy --add-section .gnu_debugdata=mini.xz a");
 	all_are_known("a");
 }
 
@@ -269,21 +246,21 @@ Test(symbols, fetches_debug_file_from_a_server)
 {
 	char url[64], cache[64];
 
-	snprintf(url, sizeof(url), "file://%s", dir);
-	snprintf(cache, sizeof(cache), "%s/cache", dir);
+	snprintf(url, sizeof(url), "file://%s", build_dir);
+	snprintf(cache, sizeof(cache), "%s/cache", build_dir);
 	setenv("DEBUGINFOD_URLS", url, 1);
 	setenv("DEBUGINFOD_CACHE_PATH", cache, 1);
-	run("gcc -O2 -pie -fPIE -Wl,--build-id -o a a.c && "
-	    "d=buildid/$(readelf -n a | sed -n 's/.*Build ID: //p') && mkdir -p $d && "
-	    "objcopy --only-keep-debug a $d/debuginfo && strip a");
+	build_dir_run("gcc -O2 -pie -fPIE -Wl,--build-id -o a a.c && "
+		      "d=buildid/$(readelf -n a | sed -n 's/.*Build ID: //p') && mkdir -p $d && "
+		      "objcopy --only-keep-debug a $d/debuginfo && strip a");
 	all_are_known("a");
 }
 
 Test(symbols, finds_debug_file_by_debuglink)
 {
-	run("gcc -O2 -no-pie -fno-pie -Wl,--build-id=none -o a a.c && "
-	    "objcopy --only-keep-debug a a.debug && strip a && "
-	    "objcopy --add-gnu-debuglink=a.debug a && mkdir .debug && mv a.debug .debug");
+	build_dir_run("gcc -O2 -no-pie -fno-pie -Wl,--build-id=none -o a a.c && "
+		      "objcopy --only-keep-debug a a.debug && strip a && "
+		      "objcopy --add-gnu-debuglink=a.debug a && mkdir .debug && mv a.debug .debug");
 	all_are_known("a");
 }
 
@@ -291,9 +268,9 @@ Test(symbols, refuses_debug_file_of_another_build)
 {
 	struct file f;
 
-	run("gcc -O2 -pie -fPIE -Wl,--build-id=none -o a a.c && "
-	    "objcopy --only-keep-debug a a.debug && strip a && "
-	    "objcopy --add-gnu-debuglink=a.debug a && echo >> a.debug");
+	build_dir_run("gcc -O2 -pie -fPIE -Wl,--build-id=none -o a a.c && "
+		      "objcopy --only-keep-debug a a.debug && strip a && "
+		      "objcopy --add-gnu-debuglink=a.debug a && echo >> a.debug");
 	file_open(&f, "a");
 	is(&f, "<sized-mark", NULL);
 	file_close(&f);
@@ -306,9 +283,9 @@ Test(symbols, translates_debug_file_of_a_moved_program)
 	Elf64_Ehdr *e;
 	Elf64_Phdr *p;
 
-	run("gcc -O2 -no-pie -fno-pie -Wl,--build-id=none -o a a.c && "
-	    "objcopy --only-keep-debug a a.debug && strip a && "
-	    "objcopy --add-gnu-debuglink=a.debug a");
+	build_dir_run("gcc -O2 -no-pie -fno-pie -Wl,--build-id=none -o a a.c && "
+		      "objcopy --only-keep-debug a a.debug && strip a && "
+		      "objcopy --add-gnu-debuglink=a.debug a");
 	file_open(&f, "a");
 	e = (void *)f.bytes;
 	p = (void *)(f.bytes + e->e_phoff);
@@ -322,10 +299,10 @@ Test(symbols, drops_symbol_versions)
 {
 	struct file f;
 
-	run("sed -e 's/after/impl/g' -e 's/impl-mark/after-mark/' "
-	    "-e 's/int main/asm(\".symver impl, after@@V1\");int main/' a.c > v.c && "
-	    "echo 'V1 { *; };' > v.map && "
-	    "gcc -O2 -shared -fPIC -Wl,--version-script=v.map -o v.so v.c");
+	build_dir_run("sed -e 's/after/impl/g' -e 's/impl-mark/after-mark/' "
+		      "-e 's/int main/asm(\".symver impl, after@@V1\");int main/' a.c > v.c && "
+		      "echo 'V1 { *; };' > v.map && "
+		      "gcc -O2 -shared -fPIC -Wl,--version-script=v.map -o v.so v.c");
 	file_open(&f, "v.so");
 	is(&f, "<after-mark", "after");
 	file_close(&f);
@@ -340,10 +317,11 @@ Test(symbols, names_plt_stubs_by_their_target)
 	char path[128];
 	FILE *said;
 
-	run("echo 'int one(void); int two(void); int f(void) { return one() + two(); }' > p.c && "
-	    "gcc -O2 -shared -fPIC -o p.so p.c && strip p.so && "
-	    "objdump -d p.so | sed -n 's/^\\([0-9a-f]*\\) <two@plt>:/0x\\1/p' > said");
-	snprintf(path, sizeof(path), "%s/said", dir);
+	build_dir_run("echo 'int one(void); int two(void); int f(void) { return one() + two(); }' "
+		      "> p.c && "
+		      "gcc -O2 -shared -fPIC -o p.so p.c && strip p.so && "
+		      "objdump -d p.so | sed -n 's/^\\([0-9a-f]*\\) <two@plt>:/0x\\1/p' > said");
+	snprintf(path, sizeof(path), "%s/said", build_dir);
 	said = fopen(path, "r");
 	cr_assert(said && fscanf(said, "%llx", &start) == 1);
 	fclose(said);
@@ -378,7 +356,7 @@ Test(symbols, refuses_a_file_that_is_not_elf)
 	char path[128];
 	__cleanup(closep) int fd = -1;
 
-	snprintf(path, sizeof(path), "%s/a.c", dir);
+	snprintf(path, sizeof(path), "%s/a.c", build_dir);
 	fd = open(path, O_RDONLY);
 	cr_expect_lt(symbols_open(&s, fd, path), 0);
 }
@@ -388,7 +366,7 @@ Test(symbols, survives_damaged_files)
 {
 	struct file f;
 
-	run("gcc -O2 -shared -fPIC -o a.so a.c");
+	build_dir_run("gcc -O2 -shared -fPIC -o a.so a.c");
 	file_open(&f, "a.so");
 	srand(1);
 	for (int i = 0; i < 3000; i++) {

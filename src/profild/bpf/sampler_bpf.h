@@ -1,6 +1,6 @@
-/* backend.h - the kernel's sampler, as its files share it */
-#ifndef PROFIL_PROFILD_BPF_BACKEND_H
-#define PROFIL_PROFILD_BPF_BACKEND_H
+/* sampler_bpf.h - the kernel's sampler, as its files share it */
+#ifndef PROFIL_PROFILD_BPF_SAMPLER_BPF_H
+#define PROFIL_PROFILD_BPF_SAMPLER_BPF_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,10 +33,6 @@ struct sampler_bpf {
 
 /* Adds @t, which is in the maps, to the targets that passes drain. */
 void sampler_bpf_add(struct sampler_bpf *b, struct target *t);
-
-/* Counts @t as a user of the lifecycle hooks and of its clock, which are attached while used. */
-int sampler_bpf_use(struct sampler_bpf *b, struct target *t);
-void sampler_bpf_unuse(struct sampler_bpf *b, const struct target *t);
 
 /* Continues the targets of an earlier daemon's profiles; clears those of its attachments. */
 void sampler_bpf_recover(struct sampler *s);

@@ -1,0 +1,28 @@
+/* pprof_writer.c - what the writers of functions and of stacks share */
+#include "pprof_writer.h"
+
+__u64 pprof_period(const struct profile *p)
+{
+	return p->event ? p->period : p->tick_ns;
+}
+
+/* Ids are object indices + 1, with the main object and the first one exchanged. */
+__u64 pprof_mapping(const struct pprof *w, __u32 object)
+{
+	return 1 + (object == w->main ? 0 : object == 0 ? w->main : object);
+}
+
+void pprof_group_labels(struct pprof *w, __u32 group)
+{
+	const struct profile *p = w->profile;
+	const struct group *g = group && group < p->ngroups ? &p->groups[group] : NULL;
+
+	if (!g)
+		return;
+	proto_label(&w->proto, "command", g->command);
+	proto_label(&w->proto, "thread", g->thread);
+	proto_label(&w->proto, "cgroup", g->cgroup);
+	proto_label(&w->proto, "unit", g->unit);
+	proto_number_label(&w->proto, "pid", (__u64)g->pid);
+	proto_number_label(&w->proto, "tid", (__u64)g->tid);
+}

@@ -76,8 +76,9 @@ all_cpu_ns() { # PID
 	awk '{ n += $1 } END { print n }' "/proc/$1"/task/*/schedstat
 }
 
+# What a process has written to files, in bytes.
 written() { # PID
-	awk '/^wchar/ { print $2 }' "/proc/$1/io"
+	awk '/^write_bytes/ { print $2 }' "/proc/$1/io"
 }
 
 # User and system time of a command, in ns; what it says goes nowhere.

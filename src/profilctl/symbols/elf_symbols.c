@@ -428,6 +428,9 @@ static const struct entry *covering(const struct symbols *s, size_t last, __u64 
 	return NULL;
 }
 
+/* glibc's and musl's name of the code to which a signal's handler returns. */
+#define RESTORER "__restore_rt"
+
 /* Finds the function at @vaddr, cut to [lo, hi); all are virtual addresses. */
 static void find_vaddr(const struct symbols *s, __u64 vaddr, __u64 lo, __u64 hi,
 		       struct symbols_range *out)
@@ -455,6 +458,11 @@ static void find_vaddr(const struct symbols *s, __u64 vaddr, __u64 lo, __u64 hi,
 		out->kind = SYMBOLS_PAGE;
 		out->start = out->start > page ? out->start : page;
 		out->end = out->end < page + PAGE_BYTES ? out->end : page + PAGE_BYTES;
+	} else if (frames_returns_from_signal(&s->frames, out->start)) {
+		/* Its unwind information starts a byte earlier than its symbol, if it has one. */
+		out->kind = SYMBOLS_NAMED;
+		out->name = RESTORER;
+		out->name_len = strlen(RESTORER);
 	}
 	out->start = out->start > lo ? out->start : lo;
 	out->end = out->end < hi ? out->end : hi;

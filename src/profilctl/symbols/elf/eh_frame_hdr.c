@@ -154,23 +154,32 @@ static int address_encoding(__u8 *out, const Dwarf_CIE *cie)
 	return 0;
 }
 
-/* Reads the number of bytes of code that the FDE at @vaddr covers. Returns 0 or -EINVAL. */
-static int fde_range(__u64 *out, const struct frames *f, __u64 vaddr)
+/* Reads the FDE at @vaddr and its CIE. Returns 0 or -EINVAL. */
+static int read_fde(Dwarf_CFI_Entry *fde, Dwarf_CFI_Entry *cie, const struct frames *f, __u64 vaddr)
 {
 	const unsigned char *ident = (const unsigned char *)elf_getident(f->elf, NULL);
-	Dwarf_CFI_Entry fde, cie;
 	Dwarf_Off next;
-	size_t bytes;
-	__u8 encoding;
 
 	if (!ident || vaddr - f->eh_frame_vaddr >= f->eh_frame->d_size)
 		return -EINVAL;
-	if (dwarf_next_cfi(ident, f->eh_frame, true, vaddr - f->eh_frame_vaddr, &next, &fde) != 0 ||
-	    dwarf_cfi_cie_p(&fde))
+	if (dwarf_next_cfi(ident, f->eh_frame, true, vaddr - f->eh_frame_vaddr, &next, fde) != 0 ||
+	    dwarf_cfi_cie_p(fde))
 		return -EINVAL;
-	if (fde.fde.CIE_pointer >= f->eh_frame->d_size ||
-	    dwarf_next_cfi(ident, f->eh_frame, true, fde.fde.CIE_pointer, &next, &cie) != 0 ||
-	    !dwarf_cfi_cie_p(&cie) || address_encoding(&encoding, &cie.cie) < 0)
+	if (fde->fde.CIE_pointer >= f->eh_frame->d_size ||
+	    dwarf_next_cfi(ident, f->eh_frame, true, fde->fde.CIE_pointer, &next, cie) != 0 ||
+	    !dwarf_cfi_cie_p(cie))
+		return -EINVAL;
+	return 0;
+}
+
+/* Reads the number of bytes of code that the FDE at @vaddr covers. Returns 0 or -EINVAL. */
+static int fde_range(__u64 *out, const struct frames *f, __u64 vaddr)
+{
+	Dwarf_CFI_Entry fde, cie;
+	size_t bytes;
+	__u8 encoding;
+
+	if (read_fde(&fde, &cie, f, vaddr) < 0 || address_encoding(&encoding, &cie.cie) < 0)
 		return -EINVAL;
 	bytes = encoded_bytes(encoding);
 	if (!bytes || (size_t)(fde.fde.end - fde.fde.start) < 2 * bytes)
@@ -191,10 +200,10 @@ static __u64 row_end(const struct frames *f, size_t i)
 	return bytes < limit - row->start ? row->start + bytes : limit;
 }
 
-bool frames_find(const struct frames *f, __u64 vaddr, __u64 *start, __u64 *end)
+/* How many rows start at or before @vaddr. */
+static size_t rows_upto(const struct frames *f, __u64 vaddr)
 {
 	size_t lo = 0, hi = f->n;
-	__u64 upto;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
@@ -204,6 +213,14 @@ bool frames_find(const struct frames *f, __u64 vaddr, __u64 *start, __u64 *end)
 		else
 			hi = mid;
 	}
+	return lo;
+}
+
+bool frames_find(const struct frames *f, __u64 vaddr, __u64 *start, __u64 *end)
+{
+	size_t lo = rows_upto(f, vaddr);
+	__u64 upto;
+
 	upto = lo ? row_end(f, lo - 1) : 0;
 	if (vaddr < upto) {
 		*start = f->row[lo - 1].start;
@@ -213,6 +230,15 @@ bool frames_find(const struct frames *f, __u64 vaddr, __u64 *start, __u64 *end)
 	*start = upto;
 	*end = lo < f->n ? f->row[lo].start : ~0ull;
 	return false;
+}
+
+bool frames_returns_from_signal(const struct frames *f, __u64 start)
+{
+	size_t n = rows_upto(f, start);
+	Dwarf_CFI_Entry fde, cie;
+
+	return n && !read_fde(&fde, &cie, f, f->row[n - 1].fde) &&
+	       strchr(cie.cie.augmentation, 'S');
 }
 
 void frames_fini(struct frames *f)

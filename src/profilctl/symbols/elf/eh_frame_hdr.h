@@ -34,6 +34,9 @@ int frames_read(struct frames *f, Elf *elf);
  */
 bool frames_find(const struct frames *f, __u64 vaddr, __u64 *start, __u64 *end);
 
+/* Says whether the code that starts at @start, as frames_find() gives it, returns from a signal. */
+bool frames_returns_from_signal(const struct frames *f, __u64 start);
+
 void frames_fini(struct frames *f);
 
 #endif

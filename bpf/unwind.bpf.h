@@ -16,11 +16,13 @@
  *	   and the return address below it, and continues in the caller.
  *
  * A return address is the instruction after the call, so callers are looked up at pc - 1. Only the
- * innermost frame and one that a signal has interrupted have an exact pc (u->exact). An image
+ * innermost frame and one that a signal has interrupted have an exact pc (u->exact). Readers of the
+ * tree take an outer frame's offset for a return address: where it is an interrupted instruction,
+ * which can be the first one of its function, the offset is stored plus 1 (u->next). An image
  * without rows (JIT code, files without .eh_frame) is unwound by the frame pointer if that is
- * plausible: aligned, not below the stack pointer, and rising. The walk ends at the thread's first
- * frame, at a frame without a rule, at memory that cannot be read, or after PROFIL_FRAMES_MAX
- * frames; enum profil_stack_root says which.
+ * plausible: aligned and not below the stack pointer, which rises. The walk ends at the first frame
+ * of the thread, at a frame without a rule, at memory that cannot be read, or after
+ * PROFIL_FRAMES_MAX frames; enum profil_stack_root says which.
  *
  * The client makes the rows from .eh_frame and writes them into a map of the attachment
  * (core/unwind_maps.h). They are not trusted: indices are bounded, addresses are read as the user's
@@ -77,6 +79,8 @@ struct unwind {
 	__u32 depth;
 	__u32 root;  /* enum profil_stack_root */
 	__u32 exact; /* pc is an interrupted instruction, not a return address */
+	__u32 next;  /* added to the offset that is stored for pc; see above */
+	__u32 leaf;  /* the first frame is the sample's place */
 	__u32 node;  /* the innermost frame's so far */
 	__u32 left;  /* frames still to be entered into the tree */
 	__u32 busy;
@@ -129,8 +133,8 @@ static __always_inline bool step_place(struct unwind *u)
 	}
 	if (at >= PROFIL_FRAMES_MAX)
 		return false;
-	offset = (__u32)(u->pc - u->base);
-	if (!at)
+	offset = (__u32)(u->pc - u->base) + u->next;
+	if (!at && u->leaf)
 		offset = offset >> (u->shift & 31) << (u->shift & 31);
 	u->place[at] = profil_place(0, u->image, offset);
 	u->depth = at + 1;
@@ -150,7 +154,7 @@ static __always_inline int step_signal(struct unwind *u)
 	if (!user_word(&u->fp, sp + ARCH_SIGNAL_FP) || !user_word(&u->pc, sp + ARCH_SIGNAL_PC) ||
 	    !user_word(&u->link, sp + ARCH_SIGNAL_LINK) || !user_word(&u->sp, sp + ARCH_SIGNAL_SP))
 		return PROFIL_STACK_UNREADABLE;
-	u->exact = 1;
+	u->exact = u->next = 1;
 	return PROFIL_STACK_GOES_ON;
 }
 
@@ -176,7 +180,8 @@ static __always_inline int step_fp(struct unwind *u)
 		return PROFIL_STACK_NO_TABLE;
 	if (bpf_probe_read_user(pair, sizeof(pair), (void *)fp))
 		return PROFIL_STACK_UNREADABLE;
-	if (pair[0] && pair[0] <= fp)
+	/* A caller with rules may use the register for anything; one without ends the walk here. */
+	if (u->mode == PROFIL_STACK_FP && pair[0] && pair[0] <= fp)
 		return PROFIL_STACK_NO_TABLE;
 	u->fp = pair[0];
 	return step_to(u, pair[1], fp + sizeof(pair));
@@ -249,7 +254,7 @@ static __always_inline int step_caller(struct unwind *u)
 
 	if (kind == PROFIL_UNWIND_SIGNAL)
 		return step_signal(u);
-	u->exact = 0;
+	u->exact = u->next = 0;
 	switch (kind) {
 	case PROFIL_UNWIND_SP:
 		return step_saved(u, row, u->sp + row_cfa(row));
@@ -456,7 +461,7 @@ static __always_inline void tree_count(struct unwind *u, __u64 kernel_pc, __u32 
 }
 
 /* Walks the user's stack. */
-static __always_inline void stack_walk(struct unwind *u, __u64 user_pc)
+static __always_inline void stack_walk(struct unwind *u, __u64 user_pc, bool in_kernel)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	const struct arch_regs *regs = (void *)bpf_task_pt_regs(task);
@@ -468,6 +473,8 @@ static __always_inline void stack_walk(struct unwind *u, __u64 user_pc)
 	u->bytes = 0;
 	u->moment = (__u32)(bpf_ktime_get_ns() >> 20);
 	u->exact = 1;
+	u->leaf = !in_kernel;
+	u->next = in_kernel && !arch_in_syscall(regs);
 	u->root = PROFIL_STACK_DEEP;
 	bpf_loop(PROFIL_FRAMES_MAX, step, &u, 0);
 }
@@ -498,7 +505,7 @@ __attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kerne
 	u->root = PROFIL_STACK_WHOLE;
 	task_memory_read(&u->memory);
 	if (user_pc && u->memory.mm)
-		stack_walk(u, user_pc);
+		stack_walk(u, user_pc, kernel_pc);
 	/* During execve() the old image's pc is in no mapping of the new one. */
 	if (!u->depth && kernel_pc && BPF_CORE_READ_BITFIELD(task, in_execve))
 		u->root = PROFIL_STACK_WHOLE;

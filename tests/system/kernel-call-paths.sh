@@ -1,0 +1,179 @@
+#!/bin/bash
+# kernel-call-paths.sh - stacks through signals, faults, loaded libraries and generated code; of forks, execs and selections
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+ctl=$(realpath "$BUILD/profilctl")
+
+# Frame pointers would hide wrong rules.
+build() { # OUTPUT SOURCE OPTION...
+	check "$2 is built" "${CC:-gcc}" -O2 -fno-optimize-sibling-calls -fomit-frame-pointer -o "$dir/$1" \
+		"tests/system/programs/$2" "${@:3}"
+}
+
+# The share in percent of the samples of COMMAND's stacks that start at the start of their thread and go on
+# as REGEX says from main() on, or from FUNCTION on, after the number of samples.
+share() { # COMMAND REGEX [FUNCTION]
+	awk -v command="$1" -v path="^($2)$" -v from="^[^;]*;_start;([^;]*;)*${3:-main}" '
+		{ n = $NF; sub(/ [0-9]+$/, "") }
+		$0 !~ "^" command ";" { next }
+		{ all += n }
+		/;\[cut/ || !sub(from ";", "") { next }
+		$0 ~ path { good += n }
+		END { print all + 0, all ? 100 * good / all : 0 }' "$dir/folded"
+}
+
+# ok when there are at least SAMPLES of COMMAND, and at least 95 %, or $least, of their stacks are as REGEX says. What
+# is not, are the samples in the dynamic loader and before the rules of a library are made: some 10 ms of 600.
+# The paths are facts: only the share of these is subject to chance.
+expect() { # NAME COMMAND SAMPLES REGEX [FUNCTION]
+	local n percent
+
+	read -r n percent <<<"$(share "$2" "${@:4}")"
+	if test "$n" -ge "$3" && test "${percent%.*}" -ge "${least:-95}"; then
+		ok "$1"
+	else
+		fail "$1" "$percent % of $n: $(awk '{ print $NF, $0 }' "$dir/folded" | sort -rn | head -n 8 | cut -c 1-500)"
+	fi
+}
+
+record() { # OPTION... -- COMMAND...
+	"$ctl" record -q -g -F 999 -f folded -o "$dir/folded" "$@" 2>"$dir/err" || fail "record -g $*" "$(cat "$dir/err")"
+}
+
+kernel='(;[^;]*)*' # functions of the kernel, or that spin() calls
+handled="__restore_rt;on_inner;spin$kernel"
+raised='raises;([^;]*;)?raise[^;]*;([^;]*;)*'
+raises="act;$raised$handled" nests="act;${raised}__restore_rt;on_outer;([^;]*;)*$handled"
+
+signals() {
+	local stack
+
+	for stack in "" below above; do
+		record --user-only -- "$dir/paths" raise 0.6 $stack
+		expect "stacks reach main() through a handler${stack:+ on a stack $stack}" paths 400 "$raises"
+		record --user-only -- "$dir/paths" nested 0.6 $stack
+		expect "stacks reach main() through nested handlers${stack:+ on a stack $stack}" paths 400 \
+			"$nests"
+		record --user-only -- "$dir/paths" timer 0.6 $stack
+		expect "stacks reach main() from a timer's handler${stack:+ on a stack $stack}" paths 400 \
+			"act;interrupted[^;]*(;$handled)?"
+		record --user-only -- "$dir/paths" trap 0.6 $stack
+		expect "a function is found that its first instruction has left by a trap${stack:+, on a stack $stack}" \
+			paths 400 "act;traps;trapping;__restore_rt;on_trap;spin$kernel"
+	done
+}
+
+# In the kernel, the innermost frame of the program is the instruction that faults.
+faults() {
+	record -- "$dir/paths" fault 0.6
+	expect "a function is found that its first instruction has left by a fault" paths 400 \
+		"act;faults(;faulting|;[^;]*madvise|;clock|)$kernel"
+	least=60 expect "most of these stacks are in the fault" paths 400 "act;faults;faulting$kernel"
+}
+
+# The second library takes the addresses of the first, with other rules.
+libraries() {
+	local one="main_one;inside;called_back;spin$kernel" two="main_two;inside;called_back;spin$kernel" how
+
+	for how in keep delete; do
+		cp "$dir/one.so" "$dir/first.so"
+		cp "$dir/two.so" "$dir/second.so"
+		record --user-only -- "$dir/plugins" 0.6 $how "$dir/first.so" main_one "$dir/second.so" main_two
+		expect "stacks reach main() from callbacks of loaded libraries ($how)" plugins 1000 "load;(${one}|${two})"
+	done
+}
+
+generated() {
+	record --user-only -- "$dir/jit" 0.6
+	expect "stacks reach main() through generated code" jit 1000 \
+		'enters;\[anon\][^;]*;\[anon\][^;]*(;called_back'"$kernel)?"
+	record --user-only -- "$dir/jit" 0.6 named
+	expect "functions of generated code have the names of the perf map" jit 1000 \
+		"enters;jit_outer;(jit_loop|jit_inner;called_back$kernel)"
+}
+
+# What a script compiles itself is interpreted at first, then machine code.
+node_calls() {
+	local script="function leaf(n) { let s = 0; for (let i = 0; i < 1e5; i++) s += i ^ n; return s }
+		function descend(n) { return n ? descend(n - 1) + 1 : leaf(n) }
+		const end = process.cpuUsage().user + 1.5e6; while (process.cpuUsage().user < end) descend(20)"
+	local option
+
+	for option in "" --perf-basic-prof; do
+		record --user-only -- node $option -e "$script"
+		expect "stacks of node${option:+ $option} reach main()" node 1000 '.*' 'node::Start[^;]*'
+	done
+	# Node itself starts in a tenth of the time.
+	least=80 expect "stacks of node --perf-basic-prof have the functions of the script" node 1000 \
+		".*$(printf ';JS:.descend [^;]*%.0s' {1..20});JS:.leaf [^;]*" 'node::Start[^;]*'
+	rm -f /tmp/perf-*.map
+}
+
+children() {
+	record --user-only -- "$dir/paths" fork 0.6
+	expect "stacks of a child are those of its parent and its own" paths 1000 "act;forks;(in_child;)?spin$kernel"
+	record --user-only -- "$dir/paths" exec 0.6
+	expect "stacks after exec are those of the new program" '[^;]*' 1000 "act;(execs;)?(spin|$raised$handled)$kernel"
+}
+
+# Attaches to what OPTION selects, for a second: 95 % of its stacks are as REGEX says, so there is no other process.
+attaches() { # NAME REGEX OPTION...
+	"$ctl" attach -q -g -F 999 -d 1 --user-only -f folded -o "$dir/folded" "${@:3}" 2>"$dir/err" ||
+		{ fail "$1" "$(cat "$dir/err")"; return; }
+	expect "$1" '[^;]*' 100 "$2"
+}
+
+in_cgroup() { # PID
+	local group=profil-paths-$$
+
+	mkdir -p "$dir/cgroup"
+	if ! mount -t cgroup2 none "$dir/cgroup" 2>"$dir/err"; then
+		skip "attach -g accepts --cgroup and --unit" "$(cat "$dir/err")"
+		return
+	fi
+	mkdir -p "$dir/cgroup/$group/paths.service"
+	echo "$1" >"$dir/cgroup/$group/paths.service/cgroup.procs"
+	attaches "stacks of a cgroup are those of its process" "$raises" --cgroup "/$group"
+	attaches "stacks of a unit are those of its process" "$raises" --unit paths
+	echo "$1" >"$dir/cgroup/cgroup.procs"
+	rmdir "$dir/cgroup/$group/paths.service" "$dir/cgroup/$group"
+	umount "$dir/cgroup"
+}
+
+# Two processes of two programs run all the time.
+selections() {
+	local one other
+
+	cp "$dir/paths" "$dir/other"
+	"$dir/paths" raise 60 &
+	one=$!
+	"$dir/other" nested 60 &
+	other=$!
+	attaches "stacks of two processes are those of both" "$raises|$nests" "$one" "$other"
+	grep ';on_outer;' "$dir/folded" >"$dir/nested"
+	# shellcheck disable=SC2016 # awk's
+	check "a tenth of them are those of the second process" awk '
+		FNR == NR { n += $NF; next } { all += $NF } END { exit !(n > all / 10 && n < all * 9 / 10) }' "$dir/nested" "$dir/folded"
+	attaches "stacks of a command are those of its process" "$raises" --comm paths
+	attaches "stacks of an executable are those of its process" "$nests" --exe "$dir/other"
+	in_cgroup "$one"
+	kill "$one" "$other"
+	wait "$one" "$other" 2>/dev/null
+}
+
+build paths call_paths.c
+build plugins plugins.c -ldl
+build one.so plugin.c -shared -fPIC -DFRAME=100 -DTEXT='"16"' -DNAME=main_one
+build two.so plugin.c -shared -fPIC -DFRAME=900 -DTEXT='"9000"' -DNAME=main_two
+build jit jit_calls.c
+daemon_start
+signals
+faults
+libraries
+generated
+if command -v node >/dev/null; then node_calls; else skip "stacks of node reach main()" "no node"; fi
+children
+selections
+daemon_stop
+finish

@@ -94,9 +94,11 @@ static void expect(struct unwind_feeder *f, struct expected_file *e, const struc
 	struct profil_unwind_file *file = free_file(f, e->ino);
 	struct expected_file *grown = file ? grow(f->expected, f->nexpected, sizeof(*e)) : NULL;
 
-	if (!grown || !put_rows(f, &e->at, t))
+	if (!grown)
 		return;
 	f->expected = grown;
+	if (!put_rows(f, &e->at, t))
+		return;
 	f->expected[f->nexpected++] = *e;
 	file->ino = e->ino;
 	file->dev = e->dev;

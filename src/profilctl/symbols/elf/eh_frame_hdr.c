@@ -1,9 +1,11 @@
-/* eh_frame_hdr.c - the bounds of functions in a stripped file, from .eh_frame_hdr */
+/* eh_frame_hdr.c - the bounds of functions in a stripped file, from .eh_frame_hdr or .eh_frame */
 #include <elfutils/libdw.h>
 #include <errno.h>
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "profilctl/util/grow.h"
 
 #include "eh_frame_hdr.h"
 
@@ -19,6 +21,10 @@
 #define ENC_FORMAT_DATA2 0x02
 #define ENC_FORMAT_DATA4 0x03
 #define ENC_FORMAT_DATA8 0x04
+#define ENC_SIGNED 0x08
+/* What a value is relative to. */
+#define ENC_RELATIVE 0x70
+#define ENC_PCREL 0x10
 
 struct hdr {
 	__u8 version;
@@ -74,41 +80,6 @@ static int by_start(const void *a, const void *b)
 	const struct frame_row *x = a, *y = b;
 
 	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-int frames_read(struct frames *f, Elf *elf)
-{
-	const struct hdr *h;
-	Elf_Data *chunk;
-	__u64 vaddr;
-	size_t n;
-
-	*f = (struct frames){ .elf = elf };
-	chunk = find_hdr(elf, &vaddr);
-	if (!chunk || !chunk->d_buf || chunk->d_size < sizeof(*h))
-		return 0;
-	h = chunk->d_buf;
-	n = h->fde_count;
-	if (h->version != HDR_VERSION || h->eh_frame_ptr_enc != ENC_PCREL_SDATA4 ||
-	    h->fde_count_enc != ENC_UDATA4 || h->table_enc != ENC_DATAREL_SDATA4 || !n ||
-	    n > (chunk->d_size - sizeof(*h)) / sizeof(h->row[0]))
-		return 0;
-	f->eh_frame_vaddr =
-		vaddr + offsetof(struct hdr, eh_frame_ptr) + (__u64)(__s64)h->eh_frame_ptr;
-	f->eh_frame = find_eh_frame(elf, f->eh_frame_vaddr);
-	if (!f->eh_frame)
-		return 0;
-
-	f->row = calloc(n, sizeof(*f->row));
-	if (!f->row)
-		return -ENOMEM;
-	for (f->n = 0; f->n < n; f->n++)
-		f->row[f->n] = (struct frame_row){
-			.start = vaddr + (__u64)(__s64)h->row[f->n].start,
-			.fde = vaddr + (__u64)(__s64)h->row[f->n].fde,
-		};
-	qsort(f->row, n, sizeof(*f->row), by_start);
-	return 0;
 }
 
 /* The size of a value in @encoding; 0: variable. */
@@ -187,6 +158,126 @@ static int fde_range(__u64 *out, const struct frames *f, __u64 vaddr)
 	*out = 0;
 	memcpy(out, fde.fde.start + bytes, bytes);
 	return 0;
+}
+
+/* The start of the FDE's code. Returns 0 or -EINVAL. */
+static int fde_start(__u64 *out, const struct frames *f, const Dwarf_CFI_Entry *fde,
+		     const Dwarf_CFI_Entry *cie)
+{
+	size_t bytes;
+	__u8 encoding;
+
+	if (address_encoding(&encoding, &cie->cie) < 0)
+		return -EINVAL;
+	bytes = encoded_bytes(encoding);
+	if (!bytes || (size_t)(fde->fde.end - fde->fde.start) < 2 * bytes)
+		return -EINVAL;
+	*out = 0;
+	memcpy(out, fde->fde.start, bytes);
+	if (encoding & ENC_SIGNED && bytes < 8 && *out >> (8 * bytes - 1))
+		*out |= ~0ull << (8 * bytes);
+	if ((encoding & ENC_RELATIVE) == ENC_PCREL)
+		*out += f->eh_frame_vaddr +
+			(__u64)(fde->fde.start - (const __u8 *)f->eh_frame->d_buf);
+	else if (encoding & ENC_RELATIVE)
+		return -EINVAL;
+	return 0;
+}
+
+static Elf_Data *find_section(Elf *elf, __u64 *vaddr)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) < 0)
+		return NULL;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name = NULL;
+
+		if (gelf_getshdr(section, &header))
+			name = elf_strptr(elf, names, header.sh_name);
+		if (!name || strcmp(name, ".eh_frame") != 0 || header.sh_type == SHT_NOBITS)
+			continue;
+		*vaddr = header.sh_addr;
+		return elf_rawdata(section, NULL);
+	}
+	return NULL;
+}
+
+/* Linkers write no search table into static programs: reads the whole section. */
+static int read_section(struct frames *f)
+{
+	const unsigned char *ident = (const unsigned char *)elf_getident(f->elf, NULL);
+	Dwarf_Off offset = 0, next;
+	Dwarf_CFI_Entry fde, cie;
+
+	f->eh_frame = find_section(f->elf, &f->eh_frame_vaddr);
+	for (; ident && f->eh_frame; offset = next) {
+		int status = dwarf_next_cfi(ident, f->eh_frame, true, offset, &next, &fde);
+		struct frame_row *grown, row = { .fde = f->eh_frame_vaddr + offset };
+
+		if (status > 0 || next <= offset || next == (Dwarf_Off)-1)
+			break;
+		if (status < 0 || dwarf_cfi_cie_p(&fde) || read_fde(&fde, &cie, f, row.fde) < 0 ||
+		    fde_start(&row.start, f, &fde, &cie) < 0)
+			continue;
+		grown = grow(f->row, f->n, sizeof(row));
+		if (!grown)
+			return -ENOMEM;
+		f->row = grown;
+		f->row[f->n++] = row;
+	}
+	return 0;
+}
+
+/* Reads the table; without one that can be read, @f is empty. */
+static int read_table(struct frames *f, Elf *elf)
+{
+	const struct hdr *h;
+	Elf_Data *chunk;
+	__u64 vaddr;
+	size_t n;
+
+	chunk = find_hdr(elf, &vaddr);
+	if (!chunk || !chunk->d_buf || chunk->d_size < sizeof(*h))
+		return 0;
+	h = chunk->d_buf;
+	n = h->fde_count;
+	if (h->version != HDR_VERSION || h->eh_frame_ptr_enc != ENC_PCREL_SDATA4 ||
+	    h->fde_count_enc != ENC_UDATA4 || h->table_enc != ENC_DATAREL_SDATA4 || !n ||
+	    n > (chunk->d_size - sizeof(*h)) / sizeof(h->row[0]))
+		return 0;
+	f->eh_frame_vaddr =
+		vaddr + offsetof(struct hdr, eh_frame_ptr) + (__u64)(__s64)h->eh_frame_ptr;
+	f->eh_frame = find_eh_frame(elf, f->eh_frame_vaddr);
+	if (!f->eh_frame)
+		return 0;
+
+	f->row = calloc(n, sizeof(*f->row));
+	if (!f->row)
+		return -ENOMEM;
+	for (f->n = 0; f->n < n; f->n++)
+		f->row[f->n] = (struct frame_row){
+			.start = vaddr + (__u64)(__s64)h->row[f->n].start,
+			.fde = vaddr + (__u64)(__s64)h->row[f->n].fde,
+		};
+	return 0;
+}
+
+int frames_read(struct frames *f, Elf *elf)
+{
+	int err;
+
+	*f = (struct frames){ .elf = elf };
+	err = read_table(f, elf);
+	if (!err && !f->n)
+		err = read_section(f);
+	if (err)
+		frames_fini(f);
+	else if (f->n)
+		qsort(f->row, f->n, sizeof(*f->row), by_start);
+	return err;
 }
 
 /* The end of the code of row @i; its start if the FDE cannot be read. */

@@ -1,4 +1,4 @@
-/* eh_frame_hdr.h - the bounds of functions in a stripped file, from .eh_frame_hdr */
+/* eh_frame_hdr.h - the bounds of functions in a stripped file, from .eh_frame_hdr or .eh_frame */
 #ifndef PROFIL_PROFILCTL_SYMBOLS_ELF_EH_FRAME_HDR_H
 #define PROFIL_PROFILCTL_SYMBOLS_ELF_EH_FRAME_HDR_H
 
@@ -22,8 +22,9 @@ struct frames {
 };
 
 /*
- * Reads the search table of .eh_frame_hdr; @elf must outlive @f. Without a table, or with one in an
- * encoding that linkers do not use, @f is empty, which is not an error. Returns 0 or -ENOMEM.
+ * Reads the search table of .eh_frame_hdr; without one, or with one in an encoding that linkers do
+ * not use, all of .eh_frame. @elf must outlive @f. If neither can be read, @f is empty, which is
+ * not an error. Returns 0 or -ENOMEM.
  */
 int frames_read(struct frames *f, Elf *elf);
 

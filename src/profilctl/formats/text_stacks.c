@@ -107,6 +107,14 @@ static int find_frame(bool **out, const struct profile *p, const struct function
 	return 0;
 }
 
+/* The name of a frame; without one, that of its file and the offset. */
+static const char *tree_name(const struct profile *p, size_t frame, char *out, size_t bytes)
+{
+	stack_frame_name(p, frame, out, bytes);
+	return frame < p->calls.nframes && !p->calls.frame[frame].name ? profile_base_name(out)
+								       : out;
+}
+
 static void node_write(FILE *out, const struct profile *p, const struct call_graph_node *n,
 		       const struct text_tree *t, size_t depth)
 {
@@ -115,8 +123,8 @@ static void node_write(FILE *out, const struct profile *p, const struct call_gra
 	size_t columns = t->columns > COLUMNS ? t->columns : COLUMNS;
 	char whole[4096], name[4096];
 
-	stack_frame_name(p, n->frame, whole, sizeof(whole));
-	fit_name(name, sizeof(name), whole, columns - NUMBERS_COLUMNS - indent);
+	fit_name(name, sizeof(name), tree_name(p, n->frame, whole, sizeof(whole)),
+		 columns - NUMBERS_COLUMNS - indent);
 	fprintf(out, "%6.2f %% %5.1f-%5.1f %6.2f %%  %*s%s\n", profile_percent(p, n->total), i.low,
 		i.high, profile_percent(p, n->self), (int)indent, "",
 		sanitize(whole, sizeof(whole), name));

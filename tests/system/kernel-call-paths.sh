@@ -64,10 +64,18 @@ signals() {
 	done
 }
 
+tree_names() {
+	"$ctl" report --tree "$dir/profile" >"$dir/tree"
+	grep -q ' stripped+0x' "$dir/tree" && ! grep -q '/stripped+0x' "$dir/tree"
+}
+
 # Linkers write no .eh_frame_hdr into a static program. One without any rules is not a failure.
 static_programs() {
 	record --user-only -- "$dir/static" nested 0.6
 	expect "stacks of a static program reach main()" static 400 "$nests"
+	strip -o "$dir/stripped" "$dir/static"
+	"$ctl" record -q -g -F 999 -o "$dir/profile" -- "$dir/stripped" raise 0.3 2>"$dir/err"
+	check "report --tree names functions of a stripped program by its name and their offsets" tree_names
 	cat >"$dir/bare.c" <<-'END'
 		void _start(void);
 		void _start(void)
@@ -120,11 +128,11 @@ node_calls() {
 	local option
 
 	for option in "" --perf-basic-prof; do
-		record --user-only -- env -C "$dir" node $option -e "$script"
-		expect "stacks of node${option:+ $option} reach main()" env 1000 '.*' 'node::Start[^;]*'
+		(cd "$dir" && record --user-only -- node $option -e "$script") # it leaves a log there
+		expect "stacks of node${option:+ $option} reach main()" node 1000 '.*' 'node::Start[^;]*'
 	done
 	# Node itself starts in a tenth of the time.
-	least=80 expect "stacks of node --perf-basic-prof have the functions of the script" env 1000 \
+	least=80 expect "stacks of node --perf-basic-prof have the functions of the script" node 1000 \
 		".*$(printf ';JS:.descend [^;]*%.0s' {1..20});JS:.leaf [^;]*" 'node::Start[^;]*'
 	rm -f /tmp/perf-*.map
 }

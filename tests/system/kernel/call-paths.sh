@@ -1,7 +1,7 @@
 #!/bin/bash
-# kernel-call-paths.sh - stacks through signals, faults, loaded libraries and generated code; of static programs, forks, execs and selections
-# shellcheck source=tests/system/lib.sh
-. "$(dirname "$0")/lib.sh"
+# call-paths.sh - stacks through signals, faults, loaded libraries and generated code; of static programs, forks, execs and selections
+# shellcheck source=tests/system/lib/lib.sh
+. "$(dirname "$0")/../lib/lib.sh"
 
 ctl=$(realpath "$BUILD/profilctl")
 

@@ -206,8 +206,8 @@ static int attempt(struct profil_header *h, unsigned char *cookie, struct profil
 	return err ? err : check_reply(reply, h->type);
 }
 
-/* Attempts after refused connections, with naps of 1 ms, 2 ms and so on: half a second in all. */
-#define REFUSALS 9
+/* Attempts after refused connections, with naps of 1 ms, 2 ms and so on: two seconds in all. */
+#define REFUSALS 11
 
 /*
  * Sends the request again if the daemon ended in between (so its restart is invisible to the

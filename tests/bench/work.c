@@ -459,9 +459,10 @@ static void fleet(double n)
 			continue;
 		close(over[1]);
 		profile_text(&__executable_start);
-		if (write(ready[1], &byte, 1) != 1 || read(over[0], &byte, 1) != 0)
+		if (write(ready[1], &byte, 1) != 1)
 			_exit(1);
-		_exit(0);
+		close(ready[1]); /* only those that still start hold it */
+		_exit(read(over[0], &byte, 1) != 0);
 	}
 	close(ready[1]);
 	for (double i = 0; i < n; i++) {

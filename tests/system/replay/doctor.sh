@@ -35,12 +35,25 @@ bound() { # FILE TEXT
 		"${as[*]} $ctl"
 }
 
-# Runs a copy of sleep under the name of a runtime, with VARIABLE in its environment.
-runtime() { # NAME [VARIABLE]
+# Runs doctor beside a copy of sleep under the name of a runtime, with VARIABLE in its environment and
+# MAP as its perf map. It is process 2 of a pid namespace in which no other runtime can be.
+beside() { # NAME [VARIABLE [MAP]]
 	cp "$(command -v sleep)" "$dir/$1"
-	env "${@:2}" "$dir/$1" 1000 &
-	child=$!
-	until test "/proc/$child/exe" -ef "$dir/$1"; do alive "$child" || break; done
+	# shellcheck disable=SC2016 # another shell's
+	unshare --pid --fork --mount-proc sh -c '
+		exec 3<"$0"
+		env ${2:+"$2"} "$1" 1000 &
+		until test "/proc/$!/exe" -ef "$1"; do kill -0 $! || break; done
+		test -z "$3" || { mount -t tmpfs none /tmp && touch "/tmp/perf-$!.map"; }
+		/proc/self/fd/3 doctor -s /nonexistent' "$ctl" "$dir/$1" "${2:-}" "${3:-}"
+}
+
+# Succeeds if doctor, run beside a runtime, has no finding of it.
+finds_none() { # ARGS... of beside()
+	local said
+
+	said=$(beside "$@") || test $? -le 4 || return
+	! grep "^note *${1%3*} .*process 2" <<<"$said"
 }
 
 finds "doctor reports that no daemon answers" profild '(note|lack)' 'does not answer: No such file' 'systemctl enable --now profild.socket' \
@@ -73,23 +86,12 @@ else
 fi
 
 for name in node java dotnet python3.12; do
-	runtime $name
-	finds "doctor reports $name without names of compiled code" "${name%3*}" note "process $child" - "$ctl" doctor -s "$dir/none"
-	kill "$child"
-	wait "$child"
-done 2>/dev/null
-runtime node
-finds "doctor names the flag of node" node note "process $child" 'node --perf-basic-prof' "$ctl" doctor -s "$dir/none"
-touch "/tmp/perf-$child.map"
-check "doctor does not report node with a perf map" sh -c "! '$ctl' doctor -s /nonexistent | grep 'node .* $child'"
-rm "/tmp/perf-$child.map"
-kill "$child"
-runtime node NODE_OPTIONS=--perf-basic-prof
-check "doctor does not report node with the flag" sh -c "! '$ctl' doctor -s /nonexistent | grep 'node .* $child'"
-kill "$child"
-runtime python3.11
-check "doctor does not report a Python that has no such flag" sh -c "! '$ctl' doctor -s /nonexistent | grep $child"
-kill "$child"
+	finds "doctor reports $name without names of compiled code" "${name%3*}" note "process 2: " - beside $name
+done
+finds "doctor names the flag of node" node note "process 2: " 'node --perf-basic-prof' beside node
+check "doctor does not report node with a perf map" finds_none node '' map
+check "doctor does not report node with the flag" finds_none node NODE_OPTIONS=--perf-basic-prof
+check "doctor does not report a Python that has no such flag" finds_none python3.11
 
 mkdir "$TMPDIR"/profilctl.abcdef
 touch -d '10 seconds ago' "$TMPDIR"/profilctl.*

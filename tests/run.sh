@@ -46,7 +46,10 @@ recall() {
 }
 
 fault() { # WHAT
-	printf 'FAIL %s: %s\n' "$suite" "$1" | tee /dev/stderr | recall
+	local line="FAIL $suite: $1"
+
+	printf '%s\n' "$line"
+	recall <<<"$line" # no tee to /dev/stderr: it would empty a log file
 }
 
 broken() { # WHAT

@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 	unsigned int elsewhere = 0;
 	unsigned long all = 0;
 	struct timeval tick;
-	clock_t start, here = 0, there = 0;
+	clock_t half;
 	double x = 0.5;
 	int i;
 
@@ -66,18 +66,15 @@ int main(int argc, char **argv)
 		return 1;
 	}
 
-	/* half of the time here, half in the mathematical library */
-	while ((start = clock()) < (argc > 1 ? atoi(argv[1]) : 2) * (clock_t)CLOCKS_PER_SEC) {
-		if (here <= there) {
-			heavy();
-			light();
-			here += clock() - start;
-		} else {
-			for (i = 0; i < 1000; i++)
-				x = tgamma(3 + sin(x + i)); /* far more than its call */
-			there += clock() - start;
-		}
+	/* half of the time here, then half in the mathematical library, less what its calls cost */
+	half = (argc > 1 ? atoi(argv[1]) : 2) * (clock_t)CLOCKS_PER_SEC / 2;
+	while (clock() < half) {
+		heavy();
+		light();
 	}
+	while (clock() < 2 * half)
+		for (i = 0; i < 1000; i++)
+			x = tgamma(3 + sin(x + i));
 	regions[nregions].pr_scale = 0;
 	sprofil(&regions[nregions], 1, NULL, PROF_UINT);
 

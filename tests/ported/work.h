@@ -2,9 +2,11 @@
 #ifndef PROFIL_TEST_WORK_H
 #define PROFIL_TEST_WORK_H
 
+#include <stdlib.h>
 #include <time.h>
 
 static volatile unsigned long sink;
+static long turn;
 
 /*
  * In registers, where an iteration takes the same time in both: one that goes through memory takes
@@ -15,7 +17,8 @@ static void heavy(void)
 	register unsigned long x = sink;
 	register long i;
 
-	for (i = 0; i < 140000; i++)
+	turn = 1000 + rand() % 40000; /* equal turns may fall in step with the samples */
+	for (i = 7 * turn; i > 0; i--)
 		x = x * 1103515245 + 12345;
 	sink = x;
 }
@@ -25,7 +28,7 @@ static void light(void)
 	register unsigned long x = sink;
 	register long i;
 
-	for (i = 0; i < 60000; i++)
+	for (i = 3 * turn; i > 0; i--)
 		x = x * 1103515245 + 12345;
 	sink = x;
 }

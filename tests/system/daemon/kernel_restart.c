@@ -221,7 +221,8 @@ Test(kernel_restart, kills_lose_one_batch_at_most_and_no_profile, .timeout = 180
 	}
 	crew_rest(workers);
 	all = crew_check(workers, &lost, &time);
-	ticks_expect(all + lost, &time, TICKS_PERIOD_NS, 2, workers * TICKS_TOLERANCE, "all workers");
+	ticks_expect(all + lost, &time, TICKS_PERIOD_NS, 2, workers * TICKS_TOLERANCE,
+		     "all workers");
 	cr_expect_leq(lost, all / 50, "%u kills lost %lu of %lu ticks", kills, lost, all + lost);
 	cr_log_info("%u kills, %u profiles: %lu ticks counted, %lu lost", kills, workers, all,
 		    lost);

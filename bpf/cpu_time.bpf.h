@@ -10,7 +10,9 @@
  * timer, so a thread that always yields before the timer is never sampled, and the sampled thread
  * has not run for the whole period. The scheduler's sum_exec_runtime is what each thread has really
  * run. It is exact at the tick, but it moves in steps of the scheduler's tick, too coarse for a
- * faster event. Hence two accounts, both in the thread's task storage (struct profil_thread):
+ * faster event. Hence two accounts, both in the thread's task storage (struct profil_thread). The
+ * first thread of a process that profiles itself has its event account in the target, which a
+ * sample reads anyway.
  *
  * Tick: a sample stands for the time that the thread has run since its previous tick (ticked_ns).
  *
@@ -103,29 +105,56 @@ static __attribute__((noinline)) __u32 redress(__s64 credit_ns, __s64 tolerance_
 	return n < PERIODS_MAX ? n : PERIODS_MAX;
 }
 
+/* Adds one event to the account (credit_ns) of a thread that has run for @ran_ns. */
+static __always_inline void event_settle(struct cpu_time *t, __u64 *account_ns, __u64 ran_ns)
+{
+	__s64 tolerance_ns = tables.clock.tolerance_ns, credit_ns = *account_ns - ran_ns;
+
+	if ((__u64)(credit_ns + tolerance_ns) > 2 * (__u64)tolerance_ns) {
+		t->periods = redress(credit_ns, tolerance_ns, t->clock_ns);
+		t->ns = (__u64)t->periods * t->clock_ns;
+	}
+	*account_ns += t->ns;
+}
+
+static __always_inline void event_begin(struct cpu_time *t)
+{
+	*t = (struct cpu_time){ .clock_ns = tables.clock.period_ns, .periods = 1 };
+	t->ns = t->clock_ns;
+}
+
 /* @target is one of the thread's; its epoch says whether the thread's account is valid. */
 static __always_inline void event_time(struct cpu_time *t, struct task_struct *task,
 				       const struct profil_target *target)
 {
 	__u64 ran_ns = task->se.sum_exec_runtime;
-	__s64 tolerance_ns = tables.clock.tolerance_ns, credit_ns;
 	struct profil_thread *thread;
 
-	*t = (struct cpu_time){ .clock_ns = tables.clock.period_ns, .periods = 1 };
-	t->ns = t->clock_ns;
-	thread = tolerance_ns ? thread_of(task) : NULL;
+	event_begin(t);
+	thread = tables.clock.tolerance_ns ? thread_of(task) : NULL;
 	if (!thread)
 		return;
 	t->since = thread->event_epoch;
 	thread->event_epoch = tables.clock.epoch;
 	if (t->since < target->epoch)
 		thread->credit_ns = ran_ns;
-	credit_ns = thread->credit_ns - ran_ns;
-	if ((__u64)(credit_ns + tolerance_ns) > 2 * (__u64)tolerance_ns) {
-		t->periods = redress(credit_ns, tolerance_ns, t->clock_ns);
-		t->ns = (__u64)t->periods * t->clock_ns;
-	}
-	thread->credit_ns += t->ns;
+	event_settle(t, &thread->credit_ns, ran_ns);
+}
+
+/* The same by the account in @target, the process's own profile, of its first thread @task. */
+static __always_inline void event_time_own(struct cpu_time *t, const struct task_struct *task,
+					   struct profil_target *target)
+{
+	__u64 ran_ns = task->se.sum_exec_runtime;
+
+	event_begin(t);
+	if (!tables.clock.tolerance_ns)
+		return;
+	if (target->credit_ns)
+		t->since = ~0ull;
+	else
+		target->credit_ns = ran_ns;
+	event_settle(t, &target->credit_ns, ran_ns);
 }
 
 /* --- targets ---------------------------------------------------------------------------------- */

@@ -55,19 +55,22 @@ struct task_memory {
 	__u64 exec_vm;
 };
 
+static __always_inline void task_memory(struct task_memory *m, const struct task_struct *task)
+{
+	const struct mm_struct *mm = task->mm;
+
+	m->mm = (__u64)mm;
+	m->exec_vm = mm ? mm->exec_vm : 0;
+}
+
 /*
  * Global, so that the verifier meets this load of a pointer only once: at each it searches the
  * kernel's BTF three times by name, which takes a millisecond.
  */
 __attribute__((noinline)) int task_memory_read(struct task_memory *m)
 {
-	const struct task_struct *task = (void *)bpf_get_current_task_btf();
-	const struct mm_struct *mm = task->mm;
-
-	if (!m)
-		return 0;
-	m->mm = (__u64)mm;
-	m->exec_vm = mm ? mm->exec_vm : 0;
+	if (m)
+		task_memory(m, (void *)bpf_get_current_task_btf());
 	return 0;
 }
 

@@ -158,53 +158,76 @@ __attribute__((noinline)) int scope_holds(__u32 slot)
 
 /* --- counting --------------------------------------------------------------------------------- */
 
-/*
- * Counts @n samples in the table of @target. @knows_user_pc is false while the saved user pc may be
- * the entry point of a new image that the observer may not read: see profil_pc_of().
- */
-static __always_inline void observe(struct profil_target *target, const struct sample *s,
-				    bool knows_user_pc, __u32 n)
+static __always_inline bool is_observed(const struct profil_target *target, const struct sample *s,
+					__u32 n)
 {
-	if (!n || (!s->user_mode && target->flags & PROFIL_TARGET_USER_ONLY))
-		return;
-	if (!place_count(target->slot, knows_user_pc ? s->user_pc : 0, s->kernel_pc, n))
-		return;
-	__sync_fetch_and_add(&target->total, n);
-	if (target->flags & PROFIL_TARGET_STACKS)
-		stack_count(target->slot, knows_user_pc ? s->user_pc : 0, s->kernel_pc, n);
+	return n && (s->user_mode || !(target->flags & PROFIL_TARGET_USER_ONLY));
+}
+
+static __always_inline struct profil_target *wide_target(__u32 i)
+{
+	__u32 index = tables.wide.target[i % PROFIL_MAX_WIDE] % PROFIL_MAX_TARGETS;
+
+	return PLACE(&tables.target[index]);
+}
+
+/* 0 if it may be the entry point of a new image that the owner may not read: see profil_pc_of(). */
+static __always_inline __u64 wide_user_pc(const struct sample *s, const struct task_struct *task,
+					  const struct profil_target *target)
+{
+	if (!s->user_mode && target->flags & PROFIL_TARGET_UNPRIVILEGED &&
+	    BPF_CORE_READ_BITFIELD(task, in_execve))
+		return 0;
+	return s->user_pc;
 }
 
 /*
- * Counts @s for the wide attachment @i if it is on the clock of @s. Global, so that the verifier
- * checks it once, not for each value of @i.
+ * Counts the place of @s for the wide attachment @i if it is on the clock of @s. Returns how many
+ * samples are to be counted at their stack as well. Global, so that the verifier checks it once,
+ * not for each value of @i.
  */
 __attribute__((noinline)) int observe_wide_one(const struct sample *s, __u32 i)
 {
 	const struct task_struct *task = (void *)bpf_get_current_task_btf();
-	__u32 index = tables.wide.target[i % PROFIL_MAX_WIDE] % PROFIL_MAX_TARGETS;
-	struct profil_target *target = PLACE(&tables.target[index]);
-	bool knows_user_pc;
+	struct profil_target *target = wide_target(i);
+	__u64 user_pc;
+	__u32 n;
 
 	if (!s || (target->flags & (PROFIL_TARGET_CLOCKS | PROFIL_TARGET_CLOSED)) != s->flags ||
 	    (!scope_is_all(target->slot) && !scope_holds(target->slot)))
 		return 0;
-	knows_user_pc = s->user_mode || !(target->flags & PROFIL_TARGET_UNPRIVILEGED) ||
-			!BPF_CORE_READ_BITFIELD(task, in_execve);
-	observe(target, s, knows_user_pc, samples_for(target, &s->time));
+	user_pc = wide_user_pc(s, task, target);
+	n = samples_for(target, &s->time);
+	if (!is_observed(target, s, n) ||
+	    !place_count_of(target->slot, task, user_pc, s->kernel_pc, n))
+		return 0;
+	__sync_fetch_and_add(&target->total, n);
+	return target->flags & PROFIL_TARGET_STACKS ? (int)n : 0;
+}
+
+/* Not called by observe_wide_one(): both together would exceed the BPF stack. Global, as it. */
+__attribute__((noinline)) int observe_wide_stack(const struct sample *s, __u32 i, __u32 n)
+{
+	const struct task_struct *task = (void *)bpf_get_current_task_btf();
+	const struct profil_target *target = wide_target(i);
+
+	if (s)
+		stack_count(target->slot, wide_user_pc(s, task, target), s->kernel_pc, n);
 	return 0;
 }
 
-/* Counts @s for the attachments with a wide scope on its clock. Global, as insert(). */
-__attribute__((noinline)) int observe_wide(const struct sample *s)
+/* Counts @s of @task for the attachments with a wide scope on its clock. */
+static __always_inline void observe_wide(const struct sample *s, const struct task_struct *task)
 {
-	const struct task_struct *task = (void *)bpf_get_current_task_btf();
+	for (__u32 i = 0; task->pid && i < PROFIL_MAX_WIDE; i++) { /* pid 0: idle */
+		__u32 stacks;
 
-	for (__u32 i = 0; s && task->pid && i < PROFIL_MAX_WIDE; i++) { /* pid 0: idle */
 		if (i >= *(volatile __u32 *)&tables.wide.n)
 			break;
-		observe_wide_one(s, i);
+		stacks = (__u32)observe_wide_one(s, i);
+		if (stacks)
+			observe_wide_stack(s, i, stacks);
 	}
-	return 0;
 }
 
 /* --- CPU time of threads without a tick ------------------------------------------------------- */

@@ -294,7 +294,9 @@ static __always_inline void range_build_id(__u32 slot, struct spot *s, struct ra
 	image_build_id(slot, s);
 }
 
-/* A process and its image; never 0. */
+#define KERNEL_OWNER 1
+
+/* A process and its image; neither 0 nor KERNEL_OWNER. */
 static __always_inline __u64 owner_of(const struct task_struct *task)
 {
 	return (__u64)(__u32)task->tgid << 32 | (__u32)task->self_exec_id | 1u << 31;
@@ -328,12 +330,11 @@ static __always_inline void spot_give(void)
 		*(volatile __u32 *)&cpu->spots = cpu->spots - 1;
 }
 
-/* Finds the image at @pc of the running process, whose memory is s->memory, or of the @kernel. */
-static __always_inline void spot_of(__u32 slot, struct spot *s, bool kernel, __u64 pc)
+/* Finds the image at @pc of the running process, whose memory is s->memory, or of the kernel. */
+static __always_inline void spot_of(__u32 slot, struct spot *s, __u64 owner, __u64 pc)
 {
-	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	const struct task_memory *m = &s->memory;
-	__u64 owner = kernel ? 1 : owner_of(task);
+	bool kernel = owner == KERNEL_OWNER;
 	__u32 zero = 0, epoch = s->epoch;
 	struct cpu_ranges *cpu = bpf_map_lookup_elem(&cpu_ranges, &zero);
 	struct range *r;
@@ -427,7 +428,8 @@ static __always_inline void spot_count(__u32 slot, const struct spot *s, __u64 p
  */
 #define KERNEL_PART 1
 
-static __always_inline void part_count(__u32 slot, __u64 pc, __u64 of, __u32 n)
+static __always_inline void part_count(__u32 slot, const struct task_struct *task, __u64 pc,
+				       __u64 of, __u32 n)
 {
 	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
 	bool kernel = of & KERNEL_PART;
@@ -438,9 +440,9 @@ static __always_inline void part_count(__u32 slot, __u64 pc, __u64 of, __u32 n)
 		return;
 	}
 	if (!kernel)
-		task_memory_read(&s->memory);
+		task_memory(&s->memory, task);
 	if (kernel || s->memory.mm)
-		spot_of(slot, s, kernel, pc);
+		spot_of(slot, s, kernel ? KERNEL_OWNER : owner_of(task), pc);
 	if (s->image)
 		spot_count(slot, s, pc, of & ~(__u64)KERNEL_PART, n);
 	else if (!(of & PROFIL_PLACE_FOLDED))
@@ -449,9 +451,9 @@ static __always_inline void part_count(__u32 slot, __u64 pc, __u64 of, __u32 n)
 }
 
 /* The group of the running process, where groups do not distinguish its threads. */
-static __always_inline __u32 group_of_process(__u32 slot, __u32 epoch)
+static __always_inline __u32 group_of_process(__u32 slot, const struct task_struct *task,
+					      __u32 epoch)
 {
-	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	__u64 owner = owner_of(task), leader = (__u64)task->group_leader;
 	struct process_group *g;
 	struct cpu_ranges *cpu;
@@ -477,7 +479,7 @@ static __always_inline __u32 group_of_process(__u32 slot, __u32 epoch)
 }
 
 /* The running task's group, as in a key. */
-static __always_inline __u64 group_of(__u32 slot, __u32 n)
+static __always_inline __u64 group_of(__u32 slot, const struct task_struct *task, __u32 n)
 {
 	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
 	__u32 group;
@@ -487,24 +489,27 @@ static __always_inline __u64 group_of(__u32 slot, __u32 n)
 	if (o->group_by & PROFIL_GROUP_THREAD)
 		group = (__u32)group_number(slot);
 	else
-		group = group_of_process(slot, o->epoch);
+		group = group_of_process(slot, task, o->epoch);
 	if (!group)
 		outcome_count(slot, OUTCOME_GROUP_FULL, n);
 	return profil_place(group, 0, 0);
 }
 
 /*
- * Counts @n samples of the running task in the table of @slot: at @kernel_pc (0: user mode) and at
- * @user_pc (0: the thread has none). Returns false if the slot has no table. Global, as
- * image_number().
+ * Counts @n samples of @task, which is running, in the table of @slot: at @kernel_pc (0: user mode)
+ * and at @user_pc (0: the thread has none). Returns false if the slot has no table.
+ *
+ * Inlined where each sample passes: a call takes 20 ns where the kernel protects returns, and
+ * bpf_get_current_task_btf() is one.
  */
-__attribute__((noinline)) int place_count(__u32 slot, __u64 user_pc, __u64 kernel_pc, __u32 n)
+static __always_inline bool place_count_of(__u32 slot, const struct task_struct *task,
+					   __u64 user_pc, __u64 kernel_pc, __u32 n)
 {
 	__u64 group;
 
 	if (!bpf_map_lookup_elem(&observed, &slot))
 		return false;
-	group = group_of(slot, n);
+	group = group_of(slot, task, n);
 	if (!user_pc && !kernel_pc)
 		outcome_count(slot, OUTCOME_UNMATCHED, n);
 		/* Not unrolled: the inlined body exists once. */
@@ -514,9 +519,17 @@ __attribute__((noinline)) int place_count(__u32 slot, __u64 user_pc, __u64 kerne
 		__u64 of = part && kernel_pc ? PROFIL_PLACE_FOLDED : 0;
 
 		if (pc)
-			part_count(slot, pc, group | of | (part ? 0 : KERNEL_PART), n);
+			part_count(slot, task, pc, group | of | (part ? 0 : KERNEL_PART), n);
 	}
 	return true;
+}
+
+/* The same for the running task. Global, as image_number(). */
+__attribute__((noinline)) int place_count(__u32 slot, __u64 user_pc, __u64 kernel_pc, __u32 n)
+{
+	const struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+	return place_count_of(slot, task, user_pc, kernel_pc, n);
 }
 
 #endif

@@ -57,7 +57,7 @@ static __always_inline void event_count(struct sample *s, struct task_struct *ta
 	s->time = (struct cpu_time){ .ns = n, .since = ~0ull, .clock_ns = (__u32)n, .periods = 1 };
 	count_all(s, tgid_of(task));
 	if (*(volatile __u32 *)&tables.wide.n)
-		observe_wide(s);
+		observe_wide(s, task);
 }
 
 /* The number of events that one sample of a perf event stands for. */
@@ -91,27 +91,27 @@ int tick_event(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	__u32 wide = *(volatile __u32 *)&tables.wide.n, tgid = tgid_of(task);
-	__u64 cookie = bpf_get_attach_cookie(ctx), entry;
+	__u64 entry, cookie;
 	struct sample s = { 0 };
 
+	cookie = *(volatile __u32 *)&tables.events ? bpf_get_attach_cookie(ctx) : 0;
 	if (cookie) {
 		sample_event(&s, task, ctx);
 		event_count(&s, task, cookie, event_weight(ctx, cookie));
 		return 0;
 	}
-	entry = first_entry(tgid, 0);
+	entry = only_entry(tgid);
 	if (!entry && !wide)
 		return 0;
 	sample_event(&s, task, ctx);
-	if (entry) {
-		event_time(&s.time, task, target_of(entry));
+	if (entry == SEVERAL_ENTRIES)
 		count_all(&s, tgid);
-	}
+	else if (is_on_clock(entry, tgid, 0))
+		count_entry(&s, task, entry);
 	if (wide) {
-		s.time = (struct cpu_time){ .clock_ns = tables.clock.period_ns, .periods = 1 };
-		s.time.ns = s.time.clock_ns;
+		event_begin(&s.time);
 		s.time.since = ~0ull;
-		observe_wide(&s);
+		observe_wide(&s, task);
 	}
 	return 0;
 }
@@ -166,7 +166,7 @@ int tick_timer(__u64 *args)
 	if (entry)
 		count_all(&s, tgid_of(task));
 	if (*wide)
-		observe_wide(&s);
+		observe_wide(&s, task);
 	return 0;
 }
 

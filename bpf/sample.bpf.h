@@ -28,6 +28,11 @@ static __always_inline const struct profil_region *find(const struct profil_targ
 {
 	__u32 low = target->region_first, n = target->nregions;
 
+	if (n == 1) { /* as most targets have */
+		const struct profil_region *only = bpf_map_lookup_elem(&regions, &low);
+
+		return only && pc >= only->lo ? only : NULL;
+	}
 	for (int i = 0; i < PROFIL_REGION_STEPS && n; i++) {
 		__u32 half = n / 2, middle = low + half, after;
 		const struct profil_region *region = bpf_map_lookup_elem(&regions, &middle);
@@ -216,23 +221,58 @@ static __always_inline bool is_missed(const struct task_struct *task, __u64 entr
 	return true;
 }
 
-/* Counts @s for the target of @entry. Global, as insert(). */
-__attribute__((noinline)) int count_sample(const struct sample *s, __u64 entry)
+/* True if the thread's account of events is in @target: see event_time_own(). */
+static __always_inline bool has_account(const struct profil_target *target, __u64 entry,
+					const struct task_struct *task)
 {
-	const struct task_struct *task = (void *)bpf_get_current_task_btf();
+	return !(target->flags & PROFIL_TARGET_OBSERVE) &&
+	       !(entry & (PROFIL_ENTRY_FORKED | PROFIL_ENTRY_UNBOUND)) && task->pid == task->tgid;
+}
+
+/* How many samples of @entry's target @s is. The event's time is known after the first entry. */
+static __always_inline __u32 samples_of(struct sample *s, struct profil_target *target, __u64 entry,
+					struct task_struct *task)
+{
+	struct cpu_time own;
+
+	if (!s->flags && has_account(target, entry, task)) {
+		event_time_own(&own, task, target);
+		return samples_for(target, &own);
+	}
+	if (!s->flags && !s->time.clock_ns)
+		event_time(&s->time, task, target);
+	return samples_for(target, &s->time);
+}
+
+/* Counts @s of @task for the target of @entry. */
+static __always_inline int count_entry(struct sample *s, struct task_struct *task, __u64 entry)
+{
 	struct profil_target *target = target_of(entry);
 	__u64 pc;
 	__u32 n;
 
-	if (!s || is_missed(task, entry, s->flags >= PROFIL_TARGET_EVENT))
+	if (is_missed(task, entry, s->flags >= PROFIL_TARGET_EVENT))
 		return 0;
 	pc = profil_pc_of(s, task, entry, target);
-	n = samples_for(target, &s->time);
-	if (target->flags & PROFIL_TARGET_OBSERVE)
-		observe(target, s, pc == s->user_pc, n);
-	else if (pc && n)
-		hit(entry, pc, n);
+	n = samples_of(s, target, entry, task);
+	if (!(target->flags & PROFIL_TARGET_OBSERVE)) {
+		if (pc && n)
+			hit(entry, pc, n);
+		return 0;
+	}
+	pc = pc == s->user_pc ? pc : 0;
+	if (!is_observed(target, s, n) || !place_count(target->slot, pc, s->kernel_pc, n))
+		return 0;
+	__sync_fetch_and_add(&target->total, n);
+	if (target->flags & PROFIL_TARGET_STACKS)
+		stack_count(target->slot, pc, s->kernel_pc, n);
 	return 0;
+}
+
+/* The same for all but the commonest case. Global, as insert(). */
+__attribute__((noinline)) int count_sample(struct sample *s, __u64 entry)
+{
+	return s ? count_entry(s, (void *)bpf_get_current_task_btf(), entry) : 0;
 }
 
 /* --- the entries of the current process ------------------------------------------------------- */
@@ -263,8 +303,28 @@ __attribute__((noinline)) __u64 first_entry(__u32 tgid, __u32 flags)
 	return 0;
 }
 
+/* More than one entry, or entries in two buckets: see only_entry(). */
+#define SEVERAL_ENTRIES 1
+
+/* The entry of @tgid; 0: it has none. In the program itself, because a call takes 20 ns. */
+static __always_inline __u64 only_entry(__u32 tgid)
+{
+	const struct profil_bucket *bucket = bucket_of(tgid, 0);
+	__u64 entry = 0;
+
+	if (buckets() > 1)
+		return first_entry(tgid, 0) ? SEVERAL_ENTRIES : 0;
+	for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
+		__u64 e = read_entry(bucket, i);
+
+		if (entry_is(e, tgid))
+			entry = entry ? SEVERAL_ENTRIES : e;
+	}
+	return entry;
+}
+
 /* Counts @s for all targets of @tgid on its clock or event. Global, as insert(). */
-__attribute__((noinline)) int count_all(const struct sample *s, __u32 tgid)
+__attribute__((noinline)) int count_all(struct sample *s, __u32 tgid)
 {
 	__u32 end = buckets();
 
@@ -287,13 +347,16 @@ __attribute__((noinline)) int count_all(const struct sample *s, __u32 tgid)
 static __always_inline void sample_event(struct sample *s, struct task_struct *task,
 					 struct bpf_perf_event_data *ctx)
 {
-	const struct arch_regs *user = (void *)bpf_task_pt_regs(task);
 	__u64 pc = arch_pc(&ctx->regs), mode = arch_mode(&ctx->regs);
 
 	asm volatile("" : "+r"(pc), "+r"(mode));
 	s->user_mode = arch_mode_is_user(mode);
-	s->kernel_pc = s->user_mode ? 0 : pc;
-	s->user_pc = s->user_mode ? pc : arch_pc(user);
+	if (s->user_mode) {
+		s->user_pc = pc;
+	} else {
+		s->kernel_pc = pc;
+		s->user_pc = arch_pc((struct arch_regs *)bpf_task_pt_regs(task));
+	}
 }
 
 /* The kernel's pc at a tracepoint is the innermost frame of the kernel's stack. */

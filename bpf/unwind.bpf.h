@@ -47,6 +47,11 @@
 
 /* Frames of the kernel's stack, the clock's own interrupt included. A power of two. */
 #define KERNEL_STACK 128
+/* Frames of the clock's own interrupt, at most. */
+#define CLOCK_FRAMES 32
+
+/* Words of the user's stack that are read at once. A power of two. */
+#define STACK_WORDS 32
 
 /*
  * A cache of rows by image and offset, because return addresses repeat. A row expires after a
@@ -61,6 +66,19 @@ struct found_row {
 	__u32 image;
 	__u32 offset;
 	__u32 moment;
+};
+
+/*
+ * The nodes of this CPU's latest stack, from the outermost frame inwards. Stacks that follow each
+ * other have most outer frames in common, and no node is released while the table exists.
+ */
+struct latest_stack {
+	__u32 epoch;
+	__u32 root;
+	__u32 frames;
+	__u32 common; /* the frames of the stack that is entered have been the same so far */
+	__u32 node[PROFIL_FRAMES_MAX + 1];
+	__u64 place[PROFIL_FRAMES_MAX + 1];
 };
 
 struct unwind {
@@ -92,13 +110,16 @@ struct unwind {
 	__u32 none;
 	__u64 kernel_window;
 	__u32 moment;
-	__u32 gap;
-	__u64 pair[2]; /* two words of the stack */
+	__u32 nwords;
+	__u64 pair[2]; /* words of the stack that stack_read() has found */
+	__u64 words_at;
+	__u64 words[STACK_WORDS]; /* of the stack, from words_at on */
 	struct task_memory memory;
 	struct spot spot; /* of a step; here because the BPF stack is full */
 	struct found_row found[FOUND_ROWS];
 	__u64 place[PROFIL_FRAMES_MAX + 1];
 	__u64 kernel[KERNEL_STACK]; /* addresses */
+	struct latest_stack latest;
 };
 
 struct {
@@ -123,7 +144,7 @@ static __always_inline bool step_place(struct unwind *u)
 		s->epoch = u->epoch;
 		s->todo = u->exact ? 0 : IMAGE_CALLER;
 		s->memory = u->memory;
-		spot_of(u->slot, s, false, pc);
+		spot_of(u->slot, s, owner_of((void *)bpf_get_current_task_btf()), pc);
 		if (!s->image)
 			return false;
 		u->start = s->bytes ? s->start : pc;
@@ -141,9 +162,34 @@ static __always_inline bool step_place(struct unwind *u)
 	return true;
 }
 
-static __always_inline bool user_word(__u64 *out, __u64 address)
+/*
+ * Reads @words words of the stack, one or two, into u->pair. A call of bpf_probe_read_user() takes
+ * as long as the rest of a frame, so it reads STACK_WORDS at once, which later frames find here.
+ */
+static __always_inline bool stack_read(struct unwind *u, __u64 address, __u32 words)
 {
-	return !bpf_probe_read_user(out, sizeof(*out), (void *)address);
+	__u64 at = (address - u->words_at) / sizeof(u->pair[0]);
+
+	if (address & 7 || at + words > u->nwords) {
+		u->nwords = 0;
+		if (bpf_probe_read_user(u->words, sizeof(u->words), (void *)address))
+			return !bpf_probe_read_user(u->pair, words * sizeof(u->pair[0]),
+						    (void *)address);
+		u->words_at = address;
+		u->nwords = STACK_WORDS;
+		at = 0;
+	}
+	u->pair[0] = u->words[at & (STACK_WORDS - 1)];
+	u->pair[1] = u->words[(at + 1) & (STACK_WORDS - 1)];
+	return true;
+}
+
+static __always_inline bool user_word(struct unwind *u, __u64 *out, __u64 address)
+{
+	if (!stack_read(u, address, 1))
+		return false;
+	*out = u->pair[0];
+	return true;
 }
 
 /* Continues at the registers that the kernel saved when it delivered a signal. */
@@ -151,8 +197,10 @@ static __always_inline int step_signal(struct unwind *u)
 {
 	__u64 sp = u->sp;
 
-	if (!user_word(&u->fp, sp + ARCH_SIGNAL_FP) || !user_word(&u->pc, sp + ARCH_SIGNAL_PC) ||
-	    !user_word(&u->link, sp + ARCH_SIGNAL_LINK) || !user_word(&u->sp, sp + ARCH_SIGNAL_SP))
+	if (!user_word(u, &u->fp, sp + ARCH_SIGNAL_FP) ||
+	    !user_word(u, &u->pc, sp + ARCH_SIGNAL_PC) ||
+	    !user_word(u, &u->link, sp + ARCH_SIGNAL_LINK) ||
+	    !user_word(u, &u->sp, sp + ARCH_SIGNAL_SP))
 		return PROFIL_STACK_UNREADABLE;
 	u->exact = u->next = 1;
 	return PROFIL_STACK_GOES_ON;
@@ -170,7 +218,7 @@ static __always_inline int step_to(struct unwind *u, __u64 ra, __u64 sp)
 /* Steps by the frame pointer: [fp] is the caller's frame pointer, [fp + 8] the return address. */
 static __always_inline int step_fp(struct unwind *u)
 {
-	__u64 fp = u->fp, pair[2];
+	__u64 fp = u->fp;
 
 	if (u->mode == PROFIL_STACK_CFI)
 		return PROFIL_STACK_NO_TABLE;
@@ -178,13 +226,13 @@ static __always_inline int step_fp(struct unwind *u)
 		return u->mode == PROFIL_STACK_FP ? PROFIL_STACK_WHOLE : PROFIL_STACK_NO_TABLE;
 	if (fp & 7 || fp < u->sp)
 		return PROFIL_STACK_NO_TABLE;
-	if (bpf_probe_read_user(pair, sizeof(pair), (void *)fp))
+	if (!stack_read(u, fp, 2))
 		return PROFIL_STACK_UNREADABLE;
 	/* A caller with rules may use the register for anything; one without ends the walk here. */
-	if (u->mode == PROFIL_STACK_FP && pair[0] && pair[0] <= fp)
+	if (u->mode == PROFIL_STACK_FP && u->pair[0] && u->pair[0] <= fp)
 		return PROFIL_STACK_NO_TABLE;
-	u->fp = pair[0];
-	return step_to(u, pair[1], fp + sizeof(pair));
+	u->fp = u->pair[0];
+	return step_to(u, u->pair[1], fp + sizeof(u->pair));
 }
 
 /* Steps by @row, whose CFA is @cfa. */
@@ -199,15 +247,15 @@ static __always_inline int step_saved(struct unwind *u, __u64 row, __u64 cfa)
 	/* If both words are adjacent, one read halves the time of a frame. */
 	if (fp_saved && (ARCH_RA_ON_STACK || row_rule(row) & PROFIL_UNWIND_RA_SAVED) &&
 	    arch_ra_at(cfa, fp_at, fp_saved) == fp_at + 8) {
-		if (bpf_probe_read_user(u->pair, sizeof(u->pair), (void *)fp_at))
+		if (!stack_read(u, fp_at, 2))
 			return PROFIL_STACK_UNREADABLE;
 		u->fp = u->pair[0];
 		return step_to(u, u->pair[1], cfa);
 	}
 	if ((ARCH_RA_ON_STACK || row_rule(row) & PROFIL_UNWIND_RA_SAVED) &&
-	    !user_word(&ra, arch_ra_at(cfa, fp_at, fp_saved)))
+	    !user_word(u, &ra, arch_ra_at(cfa, fp_at, fp_saved)))
 		return PROFIL_STACK_UNREADABLE;
-	if (fp_saved && !user_word(&u->fp, fp_at))
+	if (fp_saved && !user_word(u, &u->fp, fp_at))
 		return PROFIL_STACK_UNREADABLE;
 	return step_to(u, ra, cfa);
 }
@@ -218,7 +266,7 @@ static __always_inline int step_word(struct unwind *u, __u64 row)
 	__s64 words = (__s16)(row >> 32);
 	__u64 start;
 
-	if (!user_word(&start, u->sp + (__u64)words * 8))
+	if (!user_word(u, &start, u->sp + (__u64)words * 8))
 		return PROFIL_STACK_UNREADABLE;
 	return step_saved(u, row, start + 8);
 }
@@ -348,21 +396,48 @@ __attribute__((noinline)) int node_count(__u32 slot, __u32 number, __u32 n)
 	return 0;
 }
 
-/* Enters the next frame into the tree, from the outermost inwards. */
-static long descend(__u32 i __attribute__((unused)), struct unwind **context)
+/* Enters the next frame, the @i-th from the outermost one, into the tree. */
+static long descend(__u32 i, struct unwind **context)
 {
 	struct unwind *u = *context;
-	__u32 at = u->left - 1;
+	struct latest_stack *latest = &u->latest;
+	__u32 at = (u->left - 1) & PROFIL_FRAMES_MAX; /* a mask: always a valid index */
 	int node;
 
-	if (at > PROFIL_FRAMES_MAX)
+	if (!u->left)
 		return 1;
+	i &= PROFIL_FRAMES_MAX;
+	if (latest->common && i < latest->frames && latest->place[i] == u->place[at]) {
+		u->node = latest->node[i];
+		u->left = at;
+		return 0;
+	}
+	latest->common = 0;
+	latest->frames = i;
 	node = node_number(u->slot, u->node, u->place[at]);
 	if (!node)
 		return 1;
+	latest->place[i] = u->place[at];
+	latest->node[i] = (__u32)node;
+	latest->frames = i + 1;
 	u->node = (__u32)node;
 	u->left = at;
 	return 0;
+}
+
+/* Enters the user's frames. */
+static __always_inline void tree_user(struct unwind *u)
+{
+	struct latest_stack *latest = &u->latest;
+
+	latest->common = latest->epoch == u->epoch && latest->root == u->root;
+	if (!latest->common)
+		latest->frames = 0;
+	latest->epoch = u->epoch;
+	latest->root = u->root;
+	u->node = u->root;
+	u->left = u->depth;
+	bpf_loop(PROFIL_FRAMES_MAX, descend, &u, 0);
 }
 
 /* The place of the kernel's @pc, the same as part_count() uses. Global, as row_of(). */
@@ -376,7 +451,7 @@ __attribute__((noinline)) __u64 kernel_place(__u32 slot, __u64 pc)
 	s = table_of(t, slot) ? spot_take(t->observer->epoch) : NULL;
 	if (!s)
 		return 0;
-	spot_of(slot, s, true, pc);
+	spot_of(slot, s, KERNEL_OWNER, pc);
 	offset = (__u32)(pc - s->base) >> (t->observer->shift & 31) << (t->observer->shift & 31);
 	if (t->observer->flags & PROFIL_OBSERVER_HIDES_KERNEL)
 		offset = 0;
@@ -420,8 +495,10 @@ static __always_inline void tree_kernel(struct unwind *u, __u64 pc)
 	long bytes = bpf_get_task_stack(task, u->kernel, sizeof(u->kernel), 0);
 	__u32 n = bytes > 0 ? (__u32)bytes / 8 : 0, from = 0;
 
-	while (from < n && from < KERNEL_STACK && u->kernel[from] != pc)
+	while (from < n && from < CLOCK_FRAMES && u->kernel[from] != pc)
 		from++;
+	if (from == CLOCK_FRAMES)
+		from = n; /* not found */
 	u->kernel_window = pc >> WINDOW_BITS;
 	u->kernel_from = from;
 	u->kernel_left = n;
@@ -440,9 +517,7 @@ static __always_inline void tree_count(struct unwind *u, __u64 kernel_pc, __u32 
 
 	if (!table_of(t, u->slot))
 		return;
-	u->node = u->root;
-	u->left = u->depth;
-	bpf_loop(PROFIL_FRAMES_MAX, descend, &u, 0);
+	tree_user(u);
 	u->kernel_left = u->kernel_from = 0;
 	u->kernel_image = profil_place_image(leaf);
 	if (!u->left && leaf && t->observer->flags & PROFIL_OBSERVER_KERNEL_STACKS)
@@ -471,6 +546,7 @@ static __always_inline void stack_walk(struct unwind *u, __u64 user_pc, bool in_
 	u->fp = arch_fp(regs);
 	u->link = arch_link(regs);
 	u->bytes = 0;
+	u->nwords = 0;
 	u->moment = (__u32)(bpf_ktime_get_ns() >> 20);
 	u->exact = 1;
 	u->leaf = !in_kernel;

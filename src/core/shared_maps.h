@@ -10,7 +10,7 @@
 #include "observers.h"
 
 /* Raised with every change to a struct below: a daemon takes over only maps of its own version. */
-#define PROFIL_LAYOUT_VERSION 21
+#define PROFIL_LAYOUT_VERSION 22
 
 /*
  * Counters are in chunks. A chunk is the one element of a BPF array: a dirty flag for each block of
@@ -99,14 +99,15 @@ struct profil_target {
 	__u64 elapsed_ns; /* CPU time that samples have stood for: see cpu_time.bpf.h */
 	__u64 unmatched;
 	__u64 lost;
-	__u64 raw;
+	__u64 credit_ns; /* account of the first thread of a process with a profile of its own */
 
 	__u32 ended; /* set by the side that removes its last member */
 	__u32 slot;  /* of struct profil_observer and the table (OBSERVE) */
 	__u32 user;  /* slot in tables.user */
 	__u32 zero;
 	__u64 unfollowed; /* children for which there was no room */
-	__u64 none[5];
+	__u64 raw;
+	__u64 none[4];
 };
 _Static_assert(offsetof(struct profil_target, ended) == 64, "one cache line in a map");
 _Static_assert(sizeof(struct profil_target) == 128, "two cache lines in a map");
@@ -171,6 +172,8 @@ struct profil_tables {
 	__u32 children_max;
 	__u32 users;	    /* the daemon's: slots of tables.user that are in use */
 	__u32 pid_ns_level; /* of the daemon's pid namespace; 0: the initial one */
+	__u32 events;	    /* that are linked to a program, besides the clocks */
+	__u32 zero;
 	struct profil_wide wide;
 };
 

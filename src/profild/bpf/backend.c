@@ -474,7 +474,7 @@ static int open_rest(struct sampler_bpf *b, const struct config *config, sd_even
 	if (!err)
 		err = event_links_open(&b->events, bpf_program__fd(b->maps.skel->progs.tick_event),
 				       bpf_program__fd(b->maps.skel->progs.observed_tracepoint),
-				       event);
+				       &b->maps.processes.tables->events, event);
 	if (!err)
 		err = lifecycle_hooks_open(&b->hooks, b->maps.skel, b->store, event);
 	if (!err)

@@ -45,7 +45,7 @@ struct event_links {
 	sd_event *event;
 	struct hotplug *hotplug; /* while one is in use */
 	int ncpus;
-	unsigned int used;
+	uint32_t *in_use; /* in the program's memory */
 	struct slot slot[SLOTS];
 };
 
@@ -254,10 +254,13 @@ int event_links_use(struct event_links *e, const struct event_choice *c, uint32_
 	if (!s)
 		return -EAGAIN;
 	if (!s->users) {
+		(*e->in_use)++; /* before the first event */
 		err = slot_open(e, s, &key);
-		if (err)
+		if (err) {
+			(*e->in_use)--;
 			return err;
-		if (!e->used++)
+		}
+		if (*e->in_use == 1)
 			hotplug_open(&e->hotplug, e->event, on_cpu_online, e);
 	}
 	s->users++;
@@ -272,12 +275,12 @@ void event_links_unuse(struct event_links *e, uint32_t flags)
 	if (--s->users)
 		return;
 	slot_close(e, s);
-	if (!--e->used)
+	if (!--*e->in_use) /* after the last event */
 		e->hotplug = hotplug_close(e->hotplug);
 }
 
 int event_links_open(struct event_links **out, int event_program, int tracepoint_program,
-		     sd_event *event)
+		     uint32_t *in_use, sd_event *event)
 {
 	struct event_links *e = calloc(1, sizeof(*e));
 
@@ -285,6 +288,8 @@ int event_links_open(struct event_links **out, int event_program, int tracepoint
 		return -ENOMEM;
 	e->event_program = event_program;
 	e->tracepoint_program = tracepoint_program;
+	e->in_use = in_use;
+	*in_use = 0; /* an earlier daemon's links ended with it */
 	e->event = event;
 	e->ncpus = libbpf_num_possible_cpus();
 	if (e->ncpus < 0) {

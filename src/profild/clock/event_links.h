@@ -24,9 +24,12 @@ struct event_choice {
  */
 int event_choice_check(const struct event_choice *c, bool privileged);
 
-/* Links nothing yet. The programs are fds: one for perf events, one for tracepoints. */
+/*
+ * Links nothing yet. The programs are fds: one for perf events, one for tracepoints. *@in_use is
+ * the number of choices that have links: the program looks for events only while it is not 0.
+ */
 int event_links_open(struct event_links **out, int event_program, int tracepoint_program,
-		     sd_event *event);
+		     uint32_t *in_use, sd_event *event);
 struct event_links *event_links_close(struct event_links *e);
 
 /*

@@ -269,7 +269,7 @@ static __always_inline int count_entry(struct sample *s, struct task_struct *tas
 	return 0;
 }
 
-/* The same for all but the commonest case. Global, as insert(). */
+/* The same, where a process has several entries, and on the other clocks. Global, as insert(). */
 __attribute__((noinline)) int count_sample(struct sample *s, __u64 entry)
 {
 	return s ? count_entry(s, (void *)bpf_get_current_task_btf(), entry) : 0;
@@ -303,10 +303,10 @@ __attribute__((noinline)) __u64 first_entry(__u32 tgid, __u32 flags)
 	return 0;
 }
 
-/* More than one entry, or entries in two buckets: see only_entry(). */
+/* In place of an entry: there may be more than one. */
 #define SEVERAL_ENTRIES 1
 
-/* The entry of @tgid; 0: it has none. In the program itself, because a call takes 20 ns. */
+/* The entry of @tgid, or SEVERAL_ENTRIES; 0: it has none. Inline, because a call takes 20 ns. */
 static __always_inline __u64 only_entry(__u32 tgid)
 {
 	const struct profil_bucket *bucket = bucket_of(tgid, 0);

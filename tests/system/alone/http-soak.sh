@@ -57,7 +57,7 @@ check "consecutive profiles are answered for $seconds s" \
 failures=0
 for pid in "${readers[@]}"; do wait "$pid" || failures=$((failures + 1)); done
 check "every request is answered for $seconds s: $(cat "$dir/errors")" test "$failures" -eq 0
-said=$("$dir/checkprofile" -soak "$dir/list" 50 2>&1)
+said=$("$dir/checkprofile" -soak "$dir/list" 80 2>&1)
 status=$?
 printf '# %s\n' "$said"
 check "consecutive profiles add up, place by place, to the difference of the totals" eval "echo '$said'; test $status -eq 0"

@@ -12,7 +12,7 @@ flood N         for N seconds, and until 100 answers have come or a minute more,
                 status 200 came
 chain N PREFIX [WHAT]  takes N consecutive profiles of a second, and meanwhile one of N seconds; prints
                 the snapshots of each; the files are PREFIX1 ... and PREFIXall; WHAT is "profile" or "stacks"
-soak N PREFIX [EVERY]  takes consecutive profiles of 1 to 3 seconds for N seconds, and with every second, or
+soak N PREFIX [EVERY]  takes consecutive profiles of 1 to 3 seconds for N seconds, and with every second one, or
                 EVERY, the total since the start; prints "part FILE FROM-TO" or "total FILE 0-AT" for each
 """
 import concurrent.futures

@@ -62,14 +62,15 @@ is_sleep() { # PID
 	test "$(cat "/proc/$1/comm")" = sleep
 }
 
-# Makes a process, $target, and a reader of its profile, $reader.
+# Makes a process, $target, and a reader of its profile, $reader. The profile is there a moment before
+# the process is in it, which list shows: a process that ends in between is an error.
 attach() {
 	sleep 100 &
 	target=$!
 	soon is_sleep "$target" # an attach ends at an exec
 	"$ctl" attach -f json -o "$dir/json" "$target" 2>"$dir/err" &
 	reader=$!
-	soon profiles_are 1
+	await_listed "^ *$target .* attachment " "$reader"
 }
 
 daemon_start

@@ -195,6 +195,12 @@ static int read_table(struct recorder *r, int table, int unwind)
 	return CTL_OK;
 }
 
+void recorder_room(struct profil_msg_observe *m)
+{
+	m->groups = 8192;
+	m->places = 327680;
+}
+
 int recorder_observe(struct recorder *r, const struct profil_msg_observe *m, __u64 default_hz)
 {
 	__cleanup(closep) int table = -1;

@@ -59,6 +59,12 @@ int recorder_init(struct recorder *r, const struct options *o);
 int recorder_init_connected(struct recorder *r, const struct options *o);
 
 /*
+ * Asks for a table, of 5 MiB, that a build fits in: thousands of processes, which share few places.
+ * For a recording, whose table is never replaced.
+ */
+void recorder_room(struct profil_msg_observe *m);
+
+/*
  * Starts the attachment with the scope and event of @m, and otherwise by the options. @default_hz
  * is the rate for CPU time if the options have none; 0: the daemon's default.
  */

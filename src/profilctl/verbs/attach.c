@@ -59,6 +59,7 @@ static int observe(struct recorder *r, const pid_t *pids)
 
 	if (!status)
 		status = scope_event(&m, r->profile, o);
+	recorder_room(&m);
 	if (!status)
 		status = recorder_observe(r, &m, OPTIONS_RATE_DEFAULT);
 	for (int i = 0; pids && i < o->argc && !status; i++)

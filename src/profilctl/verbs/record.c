@@ -129,6 +129,7 @@ static int observe(struct recorder *r, struct command *c)
 
 	if (!status)
 		status = scope_event(&m, r->profile, r->options);
+	recorder_room(&m);
 	if (!status)
 		status = recorder_observe(r, &m, OPTIONS_RATE_DEFAULT);
 	if (status)

@@ -33,6 +33,10 @@ short_ones() {
 	check "the samples of the short processes add up" conserved
 	check "every sample of the short processes has an object and a name" named
 	check "more than 100 short processes have samples" json '.processes > 100'
+	# shellcheck disable=SC2016 # another shell's
+	check "record profiles 2000 short processes" "$ctl" record -F 4999 -f json -o "$dir/json" -- \
+		sh -c 'i=0; while test $i -lt 2000; do /bin/true; i=$((i + 1)); done'
+	check "more than 1024 processes are told apart" json '.processes > 1024 and .samples.group_full == 0'
 }
 
 build() {

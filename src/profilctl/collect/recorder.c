@@ -31,6 +31,10 @@
 #define FEED_FIRST_FOR_NS 2000000000u
 #define FEED_NS 20000000u
 
+/* The table of a recording has 5 MiB with them. 8192 groups are the most that profild grants. */
+#define RECORDING_GROUPS 8192
+#define RECORDING_PLACES 327680
+
 enum source {
 	SOURCE_DAEMON,
 	SOURCE_PROCESS,
@@ -197,8 +201,8 @@ static int read_table(struct recorder *r, int table, int unwind)
 
 void recorder_room(struct profil_msg_observe *m)
 {
-	m->groups = 8192;
-	m->places = 327680;
+	m->groups = RECORDING_GROUPS;
+	m->places = RECORDING_PLACES;
 }
 
 int recorder_observe(struct recorder *r, const struct profil_msg_observe *m, __u64 default_hz)

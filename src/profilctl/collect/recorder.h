@@ -59,8 +59,9 @@ int recorder_init(struct recorder *r, const struct options *o);
 int recorder_init_connected(struct recorder *r, const struct options *o);
 
 /*
- * Asks for a table, of 5 MiB, that a build fits in: thousands of processes, which share few places.
- * For a recording, whose table is never replaced.
+ * Asks for a table that the samples of a build fit in: it has thousands of processes, and a place
+ * is counted for each of them apart. For recordings, whose table is never replaced as that of top
+ * is.
  */
 void recorder_room(struct profil_msg_observe *m);
 

@@ -53,10 +53,26 @@ struct mm_struct___bitmap {
 #define MM_DUMPABLE_MASK 3
 #define MM_DUMPABLE_USER 1 /* SUID_DUMP_USER */
 
-static __always_inline bool is_dumpable(struct mm_struct *mm)
+/* In Linux 7.2 it is no longer there, but in what an exec gives the task. */
+enum task_dumpable {
+	TASK_DUMPABLE_OWNER = 1,
+};
+
+struct task_exec_state {
+	enum task_dumpable dumpable;
+} __attribute__((preserve_access_index));
+
+struct task_struct___exec {
+	struct task_exec_state *exec_state;
+} __attribute__((preserve_access_index));
+
+static __always_inline bool is_dumpable(struct task_struct *task, struct mm_struct *mm)
 {
 	__u64 flags = 0, offset;
 
+	if (bpf_core_field_exists(struct task_struct___exec, exec_state))
+		return BPF_CORE_READ((struct task_struct___exec *)task, exec_state, dumpable) ==
+		       TASK_DUMPABLE_OWNER;
 	if (bpf_core_field_exists(struct mm_struct___bitmap, flags))
 		offset = bpf_core_field_offset(struct mm_struct___bitmap, flags);
 	else
@@ -94,7 +110,7 @@ static __always_inline bool may_trace(const struct profil_observer *o, struct ta
 			      (void *)cred +
 				      bpf_core_field_offset(struct cred___ids, cap_permitted));
 	return !(caps & ~o->caps) && BPF_CORE_READ(cred, user_ns, ns.inum) == o->user_ns && mm &&
-	       is_dumpable(mm);
+	       is_dumpable(task, mm);
 }
 
 #define CGROUP_LEVELS 32

@@ -212,6 +212,7 @@ static __always_inline int step_to(struct unwind *u, __u64 ra, __u64 sp)
 	u->sp = sp;
 	u->link = 0;
 	u->pc = arch_return_address(ra);
+	u->exact = u->next = 0;
 	return u->pc ? PROFIL_STACK_GOES_ON : PROFIL_STACK_WHOLE;
 }
 
@@ -241,8 +242,8 @@ static __always_inline int step_saved(struct unwind *u, __u64 row, __u64 cfa)
 	__u64 fp_at = cfa - row_saved(row), ra = u->link;
 	bool fp_saved = row_rule(row) & PROFIL_UNWIND_FP_SAVED;
 
-	/* Only the innermost frame may be empty. */
-	if (cfa < u->sp || (cfa == u->sp && u->depth > 1))
+	/* Only the innermost frame, or one that a signal has interrupted, may be empty. */
+	if (cfa < u->sp || (cfa == u->sp && !u->exact))
 		return PROFIL_STACK_UNREADABLE;
 	/* If both words are adjacent, one read halves the time of a frame. */
 	if (fp_saved && (ARCH_RA_ON_STACK || row_rule(row) & PROFIL_UNWIND_RA_SAVED) &&
@@ -302,7 +303,6 @@ static __always_inline int step_caller(struct unwind *u)
 
 	if (kind == PROFIL_UNWIND_SIGNAL)
 		return step_signal(u);
-	u->exact = u->next = 0;
 	switch (kind) {
 	case PROFIL_UNWIND_SP:
 		return step_saved(u, row, u->sp + row_cfa(row));

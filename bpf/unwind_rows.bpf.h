@@ -119,14 +119,17 @@ static __always_inline __u8 row_rule(__u64 row)
 	return (__u8)(row >> 56);
 }
 
-static __always_inline __u64 row_saved(__u64 row)
-{
-	return (row >> 48 & 0xff) * 8;
-}
-
 static __always_inline __u64 row_cfa(__u64 row)
 {
 	return (row >> 32 & 0xffff) * 8;
+}
+
+/* The distance below the CFA. */
+static __always_inline __u64 row_saved(__u64 row)
+{
+	__u64 saved = (row >> 48 & 0xff) * 8;
+
+	return row_rule(row) & PROFIL_UNWIND_SAVED_ABOVE ? row_cfa(row) - saved : saved;
 }
 
 /* Gives image @number the rows of file @f. */

@@ -34,6 +34,9 @@ enum profil_unwind_kind {
  * record; if only the return address is, it is at CFA - 8 * saved. x86-64: always at CFA - 8.
  */
 
+/* `saved` are words above the register that the CFA is relative to, not below the CFA. */
+#define PROFIL_UNWIND_SAVED_ABOVE 0x40
+
 struct profil_unwind_row {
 	__u32 offset;
 	__u16 cfa;

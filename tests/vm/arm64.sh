@@ -16,7 +16,7 @@ vm_arm64() {
 	dir=$vm_cache/arm64-$(cksum <<<"$vm_arm64_packages" | cut -d ' ' -f 1)
 	if ! test -d "$dir"; then
 		archive=$(vm_archive bookworm) || exit 1
-		rm -rf "$dir.new"
+		mkdir -p "$vm_cache" && rm -rf "$dir.new"
 		debootstrap --foreign --arch=arm64 --variant=minbase --keyring="$vm_keyring" \
 			--include="$vm_arm64_packages" bookworm "$dir.new" "$archive" >"$dir.log" 2>&1 ||
 			vm_die "debootstrap failed: see $dir.log"
@@ -57,14 +57,18 @@ arm64_libraries() { # ROOT STAGE
 arm64_stage() { # ROOT STAGE
 	local build=${BUILD:?}/arm64 here=$2/profil
 
-	mkdir -p "$2"/{bin,dev,proc,sys,tmp,run,etc,lib/aarch64-linux-gnu} "$here/tests/vm" "$here/$build/tests"
+	mkdir -p "$2"/{bin,dev,proc,sys,tmp,run,etc,lib/aarch64-linux-gnu} "$here"/tests/{vm,system} "$here/$build/tests"
 	cp "$1/bin/busybox" "$1/bin/bash" "$2/bin"
 	cp -r tests/vectors "$here/tests"
-	cp tests/vm/guest.sh "$here/tests/vm"
-	cp "$build/profild" "$build/libprofil.so.1" "$here/$build"
+	cp tests/vm/{guest,stacks}.sh "$here/tests/vm"
+	cp -r tests/system/lib "$here/tests/system"
+	cp "$build"/{profild,profilctl,libprofil.so.1} "$here/$build"
 	cp "$build/libprofil.so.1" "$2/lib/aarch64-linux-gnu"
 	cp -r "$build"/tests/{unit-tests,system-tests,programs} "$here/$build/tests"
 	rm -f "$here/$build"/tests/programs/*.d
+	# Frame pointers would hide wrong rules. It keeps its symbols.
+	aarch64-linux-gnu-gcc --sysroot="$1" -O2 -fno-optimize-sibling-calls -fomit-frame-pointer \
+		-o "$here/$build/tests/programs/paths" tests/system/programs/call_paths.c
 	find "$2" -type f -exec aarch64-linux-gnu-strip -g {} + 2>/dev/null
 	arm64_libraries "$1" "$2"
 	echo 'root:x:0:0:root:/:/bin/bash' >"$2/etc/passwd"
@@ -76,10 +80,10 @@ arm64_stage() { # ROOT STAGE
 		mount -t devtmpfs devtmpfs /dev
 		mount -t tmpfs tmpfs /tmp
 		mkdir /dev/shm && mount -t tmpfs tmpfs /dev/shm
-		cd /profil && BUILD=$build tests/vm/guest.sh unit kernel_vectors kernel_profil kernel_places kernel_stacks kernel_observe_scopes
+		cd /profil && BUILD=$build tests/vm/guest.sh unit kernel_vectors kernel_profil kernel_places kernel_stacks kernel_observe_scopes tests/vm/stacks.sh
 		poweroff -f
 	GUEST
-	chmod 755 "$2/init"
+	chmod 755 "$2" "$2/init" # users have to reach what is below
 }
 
 # Boots the kernel of @ROOT and prints what the tests there say. It has one serial port, which its

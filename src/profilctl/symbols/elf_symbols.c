@@ -107,6 +107,15 @@ static __u32 name_len(const char *name)
 	return (__u32)(at ? (size_t)(at - name) : strlen(name));
 }
 
+/* arm64's vdso: signal handlers return to this, and callers are looked up at return address - 1. */
+static bool is_trampoline(const char *name)
+{
+	static const char trampoline[] = "__kernel_rt_sigreturn";
+
+	return name_len(name) == strlen(trampoline) &&
+	       !strncmp(name, trampoline, strlen(trampoline));
+}
+
 /* Symbol @i, if it is a function. */
 static bool function_at(struct entry *out, struct debug_file *debug, int i)
 {
@@ -127,6 +136,8 @@ static bool function_at(struct entry *out, struct debug_file *debug, int i)
 		.weak = GELF_ST_BIND(sym.st_info) == STB_WEAK,
 		.local = GELF_ST_BIND(sym.st_info) == STB_LOCAL,
 	};
+	if (is_trampoline(name))
+		out->start -= 4; /* the instruction before it belongs to it */
 	return true;
 }
 

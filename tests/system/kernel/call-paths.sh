@@ -2,66 +2,16 @@
 # call-paths.sh - stacks through signals, faults, loaded libraries and generated code; of static programs, forks, execs and selections
 # shellcheck source=tests/system/lib/lib.sh
 . "$(dirname "$0")/../lib/lib.sh"
+# shellcheck source=tests/system/lib/call_paths.sh
+. tests/system/lib/call_paths.sh
 
 ctl=$(realpath "$BUILD/profilctl")
+paths=$dir/paths
 
 # Frame pointers would hide wrong rules.
 build() { # OUTPUT SOURCE OPTION...
 	check "$2 is built" "${CC:-gcc}" -O2 -fno-optimize-sibling-calls -fomit-frame-pointer -o "$dir/$1" \
 		"tests/system/programs/$2" "${@:3}"
-}
-
-# The share in percent of the samples of COMMAND's stacks that start at the start of their thread and go on
-# as REGEX says from main() on, or from FUNCTION on, after the number of samples.
-share() { # COMMAND REGEX [FUNCTION]
-	awk -v command="$1" -v path="^($2)$" -v from="^[^;]*;_start;([^;]*;)*${3:-main}" '
-		{ n = $NF; sub(/ [0-9]+$/, "") }
-		$0 !~ "^" command ";" { next }
-		{ all += n }
-		/;\[cut/ || !sub(from ";", "") { next }
-		$0 ~ path { good += n }
-		END { print all + 0, all ? 100 * good / all : 0 }' "$dir/folded"
-}
-
-# ok when there are at least SAMPLES of COMMAND, and at least 95 %, or $least, of their stacks are as REGEX says. What
-# is not, are the samples in the dynamic loader and before the rules of a library are made: some 10 ms of 600.
-# The paths are facts: only the share of these is subject to chance.
-expect() { # NAME COMMAND SAMPLES REGEX [FUNCTION]
-	local n percent
-
-	read -r n percent <<<"$(share "$2" "${@:4}")"
-	if test "$n" -ge "$3" && test "${percent%.*}" -ge "${least:-95}"; then
-		ok "$1"
-	else
-		fail "$1" "$percent % of $n: $(awk '{ print $NF, $0 }' "$dir/folded" | sort -rn | head -n 8 | cut -c 1-500)"
-	fi
-}
-
-record() { # OPTION... -- COMMAND...
-	"$ctl" record -q -g -F 999 -f folded -o "$dir/folded" "$@" 2>"$dir/err" || fail "record -g $*" "$(cat "$dir/err")"
-}
-
-kernel='(;[^;]*)*' # functions of the kernel, or that spin() calls
-handled="__restore_rt;on_inner;spin$kernel"
-raised='raises;([^;]*;)?raise[^;]*;([^;]*;)*'
-raises="act;$raised$handled" nests="act;${raised}__restore_rt;on_outer;([^;]*;)*$handled"
-
-signals() {
-	local stack
-
-	for stack in "" below above; do
-		record --user-only -- "$dir/paths" raise 0.6 $stack
-		expect "stacks reach main() through a handler${stack:+ on a stack $stack}" paths 400 "$raises"
-		record --user-only -- "$dir/paths" nested 0.6 $stack
-		expect "stacks reach main() through nested handlers${stack:+ on a stack $stack}" paths 400 \
-			"$nests"
-		record --user-only -- "$dir/paths" timer 0.6 $stack
-		expect "stacks reach main() from a timer's handler${stack:+ on a stack $stack}" paths 400 \
-			"act;interrupted[^;]*(;$handled)?"
-		record --user-only -- "$dir/paths" trap 0.6 $stack
-		expect "a function is found that its first instruction has left by a trap${stack:+, on a stack $stack}" \
-			paths 400 "act;traps;trapping;__restore_rt;on_trap;spin$kernel"
-	done
 }
 
 tree_names() {
@@ -93,7 +43,7 @@ static_programs() {
 
 # In the kernel, the innermost frame of the program is the instruction that faults.
 faults() {
-	record -- "$dir/paths" fault 0.6
+	record -- "$paths" fault 0.6
 	expect "a function is found that its first instruction has left by a fault" paths 400 \
 		"act;faults(;faulting|;[^;]*madvise|;clock|)$kernel"
 	least=60 expect "most of these stacks are in the fault" paths 400 "act;faults;faulting$kernel"
@@ -138,9 +88,9 @@ node_calls() {
 }
 
 children() {
-	record --user-only -- "$dir/paths" fork 0.6
+	record --user-only -- "$paths" fork 0.6
 	expect "stacks of a child are those of its parent and its own" paths 1000 "act;forks;(in_child;)?spin$kernel"
-	record --user-only -- "$dir/paths" exec 0.6
+	record --user-only -- "$paths" exec 0.6
 	expect "stacks after exec are those of the new program" '[^;]*' 1000 "act;(execs;)?(spin|$raised$handled)$kernel"
 }
 
@@ -173,8 +123,8 @@ in_cgroup() { # PID
 selections() {
 	local one other
 
-	cp "$dir/paths" "$dir/other"
-	"$dir/paths" raise 60 &
+	cp "$paths" "$dir/other"
+	"$paths" raise 60 &
 	one=$!
 	"$dir/other" nested 60 &
 	other=$!

@@ -76,8 +76,8 @@ static void add_row(struct reader *r, __u64 vaddr, struct profil_unwind_row row)
 	t->beyond += (row.rule & PROFIL_UNWIND_KIND) == PROFIL_UNWIND_BEYOND;
 }
 
-/* Says whether it is an offset from the CFA, at most 255 words below. */
-static bool saved_below(const Dwarf_Op *ops, size_t nops, __u8 *words)
+/* Says whether it is an offset from the CFA, below it. */
+static bool saved_below(const Dwarf_Op *ops, size_t nops, __u32 *words)
 {
 	__s64 at;
 
@@ -88,9 +88,9 @@ static bool saved_below(const Dwarf_Op *ops, size_t nops, __u8 *words)
 		at = (__s64)ops[1].number;
 	else
 		return false;
-	if (at >= 0 || at % 8 || at < -8 * 255)
+	if (at >= 0 || at % 8 || -at / 8 > UINT16_MAX)
 		return false;
-	*words = (__u8)(-at / 8);
+	*words = (__u32)(-at / 8);
 	return true;
 }
 
@@ -162,7 +162,7 @@ static __u8 cfa_rule(Dwarf_Frame *frame, __u16 *words)
 enum saved { SAVED_NOT, SAVED_BELOW, SAVED_UNDEFINED, SAVED_BEYOND };
 
 /* The location of the caller's register @reg; if saved, *@words words below the CFA. */
-static enum saved saved_rule(Dwarf_Frame *frame, int reg, __u8 *words)
+static enum saved saved_rule(Dwarf_Frame *frame, int reg, __u32 *words)
 {
 	Dwarf_Op mem[3], *ops;
 	size_t nops;
@@ -174,20 +174,39 @@ static enum saved saved_rule(Dwarf_Frame *frame, int reg, __u8 *words)
 	return saved_below(ops, nops, words) ? SAVED_BELOW : SAVED_BEYOND;
 }
 
+/*
+ * Where registers are saved: at most 255 words below the CFA, or above the register that it is
+ * relative to, as in large frames of arm64.
+ */
+static bool put_saved(struct profil_unwind_row *row, __u32 words)
+{
+	unsigned int kind = row->rule & PROFIL_UNWIND_KIND;
+
+	if (words <= UINT8_MAX) {
+		row->saved = (__u8)words;
+		return true;
+	}
+	if ((kind != PROFIL_UNWIND_SP && kind != PROFIL_UNWIND_FP) || words > row->cfa ||
+	    row->cfa - words > UINT8_MAX)
+		return false;
+	row->saved = (__u8)(row->cfa - words);
+	row->rule |= PROFIL_UNWIND_SAVED_ABOVE;
+	return true;
+}
+
 /* The return address: on x86-64 a call has pushed it; on arm64 it is saved beside the frame
  * pointer. */
-static bool ra_fits(enum saved ra, __u8 ra_words, enum saved fp, struct profil_unwind_row *row)
+static bool ra_fits(enum saved ra, __u32 ra_words, enum saved fp, __u32 fp_words,
+		    struct profil_unwind_row *row)
 {
 	if (ARCH_DWARF_RA == 16)
 		return ra == SAVED_BELOW && ra_words == 1;
 	if (ra == SAVED_NOT)
 		return true;
-	if (ra != SAVED_BELOW || (fp == SAVED_BELOW && ra_words + 1 != row->saved))
+	if (ra != SAVED_BELOW || (fp == SAVED_BELOW && ra_words + 1 != fp_words))
 		return false;
-	if (fp != SAVED_BELOW)
-		row->saved = ra_words;
 	row->rule |= PROFIL_UNWIND_RA_SAVED;
-	return true;
+	return fp == SAVED_BELOW || put_saved(row, ra_words);
 }
 
 static struct profil_unwind_row row_of(Dwarf_Frame *frame, bool signal)
@@ -195,7 +214,7 @@ static struct profil_unwind_row row_of(Dwarf_Frame *frame, bool signal)
 	const struct profil_unwind_row beyond = { .rule = PROFIL_UNWIND_BEYOND };
 	struct profil_unwind_row row = { 0 };
 	enum saved ra, fp;
-	__u8 ra_words = 0;
+	__u32 ra_words = 0, fp_words = 0;
 
 	if (signal)
 		return (struct profil_unwind_row){ .rule = PROFIL_UNWIND_SIGNAL };
@@ -205,10 +224,13 @@ static struct profil_unwind_row row_of(Dwarf_Frame *frame, bool signal)
 	row.rule = cfa_rule(frame, &row.cfa);
 	if (row.rule == PROFIL_UNWIND_BEYOND)
 		return beyond;
-	fp = saved_rule(frame, ARCH_DWARF_FP, &row.saved);
-	if (fp == SAVED_BELOW)
+	fp = saved_rule(frame, ARCH_DWARF_FP, &fp_words);
+	if (fp == SAVED_BELOW) {
 		row.rule |= PROFIL_UNWIND_FP_SAVED;
-	if (fp == SAVED_BEYOND || !ra_fits(ra, ra_words, fp, &row))
+		if (!put_saved(&row, fp_words))
+			return beyond;
+	}
+	if (fp == SAVED_BEYOND || !ra_fits(ra, ra_words, fp, fp_words, &row))
 		return beyond;
 	return row;
 }
@@ -352,6 +374,35 @@ static int read_sections(struct reader *r)
 	return err;
 }
 
+/*
+ * arm64's vdso has no unwind rules (Linux drops them), but code to which signal handlers return.
+ * The instruction before it belongs to it: callers are looked up at their return address - 1.
+ */
+static void add_trampoline(struct reader *r)
+{
+	const struct profil_unwind_row none = { .rule = PROFIL_UNWIND_NONE };
+	const struct profil_unwind_row signal = { .rule = PROFIL_UNWIND_SIGNAL };
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	GElf_Sym symbol;
+
+	while ((section = elf_nextscn(r->elf, section))) {
+		Elf_Data *data = elf_getdata(section, NULL);
+
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_DYNSYM)
+			continue;
+		for (int i = 0; gelf_getsym(data, i, &symbol); i++) {
+			const char *name = elf_strptr(r->elf, header.sh_link, symbol.st_name);
+
+			if (name && !strcmp(name, "__kernel_rt_sigreturn")) {
+				add_row(r, symbol.st_value - 4, signal);
+				add_row(r, symbol.st_value + symbol.st_size, none);
+				return;
+			}
+		}
+	}
+}
+
 static int find_segments(struct reader *r)
 {
 	size_t n = 0;
@@ -390,6 +441,8 @@ int unwind_table_read(struct unwind_table *t, Elf *elf, Elf *debug)
 	err = find_segments(&r);
 	if (!err)
 		err = read_sections(&r);
+	if (!err && !r.nfunctions)
+		add_trampoline(&r);
 	free(r.function);
 	free(r.segment);
 	if (r.failed)

@@ -48,7 +48,7 @@ Test(unwind_table, sorts_rows_of_libc_and_repeats_none)
 
 	dl_iterate_phdr(note_libc, path);
 	open_table(&t, path);
-	cr_assert_gt(t.n, 10000, "%s has %zu rows", path, t.n);
+	cr_assert_gt(t.n, 5000, "%s has %zu rows", path, t.n);
 	for (size_t i = 1; i < t.n; i++) {
 		cr_assert_lt(t.row[i - 1].offset, t.row[i].offset, "row %zu", i);
 		cr_assert(memcmp(&t.row[i - 1].cfa, &t.row[i].cfa, 4), "row %zu repeats", i);
@@ -90,7 +90,12 @@ Test(unwind_table, reads_the_vdso)
 	struct unwind_table t;
 
 	cr_assert_eq(unwind_table_open_vdso(&t), 0);
+#if ARCH_DWARF_RA == 16
 	cr_assert_gt(t.n, 4, "%zu rows", t.n);
+#else
+	cr_assert_eq(t.n, 2, "%zu rows", t.n);
+	cr_assert_eq(count(&t, PROFIL_UNWIND_SIGNAL), 1, "signal handlers return to the vdso");
+#endif
 	unwind_table_fini(&t);
 }
 

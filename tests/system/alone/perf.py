@@ -15,8 +15,10 @@
 #         does not differ from the first's significantly. Where perf report has pcs only, they are
 #         added up to the profile's functions.
 #
-# Of perf's samples only those of processes named COMM and of "cost", which runs the command, count.
+# Of perf's samples only those of processes with a thread named COMM, and of "cost", which runs the
+# command, count.
 import collections
+import functools
 import json
 import subprocess
 import sys
@@ -38,18 +40,36 @@ def perf(*args):
     return done.stdout
 
 
+def object_of(dso):
+    """The profile's name of @dso. perf's for memory without a file are of several kinds."""
+    anonymous = dso.startswith("/tmp/perf-") or dso in ("//anon", "[unknown]") or dso.startswith("[anon")
+    return "[anon]" if anonymous else dso
+
+
+def samples(data, comm, fields):
+    """Yields the frames, without the leading spaces, of each sample of the processes with a thread named so."""
+    names, found, pids = (*comm.split(","), "cost"), [], set()
+    for sample in perf("script", "-i", data, "-F", "comm,pid," + fields).split("\n\n"):
+        head, *frames = sample.strip().split("\n")
+        name, _, pid = head.strip().rpartition(" ")
+        if name.strip() in names:
+            pids.add(pid)
+        if name.strip() != "profilctl":  # the process of "cost" until exec
+            found.append((pid, frames))
+    for pid, frames in found:
+        if pid in pids:
+            yield [frame.strip() for frame in frames]
+
+
 def user_pcs(data, comm):
     """Counts (object, offset) over all samples; None stands for those without a user pc."""
     pcs = collections.Counter()
-    for sample in perf("script", "-i", data, "-F", "comm,ip,dso").split("\n\n"):
-        head, *frames = sample.strip().split("\n")
-        if head.strip() not in (*comm.split(","), "cost"):
-            continue
+    for frames in samples(data, comm, "ip,dso"):
         where = None
         for frame in frames:
-            address, _, dso = frame.strip().partition(" ")
+            address, _, dso = frame.partition(" ")
             if int(address, 16) < 1 << 63:
-                where = (dso.strip("()"), int(address, 16))
+                where = (object_of(dso.strip("()")), int(address, 16))
                 break
         pcs[where] += 1
     return pcs
@@ -65,15 +85,14 @@ def function_of(functions, where):
 def perf_functions(functions, data, comm):
     """Counts perf's own functions, by name and object, and maps each to a function of the profile."""
     counts, ours = collections.Counter(), collections.defaultdict(collections.Counter)
-    for sample in perf("script", "-i", data, "-F", "comm,ip,sym,dso").split("\n\n"):
-        head, *frames = sample.strip().split("\n")
-        if head.strip() not in (*comm.split(","), "cost"):
-            continue
+    name = functools.cache(lambda dso, pc: function_of(functions, (dso, pc)))
+    for frames in samples(data, comm, "ip,sym,dso"):
         for frame in frames:
-            address, _, rest = frame.strip().partition(" ")
+            address, _, rest = frame.partition(" ")
             symbol, _, dso = rest.rstrip(")").rpartition(" (")
+            dso = object_of(dso)
             if int(address, 16) < 1 << 63:
-                where = function_of(functions, (dso, int(address, 16)))
+                where = name(dso, int(address, 16))
                 key = (symbol if symbol != "[unknown]" else where, dso)
                 counts[key] += 1
                 ours[key][where] += 1
@@ -152,7 +171,7 @@ def first(profile, data, comm):
     report = perf("report", "-i", data, "--no-children", "-g", "none", "--stdio", "-q",
                   "-F", "sample,comm,dso,sym", "-t", "|")
     rows = [[part.strip() for part in row.split("|", 3)] for row in report.split("\n") if row.count("|") >= 3]
-    rows = [row for row in rows if row[1] == comm and row[3].startswith("[.]")]
+    rows = [row for row in rows if row[1] in comm.split(",") and row[3].startswith("[.]")]
     if not rows:
         sys.exit(f"perf report has no sample of {comm}")
     functions = [f | {"object": f["object"].rpartition("/")[2]} for f in profile["functions"]]

@@ -80,6 +80,14 @@ attach() { # NAME COMM COMMAND...
 	fi
 }
 
+# Each worker ends after the same CPU time. The first process only starts them.
+# shellcheck disable=SC2016 # jq's variable
+workers() {
+	jq -e '.samples.total as $n | [.groups[] | select(.command == "node" and .samples > $n / 10).samples / $n] |
+		length == 4 and all(.[]; . > 0.21 and . < 0.27)' "$dir/cluster.json" ||
+		{ jq -c .groups "$dir/cluster.json"; false; }
+}
+
 # Prints BYTES of source text that every build machine has, repeated as often as needed.
 text() { # BYTES
 	find /usr/include /usr/share/perl /usr/lib/python3* -type f -readable -print0 2>/dev/null |
@@ -119,6 +127,12 @@ elif HOME=$dir GOFLAGS=-mod=mod go build -o "$dir/gowork" tests/system/programs/
 	record server gowork "$dir/gowork" serve "$seconds"
 else
 	fail "the Go program compiles" "it cannot be compiled"
+fi
+if ! command -v node >/dev/null; then
+	skip "perf's profile of many processes agrees" "no node: sudo make deps"
+else
+	record cluster node,MainThread,libuv-worker node tests/system/programs/cluster.js $((2 * seconds))
+	check "each worker process has a quarter of the samples" workers
 fi
 attach attach threads "$programs/threads" "$seconds"
 daemon_stop

@@ -20,8 +20,8 @@ analyze: all
 		'clang-tidy --quiet --warnings-as-errors="*" "$$@" -- -std=gnu11 -D_GNU_SOURCE \
 		-DPROFIL_VERSION="\"$(VERSION)\"" -Isrc -Iinclude -I$(B)' sh
 	$(say) CPPCHECK src
-	$(Q)cppcheck --quiet --std=c11 --enable=warning,performance,portability --error-exitcode=1 \
+	$(Q)cppcheck -j $$(nproc) --quiet --std=c11 --enable=warning,performance,portability --error-exitcode=1 \
 		--inline-suppr --suppressions-list=.cppcheck -D_GNU_SOURCE -D__$(shell uname -m)__ \
-		'-DLIBBPF_OPTS(t,n,...)=struct t n' -Isrc -Iinclude -I$(B) src
+		'-DLIBBPF_OPTS(t,n,...)=struct t n' '-Dbpf_object__for_each_program(p,o)=while (p)' -Isrc -Iinclude -I$(B) src
 	$(say) SHELL scripts
 	$(Q)shellcheck -x $(shell git ls-files -co --exclude-standard '*.sh' .ci/run)

@@ -17,6 +17,8 @@ struct signal_struct {
 	struct atomic_t live;
 } __attribute__((preserve_access_index));
 
+#define TASK_DEAD 0x80 /* linux/sched.h: the thread does not run again */
+
 struct linux_binprm {
 	unsigned int secureexec : 1;
 	unsigned int interp_flags;

@@ -8,6 +8,7 @@
 
 #include "core/shared_maps.h"
 #include "kernel.bpf.h"
+#include "off_cpu.bpf.h"
 #include "process_table.bpf.h"
 #include "sample.bpf.h"
 
@@ -167,6 +168,29 @@ int tick_timer(__u64 *args)
 		count_all(&s, tgid_of(task));
 	if (*wide)
 		observe_wide(&s, task);
+	return 0;
+}
+
+/* --- off-CPU time ------------------------------------------------------------------------------
+ */
+
+/* Attached while an attachment counts off-CPU time. Kernel threads have no user pc. */
+SEC("tp_btf/sched_switch")
+int sched_switch(__u64 *args)
+{
+	struct task_struct *prev = (void *)args[1], *next = (void *)args[2];
+	bool preempted = args[0];
+	__u32 state = (__u32)args[3];
+	__u32 wide = *(volatile __u32 *)&tables.wide.n, flags = tables.off_cpu;
+	struct sample s = { .flags = flags };
+
+	if (prev->mm && !preempted && state && !(state & TASK_DEAD) &&
+	    (wide || first_entry(tgid_of(prev), flags))) {
+		s.user_pc = arch_pc((struct arch_regs *)bpf_task_pt_regs(prev));
+		sleep_all(&s, tgid_of(prev), 0);
+	}
+	if (next->mm)
+		sleep_all(NULL, tgid_of(next), (__u32)next->pid);
 	return 0;
 }
 

@@ -108,6 +108,7 @@ struct unwind {
 			    */
 	__u32 kernel_image;
 	__u32 none;
+	__u64 leaf_place; /* the innermost frame's; 0: it has no image */
 	__u64 kernel_window;
 	__u32 moment;
 	__u32 nwords;
@@ -211,8 +212,8 @@ static __always_inline int step_to(struct unwind *u, __u64 ra, __u64 sp)
 {
 	u->sp = sp;
 	u->link = 0;
-	u->pc = arch_return_address(ra);
 	u->exact = u->next = 0;
+	u->pc = arch_return_address(ra);
 	return u->pc ? PROFIL_STACK_GOES_ON : PROFIL_STACK_WHOLE;
 }
 
@@ -517,6 +518,7 @@ static __always_inline void tree_count(struct unwind *u, __u64 kernel_pc, __u32 
 
 	if (!table_of(t, u->slot))
 		return;
+	u->leaf_place = kernel_pc ? leaf : u->depth ? u->place[0] : 0;
 	tree_user(u);
 	u->kernel_left = u->kernel_from = 0;
 	u->kernel_image = profil_place_image(leaf);

@@ -14,6 +14,7 @@
  *	group_page ...		groups, 32 to a page: by which process, command, thread or cgroup
  *	place_page ...		lines of 5 places, 64 lines to a page
  *	node_page ...		nodes, 170 to a page: with call graphs, callers and callees
+ *	sleeper_page ...	sleepers, 128 to a page: with off-CPU time
  *
  * A sample is counted as a place: (group, image, offset). The kernel claims images, groups and
  * places by compare-and-swap of their first word and never removes them, so a free element ends a
@@ -175,6 +176,24 @@ struct profil_node {
 _Static_assert(sizeof(struct profil_node) == 24, "170 of them are a page");
 #define PROFIL_PAGE_NODES (PROFIL_TABLE_PAGE / 24)
 
+/*
+ * Off-CPU time: a thread that sleeps, and where the time of its sleep will be counted. Readers add
+ * the time of those that sleep.
+ */
+struct profil_sleeper {
+	__u64 since_ns; /* CLOCK_MONOTONIC; 0: not complete */
+	__u32 tid;	/* of the initial pid namespace; 0: free */
+	__u32 node;	/* below PROFIL_STACK_ROOTS: none */
+	__u64 key[2];	/* a place; with kernel stacks also the FOLDED one. 0: none */
+};
+_Static_assert(sizeof(struct profil_sleeper) == 32, "128 of them are a page");
+#define PROFIL_PAGE_SLEEPERS (PROFIL_TABLE_PAGE / 32)
+#define PROFIL_LINE_SLEEPERS 16 /* a thread's element is in one of two such lines */
+#define PROFIL_PAGE_SLEEPER_LINES (PROFIL_PAGE_SLEEPERS / PROFIL_LINE_SLEEPERS)
+
+/* Off-CPU time as an event: in place of perf_event_attr's type; config 0, periods in ns. */
+#define PROFIL_EVENT_OFF_CPU 0x100
+
 /* Page 0. Written by the daemon before it freezes the map, except for the counters. */
 struct profil_table {
 	__u32 version; /* PROFIL_TABLE_VERSION */
@@ -216,6 +235,11 @@ struct profil_table {
 	__u32 zero;
 	__u64 node_full;  /* counted at an outer frame: no room for another node */
 	__u64 stack_lost; /* samples in no node */
+
+	/* Off-CPU time. */
+	__u32 sleeper_page;
+	__u32 sleepers;
+	__u64 sleepers_full; /* sleeps that are not counted: no room for another sleeper */
 };
 
 #endif

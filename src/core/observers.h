@@ -65,13 +65,13 @@ struct profil_observer {
 	__u32 user_ns;
 	__u32 uid; /* of scope USER; the client's own if NARROW */
 	__u32 gid;
-	__u32 zero;
-	__u64 caps; /* its permitted capabilities */
+	__u32 sleeper_mask; /* of pages */
+	__u64 caps;	    /* its permitted capabilities */
 
 	__u32 stack_mode; /* enum profil_stack_mode */
 	__u32 node_page;
 	__u32 node_pages;
-	__u32 none;
+	__u32 sleeper_page; /* 0: none; the attachment does not count off-CPU time */
 };
 _Static_assert(sizeof(struct profil_observer) == 128, "two cache lines in a map");
 

@@ -162,13 +162,17 @@ struct profil_msg_observe {
 	__u32 places; /* the table's size; 0: the default. Likewise: */
 	__u32 images;
 	__u32 groups;
-	__u32 event_type; /* perf_event_attr's type and config; 0, 0: CPU time */
-	__u32 frequency;  /* not 0: samples of an event in a second, instead of period_ns */
+	/*
+	 * perf_event_attr's type and config; 0, 0: CPU time. PROFIL_EVENT_OFF_CPU, 0: the time that
+	 * threads sleep; it needs a stack_mode, and period_ns is of that time.
+	 */
+	__u32 event_type;
+	__u32 frequency; /* not 0: samples of an event in a second, instead of period_ns */
 	__u64 event_config;
 	__u32 stack_mode; /* enum profil_stack_mode: with call graphs */
 	__u32 nodes;	  /* the table's size; 0: the default. Likewise: */
 	__u32 unwind_rows;
-	__u32 none;
+	__u32 sleepers; /* of off-CPU time */
 };
 _Static_assert(sizeof(struct profil_msg_observe) == 128, "on the wire");
 

@@ -10,7 +10,7 @@
 #include "observers.h"
 
 /* Raised with every change to a struct below: a daemon takes over only maps of its own version. */
-#define PROFIL_LAYOUT_VERSION 22
+#define PROFIL_LAYOUT_VERSION 23
 
 /*
  * Counters are in chunks. A chunk is the one element of a BPF array: a dirty flag for each block of
@@ -173,7 +173,7 @@ struct profil_tables {
 	__u32 users;	    /* the daemon's: slots of tables.user that are in use */
 	__u32 pid_ns_level; /* of the daemon's pid namespace; 0: the initial one */
 	__u32 events;	    /* that are linked to a program, besides the clocks */
-	__u32 zero;
+	__u32 off_cpu;	    /* the number of off-CPU time among events, as in a target's flags */
 	struct profil_wide wide;
 };
 

@@ -80,7 +80,7 @@ arm64_stage() { # ROOT STAGE
 		mount -t devtmpfs devtmpfs /dev
 		mount -t tmpfs tmpfs /tmp
 		mkdir /dev/shm && mount -t tmpfs tmpfs /dev/shm
-		cd /profil && BUILD=$build tests/vm/guest.sh unit kernel_vectors kernel_profil kernel_places kernel_stacks kernel_observe_scopes tests/vm/stacks.sh
+		cd /profil && BUILD=$build tests/vm/guest.sh unit kernel_vectors kernel_profil kernel_places kernel_stacks kernel_observe_scopes kernel_observe_off_cpu tests/vm/stacks.sh
 		poweroff -f
 	GUEST
 	chmod 755 "$2" "$2/init" # users have to reach what is below

@@ -1,4 +1,4 @@
-/* events.c - the perf events that can be sampled instead of CPU time */
+/* events.c - the events that can be sampled instead of CPU time */
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -12,13 +12,16 @@
 #include <unistd.h>
 
 #include "core/cleanup.h"
+#include "core/observe_maps.h"
 
 #include "events.h"
+#include "profilctl/options/options.h"
 
 static const struct {
 	const char *name;
 	struct event event;
 } known[] = {
+	{ OPTIONS_OFF_CPU, { PROFIL_EVENT_OFF_CPU, 0 } },
 	{ "cpu-clock", { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK } },
 	{ "page-faults", { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS } },
 	{ "minor-faults", { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN } },
@@ -135,6 +138,11 @@ bool event_is_cpu_time(const struct event *e)
 	return e->type == PERF_TYPE_SOFTWARE && e->config == PERF_COUNT_SW_CPU_CLOCK;
 }
 
+bool event_is_off_cpu(const struct event *e)
+{
+	return e->type == PROFIL_EVENT_OFF_CPU;
+}
+
 bool event_is_hardware(const struct event *e)
 {
 	return e->type == PERF_TYPE_HARDWARE;
@@ -149,8 +157,11 @@ bool event_is_here(const struct event *e)
 					.disabled = 1,
 					.exclude_kernel = 1,
 					.exclude_hv = 1 };
-	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+	int fd;
 
+	if (event_is_off_cpu(e))
+		return true;
+	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0 || errno == EACCES || errno == EPERM;

@@ -1,4 +1,4 @@
-/* events.h - the perf events that can be sampled instead of CPU time */
+/* events.h - the events that can be sampled instead of CPU time */
 #ifndef PROFIL_PROFILCTL_COLLECT_EVENTS_H
 #define PROFIL_PROFILCTL_COLLECT_EVENTS_H
 
@@ -19,6 +19,9 @@ int event_find(struct event *e, const char *name);
 
 /* Says whether @e is CPU time, the default. */
 bool event_is_cpu_time(const struct event *e);
+
+/* Says whether @e is off-CPU time, which has a period in ns. */
+bool event_is_off_cpu(const struct event *e);
 
 /* Says whether @e is a hardware counter: it counts far faster than samples can be taken. */
 bool event_is_hardware(const struct event *e);

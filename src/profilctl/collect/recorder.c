@@ -31,6 +31,9 @@
 #define FEED_FIRST_FOR_NS 2000000000u
 #define FEED_NS 20000000u
 
+/* Interval at which the CPU time of a process is read, times their number: reading costs 60 us. */
+#define CPU_TIME_NS 100000000u
+
 /* The table of a recording has 5 MiB with them. 8192 groups are the most that profild grants. */
 #define RECORDING_GROUPS 8192
 #define RECORDING_PLACES 327680
@@ -111,9 +114,9 @@ static int observe_failed(const struct recorder *r, int err)
 		return CTL_ERROR;
 	case -EACCES:
 	case -EPERM:
-		log_err("profild does not let you observe this%s: permission denied (run as root, "
-			"or join group profil)",
-			o->rate_hz ? " at that rate" : "");
+		log_err("profild does not let you observe this%s: permission denied (%srun as "
+			"root, or join group profil)",
+			o->rate_hz ? " at that rate" : "", o->rate_hz ? "take a lower rate, " : "");
 		return CTL_DENIED;
 	case -EINVAL:
 		if (!o->rate_hz)
@@ -219,6 +222,8 @@ int recorder_observe(struct recorder *r, const struct profil_msg_observe *m, __u
 	status = read_table(r, table, unwind);
 	if (!status && !r->profile->event)
 		compare_rate(r->options->rate_hz, r->profile->tick_ns);
+	if (!status && !r->profile->event && !r->options->user_only)
+		hidden_begin(&r->hidden, &r->asked);
 	return status;
 }
 
@@ -335,6 +340,14 @@ static void note_cpu_time(struct watched *w)
 		w->cpu_ns = now_ns - w->before_ns;
 }
 
+void recorder_note_cpu_time(struct recorder *r)
+{
+	for (size_t i = 0; i < r->nwatched; i++) {
+		if (!r->watched[i].ended)
+			note_cpu_time(&r->watched[i]);
+	}
+}
+
 /* Handles an event. Returns 1 to continue, 0 at the end, or a negative errno. */
 static int step(struct recorder *r, const struct epoll_event *e)
 {
@@ -382,9 +395,9 @@ static int update(struct recorder *r, __u64 now)
 	if (now < r->next_update_ns)
 		return 0;
 	r->next_update_ns = now + update_every_ns(r, now);
-	for (size_t i = 0; i < r->nwatched; i++) {
-		if (!r->watched[i].ended)
-			note_cpu_time(&r->watched[i]);
+	if (now >= r->next_cpu_time_ns) {
+		r->next_cpu_time_ns = now + CPU_TIME_NS * (__u64)r->nwatched;
+		recorder_note_cpu_time(r);
 	}
 	err = table_reader_update(&r->reader);
 	if (!err)
@@ -487,6 +500,7 @@ void recorder_fini(struct recorder *r)
 	unwind_feeder_close(&r->feeder);
 	table_reader_close(&r->reader);
 	slices_fini(&r->slices);
+	hidden_fini(&r->hidden);
 	profile_free(r->profile);
 	closep(&r->signals);
 	closep(&r->epoll);

@@ -9,6 +9,7 @@
 #include "profilctl/collect/daemon/daemon_spawn.h"
 #include "profilctl/options/options.h"
 #include "profilctl/profile/profile.h"
+#include "hidden.h"
 #include "self_setup.h"
 #include "profilctl/collect/table/table_reader.h"
 #include "profilctl/collect/unwind/unwind_feeder.h"
@@ -32,6 +33,7 @@ struct recorder {
 	struct table_reader reader;
 	struct unwind_feeder feeder;
 	struct profile *profile;
+	struct hidden hidden;
 	struct slices slices; /* if requested by options */
 	struct watched *watched;
 	size_t nwatched;
@@ -44,6 +46,7 @@ struct recorder {
 	pid_t command; /* started by the recorder; 0: none */
 	bool machine;  /* the table is the machine profile's, which outlives the recorder */
 	__u64 next_update_ns;
+	__u64 next_cpu_time_ns;
 	__u64 fed_since_ns; /* of the first update with call graphs; 0: none yet */
 	struct self self;
 };
@@ -88,6 +91,9 @@ int recorder_run(struct recorder *r);
  * readable. Returns 1 if the recording continues, 0 if it has ended, or a negative errno.
  */
 int recorder_wait(struct recorder *r, __u64 until_ns);
+
+/* Reads the CPU time of the processes of recorder_add() that still run. */
+void recorder_note_cpu_time(struct recorder *r);
 
 /* Makes recorder_wait() return when @fd is readable. Returns 0 or a negative errno. */
 int recorder_input(struct recorder *r, int fd);

@@ -6,11 +6,13 @@
 
 #include "core/log.h"
 #include "core/cleanup.h"
+#include "core/clocks.h"
 
 #include "profilctl/formats/output.h"
 #include "profilctl/symbols/symbolize.h"
 #include "profilctl/util/exit_status.h"
 #include "recorder.h"
+#include "profilctl/collect/table/sleeper_reader.h"
 #include "profilctl/collect/table/stack_reader.h"
 
 /* Missing CPU time is reported from this amount, and from a tenth of the total. */
@@ -36,15 +38,18 @@ static int take_last_slice(struct recorder *r)
 	return err;
 }
 
-static int make_report(struct recorder *r)
+static int make_report(struct recorder *r, __u64 ended_ns)
 {
 	struct symbolize_cache cache = { 0 };
 	int err = table_reader_read(&r->reader, r->profile);
 
 	if (!err)
 		err = stack_reader_read(&r->reader, &r->profile->calls);
+	if (!err)
+		err = sleepers_read(&r->reader, r->profile, ended_ns);
 	r->client = client_close(r->client);
 	daemon_end(steal(r->daemon));
+	hidden_count(&r->hidden, r->profile);
 	r->profile->processes = profile_count_processes(r->profile);
 	if (!err && r->options->slice_ns)
 		err = take_last_slice(r);
@@ -70,15 +75,33 @@ static __u64 used_ns(const struct recorder *r)
 
 int recorder_end(struct recorder *r)
 {
+	__u64 ended_ns = now_ns();
 	int err;
 
+	recorder_note_cpu_time(r);
 	detach(r);
+	hidden_end(&r->hidden, &r->asked, r->options->select.exe);
 	r->profile->cpu_ns = used_ns(r);
-	err = make_report(r);
+	err = make_report(r, ended_ns);
 	if (!err)
 		return CTL_OK;
 	log_err("cannot make a report: %s", strerror(-err));
 	return CTL_ERROR;
+}
+
+/* Prints a note if processes that the user may not observe used a noticeable part of the CPU time.
+ */
+static void tell_hidden(const struct recorder *r)
+{
+	const struct profile *p = r->profile;
+	__u64 all = p->hidden_ns + p->total * p->tick_ns;
+
+	if (p->hidden_ns < MISSING_NS || p->hidden_ns < all / 10)
+		return;
+	log_warning("%.2f s of CPU time of %llu of your processes are not in the profile: "
+		    "permission denied, as for set-id programs and the sandboxes of browsers (run "
+		    "as root, or join group profil)",
+		    (double)p->hidden_ns / 1e9, p->hidden);
 }
 
 /* Prints a note if samples account for noticeably less CPU time than was used. */
@@ -106,6 +129,7 @@ int recorder_missing(const struct recorder *r)
 	const struct profile *p = r->profile;
 
 	tell_unseen(r);
+	tell_hidden(r);
 	if (p->unfollowed)
 		log_warning("%llu processes could not be followed: profild's process table has no "
 			    "room for them",
@@ -118,6 +142,10 @@ int recorder_missing(const struct recorder *r)
 		log_warning("the unwind rules of %u files do not fit into the table: their stacks "
 			    "are cut",
 			    r->feeder.full);
+	if (r->reader.table.head->sleepers_full)
+		log_warning("%llu sleeps are not counted: more threads slept than the table has "
+			    "room for",
+			    r->reader.table.head->sleepers_full);
 	if (p->lost > p->total / 100)
 		log_warning("%llu of %llu samples were lost; take a lower rate", p->lost, p->total);
 	return r->broken || p->unfollowed || p->lost > p->total / 100 ? CTL_PARTIAL : CTL_OK;

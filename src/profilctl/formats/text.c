@@ -5,6 +5,7 @@
 #include "profilctl/analyze/confidence.h"
 #include "profilctl/symbols/short_name.h"
 #include "profilctl/util/sanitize.h"
+#include "profilctl/util/utf8.h"
 #include "text.h"
 #include "text_stacks.h"
 
@@ -31,6 +32,11 @@ struct table {
 	size_t object_columns;
 };
 
+static bool counts_events(const struct profile *p)
+{
+	return p->event && !p->tick_ns;
+}
+
 /* Writes the numbers of a line, before the name. */
 static void numbers(const struct table *t, __u64 samples, bool colour)
 {
@@ -45,7 +51,7 @@ static void numbers(const struct table *t, __u64 samples, bool colour)
 	fprintf(t->out, "%s%6.2f %%%s  ", on, percent, off);
 	if (t->interval)
 		fprintf(t->out, "%5.1f-%5.1f  ", i.low, i.high);
-	if (t->profile->event)
+	if (counts_events(t->profile))
 		fprintf(t->out, "%9llu %9.3g  ", samples,
 			(double)samples * (double)t->profile->period);
 	else
@@ -130,7 +136,8 @@ static void head(const struct table *t)
 	const struct text_options *o = t->options;
 
 	fprintf(t->out, "\n%s  self %%  %s  samples   %s  ", o->colour ? "\033[1m" : "",
-		t->interval ? " 95 % of it  " : "", t->profile->event ? " events" : "seconds");
+		t->interval ? " 95 % of it  " : "",
+		counts_events(t->profile) ? " events" : "seconds");
 	if (!rows_have_object(o->by)) {
 		fputs(heading(o->by), t->out);
 	} else {
@@ -311,6 +318,9 @@ static void shortcomings(FILE *out, const struct profile *p)
 	if (p->secret)
 		fprintf(out, "%llu processes executed what may not be observed, and left\n",
 			p->secret);
+	if (p->hidden)
+		fprintf(out, "%llu processes that may not be observed used %.3f s of CPU time\n",
+			p->hidden, (double)p->hidden_ns / 1e9);
 	if (kernel_is_nameless(p))
 		fputs("names of kernel functions are for root to know, when it records\n", out);
 	if (p->unseen_ns)
@@ -327,7 +337,10 @@ static void footer(FILE *out, const struct profile *p)
 	if (kernel)
 		fprintf(out, "; %.2f %% in the kernel, %.2f %% in user mode",
 			profile_percent(p, kernel), profile_percent(p, p->binned - kernel));
-	if (p->event && p->period)
+	if (p->event && p->tick_ns)
+		fprintf(out, "\na sample stands for %.6g ms in which a thread slept",
+			(double)p->tick_ns / 1e6);
+	else if (p->event && p->period)
 		fprintf(out, "\na sample for each %llu %s", p->period, p->event);
 	else if (p->event)
 		fprintf(out, "\nsamples of %s at a frequency", p->event);
@@ -347,21 +360,48 @@ static void footer(FILE *out, const struct profile *p)
 			strsignal(p->end_code));
 }
 
+/* Cuts @s, which is UTF-8, to @columns characters, the last three of them "...". */
+static void cut(char *s, size_t columns)
+{
+	char *end = s;
+
+	for (size_t n = 0; *s; n++, s += utf8_bytes(s)) {
+		if (n + strlen("...") == columns)
+			end = s;
+		if (n == columns) {
+			strcpy(end, "...");
+			return;
+		}
+	}
+}
+
+/* Writes the command, which can have thousands of characters, and its pid. */
+static void headline(FILE *out, const struct profile *p, const struct text_options *t)
+{
+	size_t columns = t->columns ? t->columns : TEXT_COLUMNS, used;
+	char command[4096], pid[32] = "";
+
+	if (p->pid)
+		snprintf(pid, sizeof(pid), " (pid %d)", (int)p->pid);
+	used = strlen(pid) + NAME_COLUMNS_MIN;
+	sanitize(command, sizeof(command), p->command);
+	if (!t->full_names)
+		cut(command, NAME_COLUMNS_MIN + (columns > used ? columns - used : 0));
+	fprintf(out, "%s%s\n", command, pid);
+}
+
 int text_write(FILE *out, const struct profile *p, const struct text_options *t)
 {
-	char command[4096];
 	struct rows rows;
 	int err = rows_init(&rows, p, t->by);
 
 	if (!err) {
-		fprintf(out, "%s", sanitize(command, sizeof(command), p->command));
-		if (p->pid)
-			fprintf(out, " (pid %d)", (int)p->pid);
-		fputc('\n', out);
+		headline(out, p, t);
 		if (p->total)
 			table_write(out, p, &rows, t);
 		else
-			fputs("\nno samples: it used less CPU time than one tick\n", out);
+			fprintf(out, "\nno samples%s\n",
+				p->event ? "" : ": it used less CPU time than one tick");
 		when(out, p, t);
 		footer(out, p);
 	}

@@ -98,6 +98,8 @@ static const struct option_row rows[] = {
 	{ OPTION_ALL, 'a', "all", NULL, "all processes that you may observe", FLAG(all) },
 	{ OPTION_EVENT, 'e', "event", "NAME", "sample an event, not CPU time; see 'list --events'",
 	  .value = value_event },
+	{ OPTION_EVENT, 0, "off-cpu", NULL, "record the time that threads sleep, with call stacks",
+	  .value = value_off_cpu },
 	{ OPTION_PERIOD, 'c', "count", "N", "take one sample per N events", .value = value_period },
 	{ OPTION_EVENTS, 0, "events", NULL, "list the events that -e takes on this machine",
 	  FLAG(events) },

@@ -245,6 +245,16 @@ const char *value_clock(struct options *o, char *arg)
 	return "must be tick, cpu-clock, cycles or auto";
 }
 
+/* Off-CPU time is only counted by stacks. */
+const char *value_off_cpu(struct options *o, char *arg)
+{
+	(void)arg;
+	o->event = OPTIONS_OFF_CPU;
+	if (!o->stack_mode)
+		o->stack_mode = PROFIL_STACK_AUTO;
+	return NULL;
+}
+
 /* Accepts perf's modifier ":u"; no tracepoint has that name. */
 const char *value_event(struct options *o, char *arg)
 {
@@ -254,6 +264,8 @@ const char *value_event(struct options *o, char *arg)
 		o->user_only = true;
 		arg[n - 2] = '\0';
 	}
+	if (!strcmp(arg, OPTIONS_OFF_CPU))
+		return value_off_cpu(o, arg);
 	o->event = arg;
 	if (!strcmp(arg, "cpu-clock") || !strcmp(arg, "task-clock")) {
 		o->clock = "cpu-clock";

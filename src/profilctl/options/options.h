@@ -13,7 +13,8 @@
 #define OPTIONS_SLICES_MAX 1000
 #define OPTIONS_RATE_MIN 1
 #define OPTIONS_RATE_MAX 50000
-#define OPTIONS_RATE_DEFAULT 999 /* of record and attach */
+#define OPTIONS_RATE_DEFAULT 999  /* of record and attach */
+#define OPTIONS_OFF_CPU "off-cpu" /* the name of off-CPU time among events */
 
 /* Bits for the options that a verb takes; all take -h. */
 #define OPTION_RATE (1ull << 0)

@@ -43,9 +43,9 @@ bool procfs_is_kernel_thread(pid_t pid)
 	       flags & STAT_KTHREAD;
 }
 
-__u64 procfs_cpu_ns(pid_t pid)
+/* User and system time of @pid, and of the children it has waited for; all 0: it has ended. */
+static void read_ticks(pid_t pid, unsigned long long ticks[4])
 {
-	unsigned long long ticks[4] = { 0 };
 	char stat[1024], *after;
 
 	procfs_read(pid, "stat", stat, sizeof(stat));
@@ -53,21 +53,50 @@ __u64 procfs_cpu_ns(pid_t pid)
 	if (!after ||
 	    sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu",
 		   &ticks[0], &ticks[1], &ticks[2], &ticks[3]) != 4)
-		return 0;
-	return (ticks[0] + ticks[1] + ticks[2] + ticks[3]) * 1000000000u /
-	       (unsigned long long)sysconf(_SC_CLK_TCK);
+		memset(ticks, 0, 4 * sizeof(*ticks));
+}
+
+static __u64 ticks_ns(unsigned long long ticks)
+{
+	return ticks * 1000000000u / (unsigned long long)sysconf(_SC_CLK_TCK);
+}
+
+__u64 procfs_cpu_ns(pid_t pid)
+{
+	unsigned long long ticks[4];
+
+	read_ticks(pid, ticks);
+	return ticks_ns(ticks[0] + ticks[1] + ticks[2] + ticks[3]);
+}
+
+__u64 procfs_process_cpu_ns(pid_t pid)
+{
+	unsigned long long ticks[4];
+
+	read_ticks(pid, ticks);
+	return ticks_ns(ticks[0] + ticks[1]);
+}
+
+/* The number after @name in /proc/PID/status; -1: there is none. */
+static long status_number(pid_t pid, const char *name)
+{
+	char text[4096], *line;
+
+	procfs_read(pid, "status", text, sizeof(text));
+	line = strstr(text, name);
+	return line ? strtol(line + strlen(name), NULL, 10) : -1;
+}
+
+uid_t procfs_uid(pid_t pid)
+{
+	return (uid_t)status_number(pid, "\nUid:");
 }
 
 pid_t procfs_leader(pid_t pid)
 {
-	char text[4096], *line;
-	int leader = 0;
+	long leader = status_number(pid, "\nTgid:");
 
-	procfs_read(pid, "status", text, sizeof(text));
-	line = strstr(text, "\nTgid:");
-	if (line)
-		sscanf(line, "\nTgid: %d", &leader);
-	return (pid_t)leader;
+	return leader > 0 ? (pid_t)leader : 0;
 }
 
 const char *procfs_comm(pid_t tid, char *out, size_t bytes)

@@ -24,6 +24,12 @@ char *procfs_command(pid_t pid);
 /* CPU time of @pid and of the children it has waited for, in steps of 10 ms; 0: it has ended. */
 __u64 procfs_cpu_ns(pid_t pid);
 
+/* The same without children. */
+__u64 procfs_process_cpu_ns(pid_t pid);
+
+/* The real user id of @pid; (uid_t)-1: it has ended. */
+uid_t procfs_uid(pid_t pid);
+
 /* Selects processes by all fields that are not NULL. */
 struct procfs_select {
 	const char *comm;   /* comm, as ps(1) shows it */

@@ -192,6 +192,8 @@ static void add_outcomes(struct profile *into, const struct profile *from)
 	into->saturated += from->saturated;
 	into->unfollowed += from->unfollowed;
 	into->secret += from->secret;
+	into->hidden += from->hidden;
+	into->hidden_ns += from->hidden_ns;
 	into->unseen_ns += from->unseen_ns;
 	into->duration_ns += from->duration_ns;
 	into->binned = into->places.sum;

@@ -98,8 +98,11 @@ struct profile {
 	__u64 cpu_ns;	   /* used by the profiled processes; 0: unknown */
 	size_t processes;  /* that had samples; 0: unknown */
 
-	/* A sample stands for @tick_ns of CPU time, or for @period events named @event. */
-	__u64 tick_ns; /* 0: samples of events */
+	/*
+	 * A sample stands for @tick_ns of CPU time, or for @period events named @event. The event
+	 * "off-cpu" is the time that threads sleep: both are its ns.
+	 */
+	__u64 tick_ns; /* 0: the samples are not of time */
 	char *event;   /* as -e takes it; NULL: samples of CPU time */
 	__u64 period;
 
@@ -118,6 +121,8 @@ struct profile {
 	__u64 unfollowed; /* processes that did not fit into the process table */
 	__u64 secret; /* processes that exec'd a program which the observer has no permission to see
 		       */
+	__u64 hidden; /* running processes that are selected, but that the observer may not see */
+	__u64 hidden_ns; /* their CPU time */
 	__u64 unseen_ns; /* CPU time of threads that ended before their first sample */
 
 	__u64 slice_ns;

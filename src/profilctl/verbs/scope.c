@@ -79,6 +79,8 @@ int scope_of(struct profil_msg_observe *m, const struct options *o)
 	return CTL_OK;
 }
 
+#define OFF_CPU_PERIOD_NS 1000000u
+
 static int no_event(const struct options *o, int err)
 {
 	if (err == -EACCES) {
@@ -90,6 +92,20 @@ static int no_event(const struct options *o, int err)
 	log_err("unknown event %s; 'profilctl list --events' shows those of this machine",
 		o->event);
 	return CTL_USAGE;
+}
+
+/* A sample for each period of sleep; a rate means so many for each second of it. */
+static int off_cpu_period(struct profil_msg_observe *m, struct profile *p, const struct options *o)
+{
+	if (o->user_only) {
+		log_err("threads sleep in the kernel: leave out --user-only");
+		return CTL_USAGE;
+	}
+	m->period_ns = o->period    ? o->period
+		       : o->rate_hz ? 1000000000u / o->rate_hz
+				    : OFF_CPU_PERIOD_NS;
+	p->period = p->tick_ns = m->period_ns;
+	return CTL_OK;
 }
 
 /*
@@ -116,17 +132,20 @@ int scope_event(struct profil_msg_observe *m, struct profile *p, const struct op
 	}
 	m->event_type = e.type;
 	m->event_config = e.config;
+	p->event = strdup(o->event);
+	if (!p->event) {
+		log_err("cannot begin: %s", strerror(ENOMEM));
+		return CTL_ERROR;
+	}
+	if (event_is_off_cpu(&e))
+		return off_cpu_period(m, p, o);
 	m->period_ns = o->period;
 	if (!o->period && (o->rate_hz || event_is_hardware(&e)))
 		m->frequency = (__u32)(o->rate_hz ? o->rate_hz : OPTIONS_RATE_DEFAULT);
 	else if (!o->period)
 		m->period_ns = 1;
-	p->event = strdup(o->event);
 	p->period = m->frequency ? 0 : m->period_ns;
-	if (p->event)
-		return CTL_OK;
-	log_err("cannot begin: %s", strerror(ENOMEM));
-	return CTL_ERROR;
+	return CTL_OK;
 }
 
 char *scope_name(const struct profil_msg_observe *m, const struct options *o)

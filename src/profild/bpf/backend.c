@@ -7,6 +7,7 @@
 
 #include "profild/clock/clock.h"
 #include "profild/clock/event_links.h"
+#include "profild/clock/event_programs.h"
 #include "profild/clock/source.h"
 #include "core/log.h"
 #include "reservation.h"
@@ -427,6 +428,7 @@ static struct sampler *bpf_close(struct sampler *s)
 	reservations_close(b->reservations);
 	clocks_close(b->clocks);
 	event_links_close(b->events);
+	event_programs_close(b->programs);
 	lifecycle_hooks_close(b->hooks);
 	sd_event_source_unref(b->ring_source);
 	ring_buffer__free(b->ring);
@@ -472,9 +474,9 @@ static int open_rest(struct sampler_bpf *b, const struct config *config, sd_even
 	if (!err)
 		err = clocks_open(&b->clocks, config, b->maps.skel, b->store, event);
 	if (!err)
-		err = event_links_open(&b->events, bpf_program__fd(b->maps.skel->progs.tick_event),
-				       bpf_program__fd(b->maps.skel->progs.observed_tracepoint),
-				       &b->maps.processes.tables->events, event);
+		err = event_programs_open(&b->programs, b->maps.skel);
+	if (!err)
+		err = event_links_open(&b->events, b->programs, b->maps.processes.tables, event);
 	if (!err)
 		err = lifecycle_hooks_open(&b->hooks, b->maps.skel, b->store, event);
 	if (!err)

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profild/clock/event_programs.h"
 #include "profild/clock/source.h"
 #include "core/log.h"
 #include "core/cleanup.h"
@@ -135,6 +136,7 @@ static void adapt(struct maps *m)
 	m->exec_ids = btf && !m->skel->rodata->pid_ns &&
 		      btf__find_by_name_kind(btf, "bpf_task_from_pid", BTF_KIND_FUNC) > 0;
 	bpf_program__set_autoload(m->skel->progs.exec_id_of, m->exec_ids);
+	event_programs_leave_out(m->skel);
 	bpf_program__set_autoload(m->skel->progs.find_pid_ns_level, m->skel->rodata->pid_ns);
 	btf__free(btf);
 }

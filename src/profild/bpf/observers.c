@@ -297,8 +297,22 @@ static void observer_close(struct place_source *source, struct attachment *a)
 	free(observer);
 }
 
+static int observer_prepare(struct place_source *source, const struct event_choice *event)
+{
+	return event_links_prepare(self(source)->bpf->events, event);
+}
+
+static bool observer_is_ready(struct place_source *source, const struct attachment *a)
+{
+	const struct observer *observer = a->source;
+
+	return table_slots_has(self(source)->slots, observer->slot, a->unwind >= 0);
+}
+
 static const struct place_source_ops ops = {
+	.prepare = observer_prepare,
 	.open = observer_open,
+	.is_ready = observer_is_ready,
 	.add = observer_add,
 	.total = observer_total,
 	.close = observer_close,

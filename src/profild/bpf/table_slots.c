@@ -1,39 +1,65 @@
-/* table_slots.c - slots of the array of tables, changed by a thread that waits for RCU */
+/* table_slots.c - slots of the array of tables, changed by threads that wait for RCU */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/cleanup.h"
-#include "core/clocks.h"
 #include "core/observers.h"
 #include "table_slots.h"
 
 /*
  * A change to an array of maps takes effect at once, but then waits for an RCU grace period, 5 to
- * 16 ms, which the main thread must not do. A thread reads the changes from a pipe, makes them in
- * order, and writes each to a second pipe when it is done.
+ * 16 ms, which the main thread must not do. Three threads make the changes: one puts tables, one
+ * puts unwind rules, one removes both. So a new table is not behind the removal of older ones, and
+ * no sample of a new attachment is missed. Each thread reads its changes from a pipe, makes them in
+ * order, and writes each to the pipe of those that are done.
+ *
+ * The changes of one slot are made one after the other: while any is being made, the next wanted
+ * one waits in the slot, and replaces another that waits there.
  */
+enum lane { LANE_TABLE, LANE_UNWIND, LANE_REMOVE, LANES };
+
 struct change {
 	uint32_t slot;
-	int fd;	    /* the map to put into the slot, then closed; -1: delete the slot's maps */
-	int unwind; /* likewise; -1: no unwind rules */
+	uint32_t lane;
+	int fd; /* the map to put into the slot, then closed */
 };
 
 #define SLOT_END PROFIL_MAX_OBSERVERS /* not a slot: the thread ends */
 
+/* What a slot is to hold; without a table: nothing. */
+struct content {
+	int table;
+	int unwind; /* -1: no unwind rules */
+};
+
+static const struct content nothing = { -1, -1 };
+
+struct slot {
+	bool used;
+	uint32_t changing; /* threads that have a change of it */
+	bool waits;	   /* @next is made when they are done */
+	struct content next;
+};
+
 struct table_slots {
 	int outer;
 	int unwind;
-	int asked[2];
+	int asked[LANES][2];
 	int done[2];
-	bool used[PROFIL_MAX_OBSERVERS];
-	bool running;
-	pthread_t thread;
+	struct slot slot[PROFIL_MAX_OBSERVERS];
+	uint32_t changing; /* of all slots */
+	struct lane_thread {
+		const struct table_slots *slots;
+		enum lane lane;
+		pthread_t thread;
+		bool running;
+	} thread[LANES];
 	sd_event_source *source;
 };
 
@@ -54,24 +80,24 @@ static bool is_there(int outer, uint32_t slot)
 	return bpf_map_lookup_elem(outer, &slot, &id) == 0;
 }
 
-/* Puts the map @fd (-1: none) into @slot and closes it. */
+/* Puts the map @fd into @slot and closes it. */
 static void put(int outer, uint32_t slot, int fd)
 {
-	if (fd < 0)
-		return;
 	bpf_map_update_elem(outer, &slot, &fd, BPF_ANY);
 	close(fd);
 }
 
 static void *make_changes(void *arg)
 {
-	const struct table_slots *s = arg;
+	const struct lane_thread *t = arg;
+	const struct table_slots *s = t->slots;
 	struct change c;
 
-	while (read_change(s->asked[0], &c) && c.slot != SLOT_END) {
-		if (c.fd >= 0) {
-			put(s->unwind, c.slot, c.unwind);
+	while (read_change(s->asked[t->lane][0], &c) && c.slot != SLOT_END) {
+		if (t->lane == LANE_TABLE) {
 			put(s->outer, c.slot, c.fd);
+		} else if (t->lane == LANE_UNWIND) {
+			put(s->unwind, c.slot, c.fd);
 		} else {
 			bpf_map_delete_elem(s->outer, &c.slot);
 			if (is_there(s->unwind, c.slot))
@@ -83,22 +109,88 @@ static void *make_changes(void *arg)
 	return NULL;
 }
 
+static void ask(struct table_slots *s, uint32_t slot, enum lane lane, int fd)
+{
+	const struct change c = { slot, lane, fd };
+
+	if (!write_change(s->asked[lane][1], &c)) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	s->slot[slot].changing++;
+	s->changing++;
+}
+
+/* The content's maps are closed when they are in the slot, or another content replaces them. */
+static void set(struct table_slots *s, uint32_t slot, struct content c)
+{
+	struct slot *at = &s->slot[slot];
+
+	if (at->changing) {
+		if (at->waits) {
+			closep(&at->next.table);
+			closep(&at->next.unwind);
+		}
+		at->waits = true;
+		at->next = c;
+		return;
+	}
+	if (c.unwind >= 0)
+		ask(s, slot, LANE_UNWIND, c.unwind);
+	ask(s, slot, c.table >= 0 ? LANE_TABLE : LANE_REMOVE, c.table);
+}
+
+static void take_done(struct table_slots *s, const struct change *c)
+{
+	struct slot *at = &s->slot[c->slot];
+
+	s->changing--;
+	if (--at->changing)
+		return;
+	if (at->waits) {
+		at->waits = false;
+		set(s, c->slot, at->next);
+	} else if (c->lane == LANE_REMOVE) {
+		at->used = false;
+	}
+}
+
 static int on_done(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
-	struct table_slots *s = userdata;
 	struct change c;
 
 	(void)source;
 	(void)revents;
-	if (read_change(fd, &c) && c.fd < 0)
-		s->used[c.slot] = false;
+	if (read_change(fd, &c))
+		take_done(userdata, &c);
 	return 0;
 }
 
 static int open_pipes(struct table_slots *s)
 {
-	s->asked[0] = s->asked[1] = s->done[0] = s->done[1] = -1;
-	return pipe2(s->asked, O_CLOEXEC) < 0 || pipe2(s->done, O_CLOEXEC) < 0 ? -errno : 0;
+	int err = 0;
+
+	s->done[0] = s->done[1] = -1;
+	memset(s->asked, -1, sizeof(s->asked));
+	for (int lane = 0; lane < LANES && !err; lane++)
+		err = pipe2(s->asked[lane], O_CLOEXEC) < 0 ? -errno : 0;
+	return err ? err : pipe2(s->done, O_CLOEXEC) < 0 ? -errno : 0;
+}
+
+static int start_threads(struct table_slots *s)
+{
+	for (int lane = 0; lane < LANES; lane++) {
+		struct lane_thread *t = &s->thread[lane];
+		int err;
+
+		*t = (struct lane_thread){ .slots = s, .lane = (enum lane)lane };
+		err = pthread_create(&t->thread, NULL, make_changes, t);
+		if (err)
+			return -err;
+		t->running = true;
+	}
+	return 0;
 }
 
 int table_slots_open(struct table_slots **out, int outer, int unwind, sd_event *event)
@@ -112,15 +204,14 @@ int table_slots_open(struct table_slots **out, int outer, int unwind, sd_event *
 		err = sd_event_add_io(event, &s->source, s->done[0], EPOLLIN, on_done, s);
 	}
 	if (err >= 0)
-		err = -pthread_create(&s->thread, NULL, make_changes, s);
+		err = start_threads(s);
 	if (err < 0) {
 		table_slots_close(s);
 		return err;
 	}
-	s->running = true;
 	for (uint32_t i = 0; i < PROFIL_MAX_OBSERVERS; i++) {
 		if (i != PROFIL_OBSERVER_MACHINE && is_there(s->outer, i)) {
-			s->used[i] = true;
+			s->slot[i].used = true;
 			table_slots_give(s, i);
 		}
 	}
@@ -128,20 +219,23 @@ int table_slots_open(struct table_slots **out, int outer, int unwind, sd_event *
 	return 0;
 }
 
-/* The thread makes the changes that are still in the pipe first: all tables are removed. */
+/* Changes that have been asked for are made first: all tables are removed. */
 struct table_slots *table_slots_close(struct table_slots *s)
 {
-	const struct change end = { SLOT_END, -1, -1 };
+	const struct change end = { .slot = SLOT_END };
+	struct change c;
 
 	if (!s)
 		return NULL;
-	if (s->running)
-		write_change(s->asked[1], &end);
-	closep(&s->asked[1]);
-	if (s->running)
-		pthread_join(s->thread, NULL);
+	while (s->changing && read_change(s->done[0], &c))
+		take_done(s, &c);
+	for (int lane = 0; lane < LANES; lane++) {
+		if (s->thread[lane].running && write_change(s->asked[lane][1], &end))
+			pthread_join(s->thread[lane].thread, NULL);
+		closep(&s->asked[lane][0]);
+		closep(&s->asked[lane][1]);
+	}
 	sd_event_source_unref(s->source);
-	closep(&s->asked[0]);
 	closep(&s->done[0]);
 	closep(&s->done[1]);
 	free(s);
@@ -151,38 +245,37 @@ struct table_slots *table_slots_close(struct table_slots *s)
 int table_slots_take(struct table_slots *s, uint32_t *slot)
 {
 	for (uint32_t i = 0; i < PROFIL_MAX_OBSERVERS; i++) {
-		if (i == PROFIL_OBSERVER_MACHINE || s->used[i])
+		if (i == PROFIL_OBSERVER_MACHINE || s->slot[i].used)
 			continue;
-		s->used[i] = true;
+		s->slot[i].used = true;
 		*slot = i;
 		return 0;
 	}
 	return -EAGAIN;
 }
 
-/* The thread usually needs 0.1 ms; on a busy machine it may start later than this limit. */
-#define SEEN_NS 2000000
-
 int table_slots_put(struct table_slots *s, uint32_t slot, int table, int unwind)
 {
-	struct change c = { slot, fcntl(table, F_DUPFD_CLOEXEC, 0), -1 };
-	uint64_t end = now_ns() + SEEN_NS;
+	struct content c = nothing;
 
+	c.table = fcntl(table, F_DUPFD_CLOEXEC, 0);
 	if (unwind >= 0)
 		c.unwind = fcntl(unwind, F_DUPFD_CLOEXEC, 0);
-	if (c.fd < 0 || (unwind >= 0 && c.unwind < 0) || !write_change(s->asked[1], &c)) {
-		closep(&c.fd);
+	if (c.table < 0 || (unwind >= 0 && c.unwind < 0)) {
+		closep(&c.table);
 		closep(&c.unwind);
 		return -EMFILE;
 	}
-	while (!is_there(s->outer, slot) && now_ns() < end)
-		sched_yield();
+	set(s, slot, c);
 	return 0;
+}
+
+bool table_slots_has(const struct table_slots *s, uint32_t slot, bool unwind)
+{
+	return is_there(s->outer, slot) && (!unwind || is_there(s->unwind, slot));
 }
 
 void table_slots_give(struct table_slots *s, uint32_t slot)
 {
-	struct change c = { slot, -1, -1 };
-
-	write_change(s->asked[1], &c);
+	set(s, slot, nothing);
 }

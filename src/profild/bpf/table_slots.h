@@ -1,7 +1,8 @@
-/* table_slots.h - slots of the array of tables, changed by a thread that waits for RCU */
+/* table_slots.h - slots of the array of tables, changed by threads that wait for RCU */
 #ifndef PROFIL_PROFILD_BPF_TABLE_SLOTS_H
 #define PROFIL_PROFILD_BPF_TABLE_SLOTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
@@ -21,8 +22,11 @@ struct table_slots *table_slots_close(struct table_slots *s);
  */
 int table_slots_take(struct table_slots *s, uint32_t *slot);
 
-/* Puts the maps @table and @unwind (-1: none) into @slot, where the BPF programs see them. */
+/* Has the maps @table and @unwind (-1: none) put into @slot, where the BPF programs see them. */
 int table_slots_put(struct table_slots *s, uint32_t slot, int table, int unwind);
+
+/* Says whether they are there: in 0.1 ms, or later on a busy machine. */
+bool table_slots_has(const struct table_slots *s, uint32_t slot, bool unwind);
 
 /* Removes the maps. The slot is free after an RCU grace period. */
 void table_slots_give(struct table_slots *s, uint32_t slot);

@@ -10,9 +10,11 @@
 
 #include "core/cleanup.h"
 #include "core/log.h"
+#include "core/observe_maps.h"
 #include "core/shared_maps.h"
 #include "cpu_hotplug.h"
 #include "event_links.h"
+#include "event_programs.h"
 
 /*
  * Events are per CPU, not per task: a per-task event makes a program that switches or forks often
@@ -22,7 +24,8 @@
  * adapts the period; a sample then stands for all events since the one before. So none is lost, and
  * other processes pay only for the counting.
  *
- * A tracepoint has one link for all CPUs, and the program runs at each event.
+ * A tracepoint has one link for all CPUs, and the program runs at each event. So has off-CPU time,
+ * which is no perf event but a program of its own at each switch of threads.
  */
 #define SLOTS (PROFIL_TARGET_EVENTS / PROFIL_TARGET_EVENT)
 
@@ -40,12 +43,11 @@ struct slot {
 };
 
 struct event_links {
-	int event_program;
-	int tracepoint_program;
+	struct event_programs *programs;
 	sd_event *event;
 	struct hotplug *hotplug; /* while one is in use */
 	int ncpus;
-	uint32_t *in_use; /* in the program's memory */
+	struct profil_tables *tables;
 	struct slot slot[SLOTS];
 };
 
@@ -86,6 +88,8 @@ int event_choice_check(const struct event_choice *c, bool privileged)
 		if (!privileged)
 			return -EACCES;
 		return c->config == TRACE_FN || c->frequency ? -EOPNOTSUPP : 0;
+	case PROFIL_EVENT_OFF_CPU:
+		return c->config || c->frequency ? -EINVAL : 0;
 	}
 	return -EOPNOTSUPP;
 }
@@ -120,9 +124,10 @@ static int event_open(const struct event_choice *c, int cpu)
 	return fd;
 }
 
-static bool everywhere(const struct slot *s)
+/* True if one link is for all CPUs. */
+static bool is_one_link(uint32_t type)
 {
-	return s->choice.type == PERF_TYPE_TRACEPOINT;
+	return type == PERF_TYPE_TRACEPOINT || type == PROFIL_EVENT_OFF_CPU;
 }
 
 static uint64_t cookie_of(const struct event_links *e, const struct slot *s)
@@ -132,20 +137,46 @@ static uint64_t cookie_of(const struct event_links *e, const struct slot *s)
 	       s->generation * PROFIL_COOKIE_GENERATION;
 }
 
+static int program_of(const struct event_links *e, const struct event_choice *c)
+{
+	switch (c->type) {
+	case PERF_TYPE_TRACEPOINT:
+		return event_programs_fd(e->programs, EVENT_PROGRAM_TRACEPOINT);
+	case PROFIL_EVENT_OFF_CPU:
+		return event_programs_fd(e->programs, EVENT_PROGRAM_OFF_CPU);
+	}
+	return event_programs_fd(e->programs, EVENT_PROGRAM_PERF);
+}
+
 static int link_one(const struct event_links *e, struct slot *s, int cpu)
 {
 	__u64 cookie = cookie_of(e, s);
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
-	int program = everywhere(s) ? e->tracepoint_program : e->event_program;
+	int program = program_of(e, &s->choice);
 	__cleanup(closep) int event = event_open(&s->choice, cpu);
 	int link;
 
 	if (event < 0)
 		return event;
+	if (program < 0)
+		return program;
 	link = bpf_link_create(program, event, BPF_PERF_EVENT, &opts);
 	if (link < 0)
 		return -errno;
 	s->cpu[cpu] = (struct cpu_link){ steal_fd(event), link };
+	return 0;
+}
+
+static int link_off_cpu(struct event_links *e, struct slot *s)
+{
+	int program = program_of(e, &s->choice), link;
+
+	if (program < 0)
+		return program;
+	link = bpf_raw_tracepoint_open(NULL, program);
+	if (link < 0)
+		return -errno;
+	s->cpu[0].link = link;
 	return 0;
 }
 
@@ -164,7 +195,7 @@ static void on_cpu_online(void *arg, int cpu)
 	for (struct slot *s = e->slot; cpu < e->ncpus && s < e->slot + SLOTS; s++) {
 		int err;
 
-		if (!s->users || everywhere(s))
+		if (!s->users || is_one_link(s->choice.type))
 			continue;
 		unlink_one(&s->cpu[cpu]);
 		s->generation++;
@@ -202,12 +233,13 @@ static int slot_open(struct event_links *e, struct slot *s, const struct event_c
 	for (int cpu = 0; cpu < e->ncpus; cpu++)
 		s->cpu[cpu] = (struct cpu_link){ -1, -1 };
 	for (int cpu = 0; cpu < e->ncpus; cpu++) {
-		err = link_one(e, s, cpu);
+		err = s->choice.type == PROFIL_EVENT_OFF_CPU ? link_off_cpu(e, s)
+							     : link_one(e, s, cpu);
 		if (err && err != -ENODEV)
 			break;
 		linked += !err;
 		err = 0;
-		if (linked && everywhere(s))
+		if (linked && is_one_link(s->choice.type))
 			break;
 	}
 	if (!err && !linked)
@@ -233,16 +265,23 @@ static struct slot *slot_for(struct event_links *e, const struct event_choice *c
 	return spare;
 }
 
-/* @c without what does not affect the links: a target thins a tracepoint by its own period. */
+/* @c without what does not affect the links: where there is one link, targets thin the events. */
 static struct event_choice key_of(const struct event_choice *c)
 {
 	struct event_choice key = *c;
 
-	if (key.type == PERF_TYPE_TRACEPOINT || key.frequency)
+	if (is_one_link(key.type) || key.frequency)
 		key.limit_hz = 0;
-	if (key.type == PERF_TYPE_TRACEPOINT || key.limit_hz)
+	if (is_one_link(key.type) || key.limit_hz)
 		key.period = 1;
 	return key;
+}
+
+int event_links_prepare(struct event_links *e, const struct event_choice *c)
+{
+	int program = program_of(e, c);
+
+	return program < 0 ? program : 0;
 }
 
 int event_links_use(struct event_links *e, const struct event_choice *c, uint32_t *flags)
@@ -254,13 +293,15 @@ int event_links_use(struct event_links *e, const struct event_choice *c, uint32_
 	if (!s)
 		return -EAGAIN;
 	if (!s->users) {
-		(*e->in_use)++; /* before the first event */
+		e->tables->events++; /* before the first event */
+		if (key.type == PROFIL_EVENT_OFF_CPU)
+			e->tables->off_cpu = flags_of(e, s);
 		err = slot_open(e, s, &key);
 		if (err) {
-			(*e->in_use)--;
+			e->tables->events--;
 			return err;
 		}
-		if (*e->in_use == 1)
+		if (e->tables->events == 1)
 			hotplug_open(&e->hotplug, e->event, on_cpu_online, e);
 	}
 	s->users++;
@@ -275,21 +316,20 @@ void event_links_unuse(struct event_links *e, uint32_t flags)
 	if (--s->users)
 		return;
 	slot_close(e, s);
-	if (!--*e->in_use) /* after the last event */
+	if (!--e->tables->events) /* after the last event */
 		e->hotplug = hotplug_close(e->hotplug);
 }
 
-int event_links_open(struct event_links **out, int event_program, int tracepoint_program,
-		     uint32_t *in_use, sd_event *event)
+int event_links_open(struct event_links **out, struct event_programs *programs,
+		     struct profil_tables *tables, sd_event *event)
 {
 	struct event_links *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return -ENOMEM;
-	e->event_program = event_program;
-	e->tracepoint_program = tracepoint_program;
-	e->in_use = in_use;
-	*in_use = 0; /* an earlier daemon's links ended with it */
+	e->programs = programs;
+	e->tables = tables;
+	tables->events = 0; /* an earlier daemon's links ended with it */
 	e->event = event;
 	e->ncpus = libbpf_num_possible_cpus();
 	if (e->ncpus < 0) {

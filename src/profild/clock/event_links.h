@@ -6,7 +6,10 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
+#include "core/shared_maps.h"
+
 struct event_links;
+struct event_programs;
 
 /* The event that an attachment samples. No padding, because it is compared by memcmp(). */
 struct event_choice {
@@ -25,12 +28,19 @@ struct event_choice {
 int event_choice_check(const struct event_choice *c, bool privileged);
 
 /*
- * Links nothing yet. The programs are fds: one for perf events, one for tracepoints. *@in_use is
- * the number of choices that have links: the program looks for events only while it is not 0.
+ * Links nothing yet. @programs stays the caller's. tables->events is the number of choices that
+ * have links: the programs look for events only while it is not 0. tables->off_cpu is the number of
+ * the choice of off-CPU time.
  */
-int event_links_open(struct event_links **out, int event_program, int tracepoint_program,
-		     uint32_t *in_use, sd_event *event);
+int event_links_open(struct event_links **out, struct event_programs *programs,
+		     struct profil_tables *tables, sd_event *event);
 struct event_links *event_links_close(struct event_links *e);
+
+/*
+ * Has the program of @c loaded. Returns 0 when event_links_use() finds it there, -EINPROGRESS while
+ * a thread loads it, or a negative errno.
+ */
+int event_links_prepare(struct event_links *e, const struct event_choice *c);
 
 /*
  * Adds or removes a target that samples @c. Targets with equal choices share links. Sets the

@@ -158,7 +158,8 @@ static void attachment_free(struct attachment *a)
 int attachment_open(struct attachment **out, struct profild *d, const struct profil_msg_observe *m,
 		    const struct observer_peer *peer)
 {
-	struct table_room room = { m->places, m->images, m->groups, m->nodes, m->unwind_rows };
+	struct table_room room = { m->places, m->images,      m->groups,
+				   m->nodes,  m->unwind_rows, m->sleepers };
 	struct profil_observer o = { 0 };
 	struct profil_table header = { 0 };
 	struct attachment *a;
@@ -183,6 +184,8 @@ int attachment_open(struct attachment **out, struct profild *d, const struct pro
 	err = choose_event(&a->event, m, peer);
 	if (a->event.wanted)
 		a->period_ns = a->event.frequency ? 1 : a->event.period;
+	if (!err && a->event.wanted)
+		err = d->places->ops->prepare(d->places, &a->event);
 	if (!err)
 		err = select_tasks(&o, m, peer);
 	if (!err)
@@ -217,6 +220,11 @@ int attachment_add(struct attachment *a, pid_t tgid)
 	if (!err && !a->processes++)
 		a->first = tgid;
 	return err;
+}
+
+bool attachment_is_ready(const struct attachment *a)
+{
+	return !a->source || a->daemon->places->ops->is_ready(a->daemon->places, a);
 }
 
 uint64_t attachment_total(const struct attachment *a)

@@ -52,6 +52,8 @@ struct observer_peer {
 
 /* The interface of what counts places: the BPF programs (bpf/observers.c), or replay. */
 struct place_source_ops {
+	/* Says whether @event can be counted; -EINPROGRESS: ask again in some milliseconds. */
+	int (*prepare)(struct place_source *source, const struct event_choice *event);
 	/*
 	 * Starts counting for @a. The caller has filled in @o and @header, except what only the
 	 * source knows. Sets a->table and a->source. -EOPNOTSUPP if no clock can do what the flags
@@ -59,6 +61,8 @@ struct place_source_ops {
 	 */
 	int (*open)(struct place_source *source, struct attachment *a, struct profil_observer *o,
 		    struct profil_table *header);
+	/* Says whether @a counts: in the first milliseconds it may not yet. */
+	bool (*is_ready)(struct place_source *source, const struct attachment *a);
 	/*
 	 * Continues the machine's profile of an earlier daemon and reads its header into @header.
 	 * -ENOENT if there is none.
@@ -85,7 +89,10 @@ extern struct place_source replay_places;
 /* True if @m asks for samples of an event, not of CPU time. */
 bool attachment_is_event(const struct profil_msg_observe *m);
 
-/* Starts the attachment that @m asks for, for @peer. Returns 0 or a negative errno. */
+/*
+ * Starts the attachment that @m asks for, for @peer. Returns 0 or a negative errno; -EINPROGRESS:
+ * what counts its event is being loaded, ask again in some milliseconds.
+ */
 int attachment_open(struct attachment **out, struct profild *d, const struct profil_msg_observe *m,
 		    const struct observer_peer *peer);
 struct attachment *attachment_close(struct attachment *a);
@@ -98,6 +105,9 @@ int attachment_add(struct attachment *a, pid_t tgid);
 
 /* Stops counting; the table keeps its contents. */
 void attachment_detach(struct attachment *a);
+
+/* Says whether @a counts: soon after attachment_open(). */
+bool attachment_is_ready(const struct attachment *a);
 
 /* Samples so far. */
 uint64_t attachment_total(const struct attachment *a);

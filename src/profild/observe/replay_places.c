@@ -8,6 +8,13 @@
 #include "core/cleanup.h"
 #include "table.h"
 
+static int replay_prepare(struct place_source *source, const struct event_choice *event)
+{
+	(void)source;
+	(void)event;
+	return 0;
+}
+
 static int replay_open(struct place_source *source, struct attachment *a, struct profil_observer *o,
 		       struct profil_table *header)
 {
@@ -24,6 +31,13 @@ static int replay_open(struct place_source *source, struct attachment *a, struct
 	a->table = steal_fd(fd);
 	a->source = a;
 	return 0;
+}
+
+static bool replay_is_ready(struct place_source *source, const struct attachment *a)
+{
+	(void)source;
+	(void)a;
+	return true;
 }
 
 static int replay_recover(struct place_source *source, struct attachment *a,
@@ -58,7 +72,9 @@ static void replay_close(struct place_source *source, struct attachment *a)
 }
 
 static const struct place_source_ops ops = {
+	.prepare = replay_prepare,
 	.open = replay_open,
+	.is_ready = replay_is_ready,
 	.recover = replay_recover,
 	.add = replay_add,
 	.total = replay_total,

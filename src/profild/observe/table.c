@@ -17,6 +17,7 @@
 
 #define USUAL_NODES 65536
 #define USUAL_UNWIND_ROWS (1u << 20)
+#define USUAL_SLEEPERS 8192
 
 /* 64 MiB of places; images are named by 16 bits, groups by 14. */
 #define MOST_PLACES (5u << 20)
@@ -24,6 +25,7 @@
 #define MOST_GROUPS 8192
 #define MOST_NODES (2u << 20)
 #define MOST_UNWIND_ROWS (8u << 20)
+#define MOST_SLEEPERS (1u << 20)
 
 /* The pages for @n elements, @each to a page: a power of two. */
 static uint32_t pages_for(uint32_t n, uint32_t each)
@@ -59,6 +61,26 @@ static int layout_stacks(struct profil_table *header, struct profil_observer *o,
 	return 0;
 }
 
+/* Off-CPU time: the sleepers are behind the tree. */
+static int layout_sleepers(struct profil_table *header, struct profil_observer *o, uint32_t n)
+{
+	uint32_t pages;
+
+	if (header->event_type != PROFIL_EVENT_OFF_CPU)
+		return 0;
+	if (n > MOST_SLEEPERS)
+		return -E2BIG;
+	if (!header->stack_mode)
+		return -EINVAL;
+	pages = pages_for(n ? n : USUAL_SLEEPERS, PROFIL_PAGE_SLEEPERS);
+	header->sleeper_page = header->pages;
+	header->sleepers = pages * PROFIL_PAGE_SLEEPERS;
+	header->pages += pages;
+	o->sleeper_page = header->sleeper_page;
+	o->sleeper_mask = pages - 1;
+	return 0;
+}
+
 int table_layout(struct profil_table *header, struct profil_observer *o,
 		 const struct table_room *room)
 {
@@ -66,6 +88,7 @@ int table_layout(struct profil_table *header, struct profil_observer *o,
 	uint32_t images = room->images ? room->images : USUAL_IMAGES;
 	uint32_t groups = room->groups ? room->groups : USUAL_GROUPS;
 	uint32_t image_pages, group_pages, place_pages;
+	int err;
 
 	if (places > MOST_PLACES || images > MOST_IMAGES || groups > MOST_GROUPS)
 		return -E2BIG;
@@ -81,7 +104,8 @@ int table_layout(struct profil_table *header, struct profil_observer *o,
 	header->pages = header->place_page + place_pages;
 	header->version = PROFIL_TABLE_VERSION;
 	table_describe(o, header);
-	return layout_stacks(header, o, room);
+	err = layout_stacks(header, o, room);
+	return err ? err : layout_sleepers(header, o, room->sleepers);
 }
 
 void table_describe(struct profil_observer *o, const struct profil_table *header)

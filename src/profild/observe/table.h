@@ -14,12 +14,13 @@ struct table_room {
 	uint32_t groups;
 	uint32_t nodes;	      /* of call graphs */
 	uint32_t unwind_rows; /* likewise */
+	uint32_t sleepers;    /* of off-CPU time */
 };
 
 /*
- * Lays out the parts of a table in @header and @o. The caller has set header->group_by and
- * header->stack_mode, which say whether there are groups and nodes. -E2BIG if @room exceeds the
- * limits of a table.
+ * Lays out the parts of a table in @header and @o. The caller has set header->group_by, stack_mode
+ * and event_type, which say whether there are groups, nodes and sleepers. -E2BIG if @room exceeds
+ * the limits of a table.
  */
 int table_layout(struct profil_table *header, struct profil_observer *o,
 		 const struct table_room *room);

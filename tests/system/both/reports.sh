@@ -227,6 +227,11 @@ says "report leaves out default template arguments" '  std::map<std::string, int
 says "report leaves out template arguments on a narrow terminal" '  map<...>::operator\[\] +spin$' \
 	env COLUMNS=62 "$ctl" report "$dir/long"
 says "report --full-names shows whole names" '  std::map<std::__cxx11::.*::operator\[\]\(int\)  spin$' "$ctl" report --full-names "$dir/long"
+sed "s/\"command\":\"spin\"/\"command\":\"sh $(printf 'é%.0s' {1..300})\"/" "$dir/a" >"$dir/wordy"
+says "report cuts a long command to 132 columns" '^sh (é){118}[.]{3} [(]pid 1[)]$' env -u COLUMNS LC_ALL=C.UTF-8 "$ctl" report "$dir/wordy"
+says "report cuts a long command to the terminal's width" '^sh (é){46}[.]{3} [(]pid 1[)]$' \
+	env COLUMNS=60 LC_ALL=C.UTF-8 "$ctl" report "$dir/wordy"
+says "report --full-names shows a whole command" '^sh (é){300} [(]pid 1[)]$' "$ctl" report --full-names "$dir/wordy"
 in_line() { # COLUMNS
 	COLUMNS=$1 "$ctl" report "$dir/long" | awk -v w="$1" '
 		/ object$/ { at = length($0) - 6 } / spin$/ { n++; if (length($0) - 4 != at || length($0) > w) exit 1 }

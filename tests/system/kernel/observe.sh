@@ -113,6 +113,45 @@ database() {
 	wait "$pid"
 }
 
+# A process that is not dumpable, as the sandboxed processes of a browser.
+undumpable() {
+	local shown hidden user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+
+	install -m 755 "$spin" "$dir/spun"
+	"${user[@]}" "$dir/spun" split 100 &
+	shown=$!
+	"${user[@]}" /usr/bin/python3 -c '
+import ctypes
+libc = ctypes.CDLL(None)
+libc.prctl(4, 0)  # PR_SET_DUMPABLE
+libc.prctl(15, b"spun")  # PR_SET_NAME
+while True:
+    pass' &
+	hidden=$!
+	until test "$(cat "/proc/$shown/comm" "/proc/$hidden/comm" | uniq -c | xargs)" = "2 spun"; do
+		alive "$shown" || break
+		alive "$hidden" || break
+	done
+	for select in "--comm spun" "--exe $dir/spun" --all; do
+		# shellcheck disable=SC2086 # an option and its value
+		"${user[@]}" "$ctl" attach $select -d 1.5 -f json -o - >"$dir/json" 2>"$dir/stderr"
+		check "a user attaches by ${select%% *} to its own processes" test $? -eq 0
+		check "attach ${select%% *} counts no process that its user may not observe" json \
+			"[.groups[] | select(.samples > 0 and .command == \"spun\").pid] == [$shown]"
+		check "attach ${select%% *} counts the CPU time of a process that its user may not observe" json \
+			'.samples.hidden == 1 and .samples.hidden_ns > 200000000'
+		check "attach ${select%% *} says that CPU time is missing for want of permission" grep -Eq \
+			'^profilctl: [0-9.]+ s of CPU time of 1 of your processes .* permission denied' "$dir/stderr"
+	done
+	kill "$hidden"
+	wait "$hidden" 2>/dev/null
+	"${user[@]}" "$ctl" attach --comm spun -d 1 -f json -o - >"$dir/json" 2>"$dir/stderr"
+	check "attach --comm misses no CPU time of processes that its user may observe" json '.samples.hidden == 0'
+	check "attach --comm reports nothing missing then" sh -c "! grep -q 'CPU time' '$dir/stderr'"
+	kill "$shown"
+	wait "$shown" 2>/dev/null
+}
+
 by() { # WHAT PATTERN
 	if ! "$ctl" machine report --by "$1" >"$dir/said" 2>&1 || ! grep -Eq "$2" "$dir/said"; then
 		cat "$dir/said"
@@ -194,6 +233,7 @@ build
 compiled
 deleted
 database
+undumpable
 machine
 daemon_stop
 finish

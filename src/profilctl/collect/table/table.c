@@ -21,7 +21,9 @@ static bool is_sound(const struct profil_table *head)
 		has_room(head, head->group_page, head->groups, PROFIL_PAGE_GROUPS)) &&
 	       has_room(head, head->place_page, head->lines, PROFIL_PAGE_LINES) &&
 	       (!head->stack_mode ||
-		has_room(head, head->node_page, head->nodes, PROFIL_PAGE_NODES));
+		has_room(head, head->node_page, head->nodes, PROFIL_PAGE_NODES)) &&
+	       (!head->sleepers ||
+		has_room(head, head->sleeper_page, head->sleepers, PROFIL_PAGE_SLEEPERS));
 }
 
 /* The size of the table is in its first page. */
@@ -86,6 +88,11 @@ const struct profil_node *table_node(const struct table *t, __u32 index)
 	const struct profil_node *page = page_of(t, t->head->node_page + index / PROFIL_PAGE_NODES);
 
 	return page + index % PROFIL_PAGE_NODES;
+}
+
+const struct profil_sleeper *table_sleepers(const struct table *t)
+{
+	return page_of(t, t->head->sleeper_page);
 }
 
 __u64 table_total(const struct table *t)

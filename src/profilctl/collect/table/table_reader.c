@@ -238,7 +238,7 @@ static bool is_pending(const struct table_reader *r, __u64 key)
  * Samples of an image that was claimed but never completed, as its process was interrupted, count
  * as lost.
  */
-static int read_place(const struct table_reader *r, struct profile *into, __u64 key, __u32 count)
+int table_reader_add(const struct table_reader *r, struct profile *into, __u64 key, __u64 count)
 {
 	__u32 image = profil_place_image(key), group = profil_place_group(key);
 	struct place place = { .count = count };
@@ -283,7 +283,7 @@ static int read_places(const struct table_reader *r, struct table_seen *seen, st
 				continue;
 			count = take_place(seen, at, &lines[i].count[k]);
 			if (count)
-				err = read_place(r, into, key, count);
+				err = table_reader_add(r, into, key, count);
 		}
 	}
 	return err;

@@ -59,6 +59,9 @@ int table_reader_update(struct table_reader *r);
 void table_reader_locate(const struct table_reader *r, struct place *place, __u32 number,
 			 __u32 offset);
 
+/* Adds @count samples at the place @key of the table to @into. Returns 0 or -ENOMEM. */
+int table_reader_add(const struct table_reader *r, struct profile *into, __u64 key, __u64 count);
+
 /*
  * Calls table_reader_update(), adds all counts so far to @into, and sets its total and outcomes.
  * Returns 0 or -ENOMEM.

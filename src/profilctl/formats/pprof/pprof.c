@@ -14,7 +14,8 @@
 static void head(struct pprof *w)
 {
 	const struct profile *p = w->profile;
-	const char *type = p->event ? p->event : "cpu", *unit = p->event ? "count" : "nanoseconds";
+	const char *type = p->event ? p->event : "cpu",
+		   *unit = p->tick_ns ? "nanoseconds" : "count";
 	char ends[2048];
 
 	proto_sample_type(&w->proto, "samples", "count");

@@ -1,0 +1,31 @@
+/* event_programs.h - the BPF programs of observed events, loaded when one is first needed */
+#ifndef PROFIL_PROFILD_CLOCK_EVENT_PROGRAMS_H
+#define PROFIL_PROFILD_CLOCK_EVENT_PROGRAMS_H
+
+#include <stdbool.h>
+
+struct profil_bpf;
+struct event_programs;
+
+/* Excludes the programs from the load of @skel, in which the verifier would need half of the time.
+ */
+void event_programs_leave_out(struct profil_bpf *skel);
+
+/* They get the maps of @skel, which must exist until event_programs_close(). */
+int event_programs_open(struct event_programs **out, const struct profil_bpf *skel);
+struct event_programs *event_programs_close(struct event_programs *p);
+
+enum event_program {
+	EVENT_PROGRAM_PERF, /* of perf events; the clock's own, which is always loaded */
+	EVENT_PROGRAM_TRACEPOINT,
+	EVENT_PROGRAM_OFF_CPU,
+	EVENT_PROGRAMS
+};
+
+/*
+ * The fd of a program, or a negative errno. -EINPROGRESS: a thread loads it, in a fifth of a
+ * second; ask again then.
+ */
+int event_programs_fd(struct event_programs *p, enum event_program which);
+
+#endif

@@ -6,9 +6,6 @@
 #include <gelf.h>
 #include <linux/types.h>
 
-/* libdwfl's search path for separate debug files, in its syntax. Tests set their own. */
-extern const char *debug_file_path;
-
 struct debug_file;
 
 /*

@@ -30,14 +30,20 @@ static int on_progress(debuginfod_client *client, long done, long total)
 	return late();
 }
 
-void limit_debuginfod(Dwfl *dwfl)
+bool debuginfod_servers(void)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
+
+	return urls && *urls;
+}
+
+void limit_debuginfod(Dwfl *dwfl)
+{
 	__typeof__(debuginfod_set_progressfn) *set_progressfn;
 	debuginfod_client *client;
 	void *so;
 
-	if (!urls || !*urls)
+	if (!debuginfod_servers())
 		return;
 	client = dwfl_get_debuginfod_client(dwfl);
 	/* libdw has loaded libdebuginfod if it is installed. */

@@ -3,8 +3,12 @@
 #define PROFIL_PROFILCTL_SYMBOLS_ELF_DEBUGINFOD_H
 
 #include <elfutils/libdwfl.h>
+#include <stdbool.h>
 
 #define DEBUGINFOD_TIME_S 60
+
+/* Says whether DEBUGINFOD_URLS names a server. */
+bool debuginfod_servers(void);
 
 /*
  * Limits the downloads of @dwfl to DEBUGINFOD_TIME_S seconds for all downloads of a profilctl

@@ -13,9 +13,10 @@
 #include "core/cleanup.h"
 #include "profilctl/profile/profile.h"
 
-#include "debug_file.h"
 #include "elf_file.h"
 #include "separate_debug.h"
+
+const char *debug_file_path = ":.debug:/usr/lib/debug";
 
 #define READ_BYTES 65536
 

@@ -2,6 +2,9 @@
 #ifndef PROFIL_PROFILCTL_SYMBOLS_ELF_SEPARATE_DEBUG_H
 #define PROFIL_PROFILCTL_SYMBOLS_ELF_SEPARATE_DEBUG_H
 
+/* The search path for separate debug files, in libdwfl's syntax. Tests set their own. */
+extern const char *debug_file_path;
+
 /*
  * Opens the separate debug file of the ELF file @fd, whose build id in hex is @build_id ("": none):
  * by build id, else by .gnu_debuglink, in the folders of debug_file_path. Its build id must be the

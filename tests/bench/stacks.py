@@ -6,8 +6,9 @@
 # Each program runs under profilctl record -g, twice, and under perf record, one after the other: the second
 # time with what the first has put into the cache. A stack is whole when its outermost frame is where a thread
 # starts, in a stripped program the caller of __libc_start_main. "CPU s" is what the profiler's own processes
-# took, the daemon and all up to names included, without the program. "rules KiB" is what the cache has of the
-# program and its libraries.
+# took, the daemon and all up to names included, without the program. profilctl names inlined functions, too;
+# perf's "inlined" is what the second perf script takes that does so, with its addr2line, in addition to perf
+# record. "rules KiB" is what the cache has of the program and its libraries.
 #
 # Inclusive shares of functions are compared with a third run, for which perf copies 64 KB of each stack
 # instead of 8. A stack that is cut may have gone through any function, so that a function's share is known
@@ -20,6 +21,7 @@
 # one that starts the program must have no library in common with it: it is linked statically. A buffer of
 # 64 MB keeps perf from losing the samples of busy moments, of which its default has room for eight.
 import collections
+import ctypes
 import os
 import re
 import resource
@@ -232,15 +234,28 @@ def whole(frames):
         frames[-1] == "[unknown]" and len(frames) > 1 and frames[-2].startswith("__libc_start_main"))
 
 
+def script(data, *options):
+    """What perf script prints, and the CPU time of all its processes. It does not wait for addr2line."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    text = subprocess.run(["perf", "script", *options, "-i", data, "-F", "comm,ip,sym"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True, errors="replace").stdout
+    orphans = [int(pid) for pid in open(f"/proc/self/task/{os.getpid()}/children").read().split()]
+    for pid in orphans:
+        with open(f"/proc/{pid}/comm") as f:
+            if f.read() in ("addr2line\n", "sh\n"):
+                os.waitpid(pid, 0)
+    return text, cpu(before)
+
+
 def perf(argv, d, bytes=8192):
     data = f"{d}/perf.data"
     used, _ = run(["perf", "record", "-q", "--no-bpf-event", "-e", "cpu-clock:u", "--call-graph", f"dwarf,{bytes}", "-F", HZ, "-m", "64M",
                     "-o", data, "--"],
                   argv, d)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    text = subprocess.run(["perf", "script", "--no-inline", "-i", data, "-F", "comm,ip,sym"], capture_output=True, text=True, errors="replace").stdout
     p = Profile()
-    p.used = used + cpu(before)
+    p.inlined = used + script(data)[1]
+    text, named = script(data, "--no-inline")
+    p.used = used + named
     for block in text.split("\n\n"):
         lines = block.strip("\n").split("\n")
         comm = lines[0].strip()
@@ -302,6 +317,7 @@ def share(p):
 
 
 def main():
+    ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER, for script()
     with tempfile.TemporaryDirectory() as d:
         os.environ["XDG_CACHE_HOME"] = d
         all_programs = programs(d)
@@ -314,11 +330,11 @@ def main():
 
 
 def compare(all_programs, names, d, daemon):
-    print(f"{'':13} {'profilctl record -g':^67}   {'perf record --call-graph dwarf':^36}")
+    print(f"{'':13} {'profilctl record -g':^67}   {'perf record --call-graph dwarf':^44}")
     print(f"{'program':13} {'samples':>7} {'whole %':>8} {'1st run %':>9} {'exact %':>8} {'CPU s':>7} {'off':>7} {'width':>5} {'rules KiB':>9}"
-          f"   {'samples':>7} {'whole %':>8} {'CPU s':>7} {'KiB':>8}")
+          f"   {'samples':>7} {'whole %':>8} {'CPU s':>7} {'inlined':>7} {'KiB':>8}")
     all_ours, all_theirs = Profile(), Profile()
-    all_ours.used = all_theirs.used = 0
+    all_ours.used = all_theirs.used = all_theirs.inlined = 0
     for name in names:
         argv, there = all_programs[name]
         if not there:
@@ -330,12 +346,13 @@ def compare(all_programs, names, d, daemon):
             total.total += one.total
             total.whole += one.whole
             total.used += one.used
+        all_theirs.inlined += theirs.inlined
         wrong, width = off(ours, all_of_it)
         print(f"{name:13} {ours.total:7} {share(ours):>8} {share(first):>9} {exact(ours) if name.startswith('rec') else '':>8}"
               f" {ours.used:7.3f} {wrong:>7} {width:>5} {rules_kib(there, d):9}"
-              f"   {theirs.total:7} {share(theirs):>8} {theirs.used:7.3f} {size // 1024:8}", flush=True)
+              f"   {theirs.total:7} {share(theirs):>8} {theirs.used:7.3f} {theirs.inlined:7.3f} {size // 1024:8}", flush=True)
     print(f"{'all':13} {all_ours.total:7} {share(all_ours):>8} {'':9} {'':8} {all_ours.used:7.3f} {'':7} {'':5} {'':9}"
-          f"   {all_theirs.total:7} {share(all_theirs):>8} {all_theirs.used:7.3f}")
+          f"   {all_theirs.total:7} {share(all_theirs):>8} {all_theirs.used:7.3f} {all_theirs.inlined:7.3f}")
 
 
 main()

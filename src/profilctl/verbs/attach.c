@@ -11,28 +11,26 @@
 #include "profilctl/collect/recorder.h"
 #include "scope.h"
 
-/*
- * Checks before connecting to a daemon that the selection matches a process, or that the cgroup
- * exists.
- */
+/* Checks before connecting to a daemon that the selected file or cgroup exists. */
 static int check_selection(const struct options *o)
 {
 	__cleanup(freep) pid_t *pids = NULL;
 	struct profil_msg_observe m;
 	size_t n;
-	int err;
+	int err, status = scope_of(&m, o);
 
-	if (o->select.cgroup || o->select.unit)
-		return scope_of(&m, o);
+	if (status || o->select.cgroup || o->select.unit)
+		return status;
 	err = procfs_find(&pids, &n, &o->select);
 	if (err < 0) {
 		log_err("cannot look for processes: %s", strerror(-err));
 		return CTL_ERROR;
 	}
-	if (n)
-		return CTL_OK;
-	log_err("no such process; see ps(1)");
-	return CTL_GONE;
+	if (!n)
+		log_notice("no process %s %s yet; those that start are profiled",
+			   o->select.comm ? "is named" : "executes",
+			   o->select.comm ? o->select.comm : o->select.exe);
+	return CTL_OK;
 }
 
 /* Finds the named processes, none with a selection by options; the caller frees them. */

@@ -42,7 +42,6 @@ refuses "attach refuses a process that is named twice" 2 "is named twice" "$ctl"
 refuses "attach refuses a pid that is not a number" 2 "'self' is not a process id" "$ctl" attach self
 refuses "attach refuses pid 0" 2 "'0' is not a process id" "$ctl" attach 0
 refuses "attach refuses a pid together with a selection" 2 "selected by an option" "$ctl" attach --comm sh 1
-refuses "attach finds no process of an unknown name" 6 "no such process" "$ctl" attach --comm "no such name"
 if grep -q ' - cgroup2 ' /proc/self/mountinfo; then
 	refuses "attach finds no unknown unit" 6 "no unit no-such-unit" "$ctl" attach --unit no-such-unit
 else

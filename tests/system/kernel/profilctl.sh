@@ -379,8 +379,18 @@ several() {
 	"$ctl" attach -a --comm spin -d 0.1 2>"$dir/stderr"
 	check "attach returns 2 for -a together with --comm" test $? -eq 2
 	check "attach accepts --comm" "$ctl" attach -d 0.5 -f json -o "$dir/json" --comm spin
-	"$ctl" attach -d 0.5 --comm no-such-name 2>"$dir/stderr"
-	check "attach --comm returns 6 when no process has the name" test $? -eq 6
+	"$ctl" attach -d 0.1 --comm no-such-name -f json -o "$dir/json" 2>"$dir/stderr"
+	check "attach --comm profiles nothing while no process has the name" json '.samples.total == 0'
+	check "attach --comm says that no process has the name yet" grep -q 'no process is named no-such-name yet' "$dir/stderr"
+	install -m 755 "$spin" "$dir/later"
+	"$ctl" attach -F 1000 --comm later -f json -o "$dir/json" 2>"$dir/stderr" &
+	ctl_pid=$!
+	await_listed ' attachment ' "$ctl_pid"
+	"$dir/later" split 0.5
+	kill -INT "$ctl_pid"
+	wait "$ctl_pid"
+	check "attach --comm profiles a process that starts later" json '
+		.processes == 1 and ([.functions[] | select(.name == "hot").samples] | add > 100)'
 
 	kill "$other"
 	wait "$other"

@@ -11,8 +11,8 @@
 # ten:    perf's ten hottest functions, under the profile's names for them, are the profile's, and their
 #         shares are perf's within the intervals of both.
 # count:  both have as many samples of an event of which both sample each occurrence.
-# first:  the user function that "perf report" lists first is the profile's first, or one whose count
-#         does not differ from the first's significantly. Where perf report has pcs only, they are
+# first:  the user function that "perf report" lists first is the first in user mode of the profile, whose
+#         kernel functions have rows of their own, or one whose count does not differ from the first's significantly. Where perf report has pcs only, they are
 #         added up to the profile's functions.
 #
 # Of perf's samples only those of processes with a thread named COMM, and of "cost", which runs the
@@ -30,7 +30,7 @@ POINTS = 3.0
 SIGMAS = 4.2
 SHOWN = 0.5  # percent: reports leave out smaller shares
 TIED = 3.0  # deviations; the difference of two counts a and b of one profile has one of sqrt(a + b)
-WORTH = 5.0  # percent: smaller shares are not compared
+WORTH = 5.0  # percent: smaller shares are not compared, except the three hottest functions
 
 
 def perf(*args):
@@ -42,7 +42,7 @@ def perf(*args):
 
 def object_of(dso):
     """The profile's name of @dso. perf's for memory without a file are of several kinds."""
-    anonymous = dso.startswith("/tmp/perf-") or dso in ("//anon", "[unknown]") or dso.startswith("[anon")
+    anonymous = dso in ("//anon", "[unknown]") or dso.startswith(("/tmp/perf-", "[anon", "[JIT]"))
     return "[anon]" if anonymous else dso
 
 
@@ -111,7 +111,8 @@ def ten(profile, data, comm):
     # By name and object. In a stripped object perf may split a function of ours in two.
     theirs, share = collections.Counter(), collections.Counter()
     for key, n in counts.items():
-        if key:
+        # Not those without a user pc, as at the end of a process, nor in functions where we have no sample.
+        if key and (ours[key] or key[0]):
             theirs[(ours[key] or key[0], key[1])] += n
     for f in profile["functions"]:
         share[(f["name"], f["object"])] += f["samples"] / mine
@@ -140,7 +141,7 @@ def shares(profile, data, comm):
     bad = compared = 0
     for f in functions:
         theirs, percent = 100.0 * counts[f["name"]] / total, f["percent"]
-        if max(theirs, percent) < WORTH:
+        if max(theirs, percent) < WORTH and f not in functions[:3]:
             continue
         p = (theirs + percent) / 200
         limit = max(POINTS, 100 * SIGMAS * (p * (1 - p) * (1 / total + 1 / ours)) ** 0.5)
@@ -174,16 +175,19 @@ def first(profile, data, comm):
     rows = [row for row in rows if row[1] in comm.split(",") and row[3].startswith("[.]")]
     if not rows:
         sys.exit(f"perf report has no sample of {comm}")
-    functions = [f | {"object": f["object"].rpartition("/")[2]} for f in profile["functions"]]
+    functions = [f | {"object": f["object"].rpartition("/")[2]} for f in profile["functions"]
+                 if not f["object"].startswith("[") or f["object"] in ("[anon]", "[vdso]")]
     counts = collections.Counter()
     for samples, _, dso, symbol in rows:
+        dso = object_of(dso)
         name = symbol.removeprefix("[.] ").split("@")[0]
         if name.startswith("0x"):  # of a stripped object perf names pcs
             name = function_of(functions, (dso, int(name, 16))) or name
         counts[(name, dso)] += int(samples)
     (name, dso), top = counts.most_common(1)[0][0], functions[0]
     print(f"perf report names {name} of {dso} first, the profile {top['name']} of {top['object']}")
-    theirs = next((f["samples"] for f in functions if (f["name"], f["object"]) == (name, dso)), 0)
+    theirs = next((f["samples"] for f in functions  # perf leaves out parameters of C++
+                   if f["object"] == dso and (f["name"] == name or f["name"].startswith(name + "("))), 0)
     print(f"of the profile's {profile['samples']['total']} samples {top['samples']} and {theirs}")
     return top["samples"] - theirs > TIED * (top["samples"] + theirs) ** 0.5
 

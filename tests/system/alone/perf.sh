@@ -6,6 +6,8 @@
 # first one's handler takes, the second one samples only what follows an interrupt.
 # shellcheck source=tests/system/lib/lib.sh
 . "$(dirname "$0")/../lib/lib.sh"
+# shellcheck source=tests/system/lib/database.sh
+. tests/system/lib/database.sh
 
 seconds=${PROFIL_TEST_PERF_S:-5}
 rate=1873
@@ -23,21 +25,29 @@ adds_up() { # JSON
 		([.functions[].samples] | add) == .samples.binned' "$1"
 }
 
-# Compares $dir/NAME.kept, $dir/NAME.perf and $dir/NAME.cost. Samples in the kernel count in the user
-# function that entered it: of kernel symbols that share an address, perf may choose another name.
-compare() { # NAME COMM
-	local json=$dir/$1.json perf=$dir/$1.perf cpu_ns task_ns
+# Compares $dir/NAME.kept and $dir/NAME.perf. Samples in the kernel count in the user function that
+# entered it: of kernel symbols that share an address, perf may choose another name.
+compare_functions() { # NAME COMM
+	local json=$dir/$1.json perf=$dir/$1.perf
 
 	"$BUILD/profilctl" report --fold-kernel -f json "$dir/$1.kept" >"$json"
-	read -r cpu_ns task_ns <"$dir/$1.cost"
-	check "the samples of $1 account for its CPU time" "$judge" time "$json" "$cpu_ns" "$task_ns"
+	"$BUILD/profilctl" report -f json "$dir/$1.kept" >"$dir/$1.unfolded"
 	check "the samples of $1 add up, by outcome and by function" adds_up "$json"
-	check "perf report names the same hottest function of $1" "$judge" first "$json" "$perf" "$2"
+	check "perf report names the same hottest function of $1" "$judge" first "$dir/$1.unfolded" "$perf" "$2"
 	check "the ten hottest functions of $1 and their shares are perf's" "$judge" ten "$json" "$perf" "$2"
 	check "the shares of the functions of $1 are perf's" "$judge" shares "$json" "$perf" "$2"
 }
 
-# Both profilers record from the command's first instruction to its end.
+# The same, and $dir/NAME.cost.
+compare() { # NAME COMM
+	local cpu_ns task_ns
+
+	compare_functions "$@"
+	read -r cpu_ns task_ns <"$dir/$1.cost"
+	check "the samples of $1 account for its CPU time" "$judge" time "$dir/$1.json" "$cpu_ns" "$task_ns"
+}
+
+# Both profilers record from the command's first instruction to its end. $compare can be compare_functions.
 record() { # NAME COMM COMMAND...
 	local name=$1 comm=$2
 
@@ -45,7 +55,7 @@ record() { # NAME COMM COMMAND...
 	if perf record -q -F "$perf_rate" -e cpu-clock -g -o "$dir/$name.perf" -- \
 		"$BUILD/profilctl" record -F "$rate" -o "$dir/$name.kept" -- \
 		"$programs/cost" "$dir/$name.cost" "$@" >"$dir/out" 2>&1; then
-		compare "$name" "$comm"
+		"${compare:-compare}" "$name" "$comm"
 	else
 		fail "perf and profilctl record $name" "$*: $(tail -n 5 "$dir/out")"
 	fi
@@ -56,6 +66,7 @@ attach() { # NAME COMM COMMAND...
 	local name=$1 comm=$2 cost pid perf profilctl ack=
 
 	shift 2
+	rm -f "$dir/ctl" "$dir/ack"
 	mkfifo "$dir/go" "$dir/ctl" "$dir/ack"
 	"$programs/cost" "$dir/$name.cost" "$@" <"$dir/go" &
 	cost=$!
@@ -78,6 +89,118 @@ attach() { # NAME COMM COMMAND...
 	else
 		fail "perf and profilctl attach to $name" "$*: $(tail -n 5 "$dir/out")"
 	fi
+}
+
+# Both profilers watch all processes of COMM for the same seconds, perf among the whole machine.
+watch() { # NAME COMM
+	local name=$1 comm=$2 perf profilctl ack=
+
+	rm -f "$dir/ctl" "$dir/ack"
+	mkfifo "$dir/ctl" "$dir/ack"
+	perf record -q -F "$perf_rate" -e cpu-clock -g -a -D -1 --control "fifo:$dir/ctl,$dir/ack" \
+		-o "$dir/$name.perf" >"$dir/out" 2>&1 &
+	perf=$!
+	exec {ctl}>"$dir/ctl"
+	"$BUILD/profilctl" attach --comm "$comm" -F "$rate" -d "$seconds" -o "$dir/$name.kept" >>"$dir/out" 2>&1 &
+	profilctl=$!
+	await_listed " attachment " "$profilctl"
+	echo enable >&"$ctl"
+	read -r -t 30 ack <"$dir/ack"
+	if wait "$profilctl" && test "$ack" && echo stop >&"$ctl" && wait "$perf"; then
+		compare_functions "$name" "$comm"
+		check "no sample of $name is without an object, or in a function by guess" nothing_guessed "$dir/$name.unfolded"
+	else
+		fail "perf and profilctl watch $name" "$(tail -n 5 "$dir/out")"
+		kill "$perf" 2>/dev/null
+	fi
+	exec {ctl}>&-
+}
+
+# A function without a symbol has the limits that its unwind information gives it.
+nothing_guessed() { # JSON
+	jq -e '.samples.unmatched + .samples.lost == 0 and all(.functions[]; .size > 0)' "$1"
+}
+
+database() {
+	database_start "perf's profile of a database agrees" || return
+	database_load 600
+	watch database postgres
+	kill "$pgbench" "$postgres"
+	wait "$pgbench" "$postgres" 2>/dev/null
+}
+
+web_server() {
+	local nginx ab port=$((20000 + $$ % 10000))
+
+	if ! command -v nginx >/dev/null || ! command -v ab >/dev/null; then
+		skip "perf's profile of a web server agrees" "no nginx or ab: sudo make deps"
+		return
+	fi
+	mkdir "$dir/www"
+	head -c 4000 "$dir/text" >"$dir/www/page.html"
+	cat >"$dir/nginx.conf" <<-END
+		daemon off;
+		user root;
+		worker_processes 2;
+		pid $dir/nginx.pid;
+		error_log $dir/nginx.log;
+		events {}
+		http {
+			access_log $dir/access.log;
+			gzip on;
+			server {
+				listen 127.0.0.1:$port;
+				root $dir/www;
+			}
+		}
+	END
+	nginx -c "$dir/nginx.conf" >"$dir/said" 2>&1 &
+	nginx=$!
+	until ab -n 10 "http://127.0.0.1:$port/page.html" >"$dir/said" 2>&1; do
+		alive "$nginx" || break
+	done
+	ab -q -H 'Accept-Encoding: gzip' -c 8 -t 600 -n 100000000 "http://127.0.0.1:$port/page.html" >"$dir/said" 2>&1 &
+	ab=$!
+	watch web-server nginx
+	kill "$ab" "$nginx"
+	wait "$ab" "$nginx" 2>/dev/null
+}
+
+# Compilers start and end all the time.
+build() {
+	local make
+
+	(while make -j4 -B B="$dir/build" "$dir/build/profilctl"; do :; done) >"$dir/said" 2>&1 &
+	make=$!
+	watch build cc1
+	kill "$make"
+	wait "$make" 2>/dev/null
+}
+
+# A page whose script computes, in one of a browser's processes. They are not all waited for, so that "cost" does
+# not have all of their CPU time.
+browser() {
+	cat >"$dir/page.html" <<-'END'
+		<canvas id="c" width="600" height="400"></canvas><ul id="l"></ul><script>
+		const context = document.getElementById('c').getContext('2d'), list = document.getElementById('l');
+		const end = performance.now() + 1000 * Number(location.hash.slice(1));
+		const fib = n => n < 2 ? n : fib(n - 1) + fib(n - 2);
+		for (let turn = 0; performance.now() < end; turn++) {
+			fib(20);
+			JSON.parse(JSON.stringify([...Array(500)].map((_, i) => ({ key: i, name: 'x' + i }))));
+			for (let i = 0; i < 50; i++)
+				context.fillRect(Math.random() * 600, Math.random() * 400, 9, 9);
+			const item = document.createElement('li');
+			item.textContent = 'item ' + turn;
+			list.append(item);
+			if (list.children.length > 100)
+				list.firstChild.remove();
+			list.getBoundingClientRect();
+		}
+		</script>
+	END
+	compare=compare_functions record browser chromium chromium --headless=new --no-sandbox --disable-gpu \
+		--user-data-dir="$dir/chromium" --dump-dom "file://$dir/page.html#$seconds"
 }
 
 # Each worker ends after the same CPU time. The first process only starts them.
@@ -133,6 +256,14 @@ if ! command -v node >/dev/null; then
 else
 	record cluster node,MainThread,libuv-worker node tests/system/programs/cluster.js $((2 * seconds))
 	check "each worker process has a quarter of the samples" workers
+fi
+database
+web_server
+build
+if ! command -v chromium >/dev/null; then
+	skip "perf's profile of a browser agrees" "no chromium: sudo make deps"
+else
+	browser
 fi
 attach attach threads "$programs/threads" "$seconds"
 daemon_stop

@@ -2,6 +2,8 @@
 # observe.sh - many processes at once: short ones, a build, a database, the whole machine
 # shellcheck source=tests/system/lib/lib.sh
 . "$(dirname "$0")/../lib/lib.sh"
+# shellcheck source=tests/system/lib/database.sh
+. tests/system/lib/database.sh
 
 ctl=$(realpath "$BUILD/profilctl")
 spin=$dir/spin
@@ -83,34 +85,24 @@ deleted() {
 }
 
 database() {
-	local bin pid user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	local attach
 
-	for bin in /usr/lib/postgresql/*/bin; do :; done
-	if ! test -x "$bin/initdb" || ! test -x "$bin/pgbench"; then
-		skip "attach profiles a database under load" "no postgresql: sudo make deps"
-		return
-	fi
-	mkdir "$dir/db" && chown 65534:65534 "$dir/db"
-	if ! "${user[@]}" "$bin/initdb" -D "$dir/db" -A trust -U test >"$dir/out" 2>&1; then
-		fail "initdb makes a database" "initdb: $(tail -n 3 "$dir/out")"
-		return
-	fi
-	"${user[@]}" "$bin/postgres" -D "$dir/db" -k "$dir/db" -h '' >"$dir/out" 2>&1 &
-	pid=$!
-	until "$bin/pgbench" -h "$dir/db" -U test -i -q postgres >"$dir/said" 2>&1; do
-		alive "$pid" || break
-	done
-	"$bin/pgbench" -h "$dir/db" -U test -c 8 -j 2 -T 4 postgres >"$dir/said" 2>&1 &
-	check "attach profiles a database under load" "$ctl" attach -F 999 -d 3 -f json -o "$dir/json" "$pid"
-	wait "$!"
+	database_start "attach profiles a database under load" || return
+	"$ctl" attach -F 999 -d 4 -f json -o "$dir/json" "$postgres" 2>"$dir/stderr" &
+	attach=$!
+	await_listed "^ *$postgres .* attachment " "$attach"
+	database_load 3
+	wait "$attach"
+	check "attach profiles a database under load" test $? -eq 0
+	wait "$pgbench"
 	check "the samples of the database add up" conserved
 	# The backends were forked after attach.
 	check "backends forked after attach are profiled as processes" json '.processes >= 8'
 	# Debian's postgres is stripped: its functions are found by unwind information.
 	check "every sample of the database has an object, and a function or a page" json '
 		.samples.unmatched + .samples.lost == 0 and all(.functions[]; .size > 0)'
-	kill "$pid"
-	wait "$pid"
+	kill "$postgres"
+	wait "$postgres"
 }
 
 # A process that is not dumpable, as the sandboxed processes of a browser.

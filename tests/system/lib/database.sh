@@ -1,0 +1,31 @@
+#!/bin/bash
+# database.sh - a PostgreSQL server of a test's own, for pgbench
+# shellcheck disable=SC2034,SC2154 # what a test and lib.sh set and read
+
+for database_bin in /usr/lib/postgresql/*/bin; do :; done
+
+# Starts the server in $dir, as nobody, with the tables of pgbench. Sets $postgres. Skips WHAT if there is no PostgreSQL.
+database_start() { # WHAT
+	local user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+
+	if ! test -x "$database_bin/initdb" || ! test -x "$database_bin/pgbench"; then
+		skip "$1" "no postgresql: sudo make deps"
+		return 1
+	fi
+	mkdir "$dir/db" && chown 65534:65534 "$dir/db"
+	if ! "${user[@]}" "$database_bin/initdb" -D "$dir/db" -A trust -U test >"$dir/out" 2>&1; then
+		fail "initdb makes a database" "initdb: $(tail -n 3 "$dir/out")"
+		return 1
+	fi
+	"${user[@]}" "$database_bin/postgres" -D "$dir/db" -k "$dir/db" -h '' >"$dir/out" 2>&1 &
+	postgres=$!
+	until "$database_bin/pgbench" -h "$dir/db" -U test -i -q postgres >"$dir/said" 2>&1; do
+		alive "$postgres" || break
+	done
+}
+
+# Eight clients for so many seconds, in the background. Sets $pgbench.
+database_load() { # SECONDS
+	"$database_bin/pgbench" -h "$dir/db" -U test -c 8 -j 2 -T "$1" postgres >"$dir/said" 2>&1 &
+	pgbench=$!
+}

@@ -1,6 +1,10 @@
 /* mounts.c - which file systems a process sees, without asking those file systems */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "core/cleanup.h"
 
@@ -103,4 +107,37 @@ bool mounts_has_server_for(const char *pid, const char *path)
 	snprintf(name, sizeof(name), "/proc/%.16s/mountinfo", pid);
 	f = fopen(name, "re");
 	return !f || mounts_has_server(f, path, !strcmp(pid, "self"));
+}
+
+/* The device of mount @id in @mountinfo; false: there is no such mount. */
+static bool find_device(__u32 *dev, FILE *mountinfo, __u64 id)
+{
+	__cleanup(freep) char *line = NULL;
+	size_t room = 0;
+
+	while (getline(&line, &room, mountinfo) > 0) {
+		unsigned long long mount;
+		unsigned int major, minor;
+
+		if (sscanf(line, "%llu %*u %u:%u", &mount, &major, &minor) == 3 && mount == id) {
+			*dev = mounts_kernel_dev(major, minor);
+			return true;
+		}
+	}
+	return false;
+}
+
+int mounts_file(struct mounts_file *out, const char *path)
+{
+	__cleanup(fclosep) FILE *f = NULL;
+	struct statx st;
+
+	if (statx(AT_FDCWD, path, 0, STATX_INO | STATX_MNT_ID, &st) < 0)
+		return -errno;
+	out->ino = st.stx_ino;
+	out->dev = mounts_kernel_dev(st.stx_dev_major, st.stx_dev_minor);
+	f = fopen("/proc/self/mountinfo", "re");
+	if (f && st.stx_mask & STATX_MNT_ID)
+		find_device(&out->dev, f, st.stx_mnt_id);
+	return 0;
 }

@@ -2,6 +2,7 @@
 #ifndef PROFIL_PROFILCTL_PROC_MOUNTS_H
 #define PROFIL_PROFILCTL_PROC_MOUNTS_H
 
+#include <linux/types.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -15,5 +16,20 @@ bool mounts_has_server(FILE *mountinfo, const char *path, bool is_own);
 
 /* The same as process @pid ("self", or digits) sees @path; true if its mounts cannot be read. */
 bool mounts_has_server_for(const char *pid, const char *path);
+
+/* The kernel's encoding of a device number. */
+static inline __u32 mounts_kernel_dev(unsigned int major, unsigned int minor)
+{
+	return major << 20 | minor;
+}
+
+/* What the kernel knows a file by. */
+struct mounts_file {
+	__u64 ino;
+	__u32 dev; /* stat() shows another one on overlayfs and btrfs */
+};
+
+/* Returns 0 or a negative errno. */
+int mounts_file(struct mounts_file *out, const char *path);
 
 #endif

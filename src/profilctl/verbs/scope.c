@@ -2,13 +2,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 
+#include "core/cleanup.h"
 #include "core/log.h"
 
 #include "profilctl/collect/events.h"
 #include "profilctl/proc/cgroups.h"
+#include "profilctl/proc/mounts.h"
 #include "scope.h"
 #include "verb.h"
 
@@ -22,23 +22,51 @@ static int no_cgroup(const char *what, const char *name, int err)
 	return err == -ENOENT || err == -ENOTDIR ? CTL_GONE : CTL_ERROR;
 }
 
-/* The kernel's encoding of a device number. */
-static __u64 kernel_dev(dev_t dev)
+/* After an upgrade, processes still execute the file that was at @path before. */
+static void choose_file(struct mounts_file *file, const char *path)
 {
-	return (__u64)major(dev) << 20 | minor(dev);
+	const struct procfs_select select = { .exe = path };
+	struct mounts_file former = { 0 };
+	__cleanup(freep) pid_t *pids = NULL;
+	size_t n, nformer = 0;
+	bool used = false;
+
+	if (procfs_find(&pids, &n, &select) < 0)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		struct mounts_file own;
+		char exe[64];
+
+		snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)pids[i]);
+		if (mounts_file(&own, exe))
+			continue;
+		if (own.ino == file->ino && own.dev == file->dev) {
+			used = true;
+		} else {
+			former = own;
+			nformer++;
+		}
+	}
+	if (nformer)
+		log_notice("%zu processes execute a file that was %s before; they are %s", nformer,
+			   path, used ? "not profiled: name them by pid" : "profiled");
+	if (nformer && !used)
+		*file = former;
 }
 
 static int by_exe(struct profil_msg_observe *m, const char *path)
 {
-	struct stat st;
+	struct mounts_file file;
+	int err = mounts_file(&file, path);
 
-	if (stat(path, &st) < 0) {
-		log_err("exe %s: %s", path, strerror(errno));
+	if (err) {
+		log_err("exe %s: %s", path, strerror(-err));
 		return CTL_ERROR;
 	}
+	choose_file(&file, path);
 	m->scope = PROFIL_SCOPE_EXE;
-	m->ino = st.st_ino;
-	m->dev = kernel_dev(st.st_dev);
+	m->ino = file.ino;
+	m->dev = file.dev;
 	return CTL_OK;
 }
 

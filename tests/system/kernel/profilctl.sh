@@ -416,6 +416,28 @@ several() {
 	check "top ends when the process ends" test $? -eq 0
 }
 
+# On overlayfs, as in containers, stat() shows another device than the kernel knows.
+on_overlay() {
+	local pid
+
+	mkdir "$dir"/{lower,upper,merged}
+	cp "$spin" "$dir/lower/layered"
+	if ! mount -t tmpfs none "$dir/upper" 2>"$dir/stderr" || ! mkdir "$dir"/upper/{files,work} || ! mount -t overlay \
+		-o "lowerdir=$dir/lower,upperdir=$dir/upper/files,workdir=$dir/upper/work" none "$dir/merged" 2>"$dir/stderr"; then
+		skip "attach --exe profiles a program on overlayfs" "it cannot be mounted: $(cat "$dir/stderr")"
+		umount "$dir/upper" 2>/dev/null
+		return
+	fi
+	"$dir/merged/layered" split 100 &
+	pid=$!
+	check "attach --exe profiles a program on overlayfs" \
+		"$ctl" attach -F 1000 -d 0.5 -f json -o "$dir/json" --exe "$dir/merged/layered"
+	check "functions of a program on overlayfs have names" share hot 70 8
+	kill "$pid"
+	wait "$pid"
+	umount "$dir/merged" "$dir/upper"
+}
+
 # Programs whose paths do not lead to their files: one file was replaced, one is in a mount namespace
 # of its own.
 hidden() {
@@ -430,10 +452,12 @@ hidden() {
 	check "attach profiles a program whose file was replaced" "$ctl" attach -F 1000 -d 0.5 -f json -o "$dir/json" "$pid"
 	check "functions of a program whose file was replaced have names" share hot 70 8
 	check "attach --exe finds a program whose file was replaced" \
-		"$ctl" attach -d 0.1 -f json -o "$dir/json" --exe "$dir/moved"
+		"$ctl" attach -F 1000 -d 0.5 -f json -o "$dir/json" --exe "$dir/moved"
+	check "attach --exe profiles a program whose file was replaced" share hot 70 8
 	kill "$pid"
 	wait "$pid"
 
+	on_overlay
 	mkdir "$dir/inside"
 	if ! unshare --mount mount -t tmpfs none "$dir/inside" 2>"$dir/stderr"; then
 		skip "attach profiles a program in a mount namespace" "no mount namespace can be had: $(cat "$dir/stderr")"

@@ -32,7 +32,7 @@ void image_file_build_id(const struct profil_image *image, char *out, size_t byt
  */
 static bool has_inode(const struct profil_image *image, const struct stat *st)
 {
-	__u32 dev = (__u32)major(st->st_dev) << 20 | minor(st->st_dev);
+	__u32 dev = mounts_kernel_dev(major(st->st_dev), minor(st->st_dev));
 
 	return st->st_ino == image->ino && (dev == image->dev || !major(st->st_dev));
 }

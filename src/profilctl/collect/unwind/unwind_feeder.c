@@ -12,6 +12,7 @@
 
 #include "core/cleanup.h"
 #include "core/unwind_maps.h"
+#include "profilctl/proc/mounts.h"
 #include "profilctl/proc/proc_maps.h"
 #include "profilctl/symbols/elf/elf_file.h"
 #include "profilctl/util/grow.h"
@@ -115,7 +116,7 @@ static __u32 device_of(int fd, const struct stat *st)
 	if (fstatfs(fd, &fs) < 0 || fs.f_type == OVERLAYFS_SUPER_MAGIC ||
 	    fs.f_type == BTRFS_SUPER_MAGIC)
 		return 0;
-	return major(st->st_dev) << 20 | minor(st->st_dev);
+	return mounts_kernel_dev(major(st->st_dev), minor(st->st_dev));
 }
 
 void unwind_feeder_expect(struct unwind_feeder *f, int fd)

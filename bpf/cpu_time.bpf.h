@@ -171,14 +171,14 @@ static __always_inline __u64 samples_until(__u64 ns, __u32 period_ns)
 }
 
 /* Advances *@elapsed_ns by @ns. Returns how many samples are due for that. */
-static __always_inline __u32 thin(__u64 *elapsed_ns, __u32 period_ns, __u64 ns)
+static __always_inline __u64 thin(__u64 *elapsed_ns, __u32 period_ns, __u64 ns)
 {
 	__u64 from;
 
 	if (!period_ns)
 		return 0;
 	from = __sync_fetch_and_add(elapsed_ns, ns);
-	return (__u32)(samples_until(from + ns, period_ns) - samples_until(from, period_ns));
+	return samples_until(from + ns, period_ns) - samples_until(from, period_ns);
 }
 
 /* How many samples of @target a clock's sample of CPU time @t is. */
@@ -188,7 +188,7 @@ static __always_inline __u32 samples_for(struct profil_target *target, const str
 
 	if (t->periods && target->period_ns == t->clock_ns)
 		return known ? t->periods : 1;
-	return thin(&target->elapsed_ns, target->period_ns, known ? t->ns : t->clock_ns);
+	return (__u32)thin(&target->elapsed_ns, target->period_ns, known ? t->ns : t->clock_ns);
 }
 
 #endif

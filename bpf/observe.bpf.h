@@ -228,7 +228,7 @@ __attribute__((noinline)) int observe_wide_stack(const struct sample *s, __u32 i
 	const struct profil_target *target = wide_target(i);
 
 	if (s)
-		stack_count(target->slot, wide_user_pc(s, task, target), s->kernel_pc, n);
+		stack_count(target->slot, wide_user_pc(s, task, target), s->kernel_pc, n, false);
 	return 0;
 }
 

@@ -52,8 +52,19 @@ static __always_inline struct profil_sleeper *sleeper_of(const struct table *t, 
 /* Frames of the tracepoint and this program, at most. */
 #define SWITCH_FRAMES 16
 
-/* The return address in the outermost function of the tracepoint; 0: not seen yet. */
+/* The return address in the function of the tracepoint that calls this program; 0: not seen yet. */
 static __u64 switch_pc;
+
+/* With a second program at the tracepoint this function calls them all. */
+extern const void __traceiter_sched_switch __ksym __weak;
+#define TRACEITER_BYTES 512
+
+static __always_inline bool is_iterator(__u64 pc)
+{
+	__u64 start = (__u64)&__traceiter_sched_switch;
+
+	return start && pc - start < TRACEITER_BYTES;
+}
 
 /* Compares the beginning of @name; the verifier wants a constant length. */
 #define BEGINS(name, with) (!bpf_strncmp(name, sizeof(with) - 1, with))
@@ -86,18 +97,20 @@ __attribute__((noinline)) __u64 sleep_pc(void)
 	if (bytes > 0)
 		n = (__u32)bytes / 8;
 #pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < SWITCH_FRAMES && i + 1 < n; i++) {
+	for (__u32 i = 0; i < SWITCH_FRAMES && i + 2 < n; i++) {
 		if (switch_pc && u->kernel[i] == switch_pc)
-			return u->kernel[i + 1];
+			return u->kernel[i + 1 + is_iterator(u->kernel[i + 1])];
 	}
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < SWITCH_FRAMES && i + 1 < n; i++) {
-		if (is_tracepoint(u->kernel[i]))
-			last = i + 1;
+		if (!is_tracepoint(u->kernel[i]))
+			continue;
+		last = i + 1;
+		if (!is_iterator(u->kernel[i]))
+			switch_pc = u->kernel[i];
 	}
 	if (!last || last > SWITCH_FRAMES)
 		return 0;
-	switch_pc = u->kernel[last - 1];
 	return u->kernel[last];
 }
 
@@ -114,28 +127,34 @@ __attribute__((noinline)) int sleeper_enter(__u32 slot, __u64 user_pc)
 	struct unwind *u;
 	__u32 zero = 0;
 
-	if (!table_of(t, slot))
-		return 0;
-	s = sleeper_of(t, (__u32)task->pid, true);
 	u = bpf_map_lookup_elem(&unwinds, &zero);
-	if (!s || !u || u->busy) {
+	if (!u || !table_of(t, slot))
+		return 0;
+	s = u->busy ? NULL : sleeper_of(t, (__u32)task->pid, true);
+	if (!s) {
 		TABLE_ADD(t, sleepers_full, 1);
 		return 0;
 	}
-	*(volatile __u64 *)&s->since_ns = 0;
+	*(volatile __u32 *)&u->busy = 1;
 	if (t->observer->flags & PROFIL_OBSERVER_KERNEL_STACKS)
 		kernel_pc = sleep_pc();
 	group = t->observer->group_by ? profil_place((__u32)group_number(slot), 0, 0) : 0;
-	stack_count(slot, user_pc, kernel_pc, 0);
+	stack_count(slot, user_pc, kernel_pc, 0, true);
 	s->node = u->node;
 	s->key[0] = u->leaf_place ? u->leaf_place | group : 0;
 	s->key[1] = kernel_pc && u->depth ? u->place[0] | group | PROFIL_PLACE_FOLDED : 0;
 	*(volatile __u64 *)&s->since_ns = bpf_ktime_get_ns();
+	*(volatile __u32 *)&u->busy = 0;
 	return 0;
 }
 
-/* Counts @n samples of the sleeper whose place and node are given. Global, as image_number(). */
-__attribute__((noinline)) int sleep_count(__u32 slot, const struct profil_sleeper *s, __u32 n)
+#define SLEEP_COUNT_MOST 0x03ffffff /* CPUs may add it at once to a counter below PLACE_TOP */
+
+/*
+ * Counts @n samples of the sleeper whose place and node are given. A long sleep that would overflow
+ * a place's counter is counted by image, and in no node. Global, as image_number().
+ */
+__attribute__((noinline)) int sleep_count(__u32 slot, const struct profil_sleeper *s, __u64 n)
 {
 	struct table table, *t = &table;
 
@@ -147,11 +166,11 @@ __attribute__((noinline)) int sleep_count(__u32 slot, const struct profil_sleepe
 	for (int part = 0; part < 2; part++) {
 		__u64 key = part ? s->key[1] : s->key[0];
 
-		if (key && keys_count(slot, key, 0, n))
+		if (key && (n > SLEEP_COUNT_MOST || keys_count(slot, key, 0, (__u32)n)))
 			image_coarse(slot, key, n);
 	}
-	if (s->node >= PROFIL_STACK_ROOTS)
-		node_count(slot, s->node, n);
+	if (s->node >= PROFIL_STACK_ROOTS && n <= SLEEP_COUNT_MOST)
+		node_count(slot, s->node, (__u32)n);
 	else
 		TABLE_ADD(t, stack_lost, n);
 	return 0;
@@ -163,7 +182,7 @@ __attribute__((noinline)) int sleeper_leave(__u32 index, __u32 tid)
 	struct profil_target *target = PLACE(&tables.target[index % PROFIL_MAX_TARGETS]);
 	struct profil_sleeper *s, copy;
 	struct table table, *t = &table;
-	__u32 n;
+	__u64 n;
 
 	if (target->flags & PROFIL_TARGET_CLOSED || !table_of(t, target->slot))
 		return 0;
@@ -171,6 +190,7 @@ __attribute__((noinline)) int sleeper_leave(__u32 index, __u32 tid)
 	if (!s)
 		return 0;
 	copy = *s;
+	*(volatile __u64 *)&s->since_ns = 0;
 	__sync_lock_test_and_set(&s->tid, 0);
 	if (!copy.since_ns)
 		return 0;

@@ -240,7 +240,7 @@ __attribute__((noinline)) int keys_count(__u32 slot, __u64 key, __u64 sum, __u32
 
 /* Counts @n samples in the image of @key, for whose place there was no room. Global, as
  * image_number(). */
-__attribute__((noinline)) int image_coarse(__u32 slot, __u64 key, __u32 n)
+__attribute__((noinline)) int image_coarse(__u32 slot, __u64 key, __u64 n)
 {
 	struct profil_image *image;
 	struct table t;
@@ -374,7 +374,7 @@ static __always_inline void spot_of(__u32 slot, struct spot *s, __u64 owner, __u
 enum outcome { OUTCOME_UNMATCHED, OUTCOME_IMAGE_FULL, OUTCOME_GROUP_FULL, OUTCOME_LOST };
 
 /* Counts @n samples that have no place, by their outcome. Global, as image_number(). */
-__attribute__((noinline)) int outcome_count(__u32 slot, __u32 outcome, __u32 n)
+__attribute__((noinline)) int outcome_count(__u32 slot, __u32 outcome, __u64 n)
 {
 	struct table t;
 

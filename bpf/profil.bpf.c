@@ -174,7 +174,8 @@ int tick_timer(__u64 *args)
 /* --- off-CPU time ------------------------------------------------------------------------------
  */
 
-/* Attached while an attachment counts off-CPU time. Kernel threads have no user pc. */
+/* Attached while an attachment counts off-CPU time. Kernel threads have no user pc; those of
+ * io_uring have a process's memory, but a pc of 0. */
 SEC("tp_btf/sched_switch")
 int sched_switch(__u64 *args)
 {
@@ -187,7 +188,8 @@ int sched_switch(__u64 *args)
 	if (prev->mm && !preempted && state && !(state & TASK_DEAD) &&
 	    (wide || first_entry(tgid_of(prev), flags))) {
 		s.user_pc = arch_pc((struct arch_regs *)bpf_task_pt_regs(prev));
-		sleep_all(&s, tgid_of(prev), 0);
+		if (s.user_pc)
+			sleep_all(&s, tgid_of(prev), 0);
 	}
 	if (next->mm)
 		sleep_all(NULL, tgid_of(next), (__u32)next->pid);

@@ -265,7 +265,7 @@ static __always_inline int count_entry(struct sample *s, struct task_struct *tas
 		return 0;
 	__sync_fetch_and_add(&target->total, n);
 	if (target->flags & PROFIL_TARGET_STACKS)
-		stack_count(target->slot, pc, s->kernel_pc, n);
+		stack_count(target->slot, pc, s->kernel_pc, n, false);
 	return 0;
 }
 

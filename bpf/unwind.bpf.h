@@ -102,12 +102,10 @@ struct unwind {
 	__u32 node;  /* the innermost frame's so far */
 	__u32 left;  /* frames still to be entered into the tree */
 	__u32 busy;
-	__u32 zero;
 	__u32 kernel_left; /* likewise, of the kernel */
 	__u32 kernel_from; /* index of the sample's own frame; those before it are the interrupt's
 			    */
 	__u32 kernel_image;
-	__u32 none;
 	__u64 leaf_place; /* the innermost frame's; 0: it has no image */
 	__u64 kernel_window;
 	__u32 moment;
@@ -392,8 +390,12 @@ __attribute__((noinline)) int node_count(__u32 slot, __u32 number, __u32 n)
 		return 0;
 	nodes = table_page(&t, t.observer->node_page + page);
 	asm volatile("" : "+r"(at));
-	if (nodes && at < PROFIL_PAGE_NODES)
+	if (!nodes || at >= PROFIL_PAGE_NODES)
+		return 0;
+	if (*(volatile __u32 *)&nodes[at].count < PLACE_TOP)
 		__sync_fetch_and_add(&nodes[at].count, n);
+	else
+		TABLE_ADD(&t, stack_lost, n);
 	return 0;
 }
 
@@ -559,9 +561,11 @@ static __always_inline void stack_walk(struct unwind *u, __u64 user_pc, bool in_
 
 /*
  * Counts @n samples at the stack of the running task: the user's frames from @user_pc outwards (0:
- * none), and @kernel_pc as the innermost frame (0: user mode). Global, as row_of().
+ * none), and @kernel_pc as the innermost frame (0: user mode). @held: the caller has set u->busy,
+ * and reads the results before it clears it. Global, as row_of().
  */
-__attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kernel_pc, __u32 n)
+__attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kernel_pc, __u32 n,
+					  bool held)
 {
 	const struct task_struct *task = (void *)bpf_get_current_task_btf();
 	__u32 zero = 0;
@@ -570,7 +574,7 @@ __attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kerne
 
 	if (!u || !table_of(t, slot))
 		return 0;
-	if (u->busy) {
+	if (u->busy && !held) {
 		TABLE_ADD(t, stack_lost, n);
 		return 0;
 	}
@@ -588,7 +592,8 @@ __attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kerne
 	if (!u->depth && kernel_pc && BPF_CORE_READ_BITFIELD(task, in_execve))
 		u->root = PROFIL_STACK_WHOLE;
 	tree_count(u, kernel_pc, n);
-	*(volatile __u32 *)&u->busy = 0;
+	if (!held)
+		*(volatile __u32 *)&u->busy = 0;
 	return 0;
 }
 

@@ -193,6 +193,7 @@ _Static_assert(sizeof(struct profil_sleeper) == 32, "128 of them are a page");
 
 /* Off-CPU time as an event: in place of perf_event_attr's type; config 0, periods in ns. */
 #define PROFIL_EVENT_OFF_CPU 0x100
+#define PROFIL_OFF_CPU_LEAST_NS 1000 /* the shortest period */
 
 /* Page 0. Written by the daemon before it freezes the map, except for the counters. */
 struct profil_table {

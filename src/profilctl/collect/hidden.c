@@ -55,8 +55,17 @@ static bool is_below(pid_t pid, const char *cgroup)
 	return !strncmp(path, cgroup, n) && (path[n] == '/' || !path[n]);
 }
 
-/* The executable of a process that is not dumpable cannot be read, so it is known by its name only.
+/* The kernel lets the user read the executable's path if it may trace the process, in most cases.
  */
+static bool is_observable(pid_t pid)
+{
+	char path[64], target;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	return readlink(path, &target, 1) >= 0;
+}
+
+/* So the executable is known by its name only. */
 static bool has_name_of(pid_t pid, const char *exe)
 {
 	const char *slash = strrchr(exe, '/');
@@ -110,7 +119,7 @@ void hidden_end(struct hidden *h, const struct profil_msg_observe *asked, const 
 	for (size_t i = 0; i < n; i++) {
 		struct hidden_process now = h->used[i];
 
-		if (!is_selected(now.pid, asked, exe, cgroup))
+		if (is_observable(now.pid) || !is_selected(now.pid, asked, exe, cgroup))
 			continue;
 		now.cpu_ns = used_since(h, &now);
 		h->used[h->nused++] = now;

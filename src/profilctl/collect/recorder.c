@@ -471,11 +471,11 @@ static int run(struct recorder *r, __u64 began)
 
 int recorder_run(struct recorder *r)
 {
-	__u64 began = now_ns();
-	int on = run(r, began);
+	int on;
 
+	r->began_ns = now_ns();
+	on = run(r, r->began_ns);
 	progress_clear();
-	r->profile->duration_ns = now_ns() - began;
 	r->expired = on > 0;
 	r->broken = on < 0;
 	if (!r->broken)

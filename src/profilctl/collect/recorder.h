@@ -45,6 +45,7 @@ struct recorder {
 	bool broken;   /* the daemon ended first */
 	pid_t command; /* started by the recorder; 0: none */
 	bool machine;  /* the table is the machine profile's, which outlives the recorder */
+	__u64 began_ns;
 	__u64 next_update_ns;
 	__u64 next_cpu_time_ns;
 	__u64 fed_since_ns; /* of the first update with call graphs; 0: none yet */

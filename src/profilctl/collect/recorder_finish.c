@@ -78,6 +78,8 @@ int recorder_end(struct recorder *r)
 	__u64 ended_ns = now_ns();
 	int err;
 
+	if (r->began_ns)
+		r->profile->duration_ns = ended_ns - r->began_ns;
 	recorder_note_cpu_time(r);
 	detach(r);
 	hidden_end(&r->hidden, &r->asked, r->options->select.exe);
@@ -142,10 +144,10 @@ int recorder_missing(const struct recorder *r)
 		log_warning("the unwind rules of %u files do not fit into the table: their stacks "
 			    "are cut",
 			    r->feeder.full);
-	if (r->reader.table.head->sleepers_full)
+	if (p->sleepers_full)
 		log_warning("%llu sleeps are not counted: more threads slept than the table has "
 			    "room for",
-			    r->reader.table.head->sleepers_full);
+			    p->sleepers_full);
 	if (p->lost > p->total / 100)
 		log_warning("%llu of %llu samples were lost; take a lower rate", p->lost, p->total);
 	return r->broken || p->unfollowed || p->lost > p->total / 100 ? CTL_PARTIAL : CTL_OK;

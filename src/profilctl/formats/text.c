@@ -6,6 +6,7 @@
 #include "profilctl/symbols/short_name.h"
 #include "profilctl/util/sanitize.h"
 #include "profilctl/util/utf8.h"
+#include "quantity.h"
 #include "text.h"
 #include "text_stacks.h"
 
@@ -321,6 +322,11 @@ static void shortcomings(FILE *out, const struct profile *p)
 	if (p->hidden)
 		fprintf(out, "%llu processes that may not be observed used %.3f s of CPU time\n",
 			p->hidden, (double)p->hidden_ns / 1e9);
+	if (p->sleepers_full)
+		fprintf(out,
+			"%llu sleeps are not counted: more threads slept than the table has "
+			"room for\n",
+			p->sleepers_full);
 	if (kernel_is_nameless(p))
 		fputs("names of kernel functions are for root to know, when it records\n", out);
 	if (p->unseen_ns)
@@ -331,23 +337,15 @@ static void shortcomings(FILE *out, const struct profile *p)
 static void footer(FILE *out, const struct profile *p)
 {
 	__u64 kernel = profile_kernel_samples(p);
+	char words[256];
 
 	fprintf(out, "\n%llu samples: %llu binned, %llu unmatched, %llu lost", p->total, p->binned,
 		p->unmatched, p->lost);
 	if (kernel)
 		fprintf(out, "; %.2f %% in the kernel, %.2f %% in user mode",
 			profile_percent(p, kernel), profile_percent(p, p->binned - kernel));
-	if (p->event && p->tick_ns)
-		fprintf(out, "\na sample stands for %.6g ms in which a thread slept",
-			(double)p->tick_ns / 1e6);
-	else if (p->event && p->period)
-		fprintf(out, "\na sample for each %llu %s", p->period, p->event);
-	else if (p->event)
-		fprintf(out, "\nsamples of %s at a frequency", p->event);
-	else
-		fprintf(out, "\n%.6g Hz, a sample stands for %.6g ms of CPU time",
-			p->tick_ns ? 1e9 / (double)p->tick_ns : 0, (double)p->tick_ns / 1e6);
-	fprintf(out, "; %.2f s", (double)p->duration_ns / 1e9);
+	fprintf(out, "\n%s; %.2f s", quantity_of_sample(words, sizeof(words), p),
+		(double)p->duration_ns / 1e9);
 	if (p->cpu_ns)
 		fprintf(out, ", %.2f s of them on a CPU", (double)p->cpu_ns / 1e9);
 	fputc('\n', out);
@@ -401,7 +399,9 @@ int text_write(FILE *out, const struct profile *p, const struct text_options *t)
 			table_write(out, p, &rows, t);
 		else
 			fprintf(out, "\nno samples%s\n",
-				p->event ? "" : ": it used less CPU time than one tick");
+				!p->event    ? ": it used less CPU time than one tick"
+				: p->tick_ns ? ": no sleep has begun meanwhile"
+					     : "");
 		when(out, p, t);
 		footer(out, p);
 	}

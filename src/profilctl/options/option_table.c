@@ -294,7 +294,8 @@ int options_parse(struct options *o, __u64 allowed, int argc, char **argv)
 		if (take(o, row_of(allowed, c), c < LONG_FIRST, optarg) < 0)
 			return -EINVAL;
 	}
-	if (allowed & OPTION_SLICES && o->format == format_find("html") && !o->slice_ns) {
+	if (allowed & OPTION_SLICES && o->format == format_find("html") && !o->slice_ns &&
+	    !options_off_cpu(o)) {
 		o->nslices = HTML_SLICES;
 		o->slice_ns = HTML_SLICE_NS;
 	}

@@ -15,6 +15,7 @@
 
 #define IS_SECONDS "must be from 0.001 to 1000000000 seconds"
 #define IS_NAME "must not be empty"
+#define IS_SECOND_EVENT "there is another event already; give one"
 
 static bool whole(unsigned long long *out, const char *arg)
 {
@@ -249,6 +250,8 @@ const char *value_clock(struct options *o, char *arg)
 const char *value_off_cpu(struct options *o, char *arg)
 {
 	(void)arg;
+	if (o->event && !options_off_cpu(o))
+		return IS_SECOND_EVENT;
 	o->event = OPTIONS_OFF_CPU;
 	if (!o->stack_mode)
 		o->stack_mode = PROFIL_STACK_AUTO;
@@ -266,6 +269,8 @@ const char *value_event(struct options *o, char *arg)
 	}
 	if (!strcmp(arg, OPTIONS_OFF_CPU))
 		return value_off_cpu(o, arg);
+	if (o->event && strcmp(o->event, arg) != 0)
+		return IS_SECOND_EVENT;
 	o->event = arg;
 	if (!strcmp(arg, "cpu-clock") || !strcmp(arg, "task-clock")) {
 		o->clock = "cpu-clock";

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <linux/types.h>
 
 #include "profilctl/proc/procfs.h"
@@ -131,5 +132,11 @@ int options_add(struct options *o, char *operand);
 
 /* Reads a process id. Returns 0, or a negative errno after a message. */
 int options_pid(pid_t *out, const char *arg);
+
+/* Says whether the event is off-CPU time. */
+static inline bool options_off_cpu(const struct options *o)
+{
+	return o->event && !strcmp(o->event, OPTIONS_OFF_CPU);
+}
 
 #endif

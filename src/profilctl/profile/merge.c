@@ -194,6 +194,7 @@ static void add_outcomes(struct profile *into, const struct profile *from)
 	into->secret += from->secret;
 	into->hidden += from->hidden;
 	into->hidden_ns += from->hidden_ns;
+	into->sleepers_full += from->sleepers_full;
 	into->unseen_ns += from->unseen_ns;
 	into->duration_ns += from->duration_ns;
 	into->binned = into->places.sum;

@@ -6,6 +6,7 @@
 #include "core/log.h"
 #include "core/cleanup.h"
 
+#include "profilctl/formats/quantity.h"
 #include "profilctl/analyze/compare.h"
 #include "profilctl/formats/format.h"
 #include "profilctl/formats/json/json_name.h"
@@ -27,11 +28,11 @@
 
 static void which(FILE *out, const char *side, const struct profile *p)
 {
-	char command[4096];
+	char command[4096], all[256];
 
-	fprintf(out, "%s: %s, %llu samples, %.2f s of CPU time\n", side,
+	fprintf(out, "%s: %s, %llu samples, %s\n", side,
 		sanitize(command, sizeof(command), p->command), p->total,
-		(double)p->total * (double)p->tick_ns / 1e9);
+		quantity_of_all(all, sizeof(all), p));
 }
 
 /* The layout of the table. */
@@ -199,6 +200,11 @@ int diff_write(FILE *out, const struct options *o, const struct profile *a, cons
 	return err;
 }
 
+static const char *event_of(const struct profile *p)
+{
+	return p->event ? p->event : "CPU time";
+}
+
 /*
  * Loads both profiles. Of a spool, files that cannot be read are skipped with a message:
  * CTL_PARTIAL.
@@ -211,6 +217,11 @@ static int load(struct profile **a, struct profile **b, const struct options *o)
 		status = spool_load(b, o, o->argv[1]);
 	if (status && status != CTL_PARTIAL)
 		return status;
+	if (!quantity_is_same(*a, *b)) {
+		log_err("diff: %s has samples of %s, %s of %s", o->argv[0], event_of(*a),
+			o->argv[1], event_of(*b));
+		return CTL_USAGE;
+	}
 	if ((*a)->binned && (*b)->binned)
 		return CTL_OK;
 	log_err("diff: %s has no samples; profile it for longer, or at a higher rate",

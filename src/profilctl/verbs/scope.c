@@ -1,10 +1,12 @@
 /* scope.c - the processes and the event that a command line selects */
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/cleanup.h"
 #include "core/log.h"
+#include "core/observe_maps.h"
 
 #include "profilctl/collect/events.h"
 #include "profilctl/proc/cgroups.h"
@@ -127,6 +129,15 @@ static int off_cpu_period(struct profil_msg_observe *m, struct profile *p, const
 {
 	if (o->user_only) {
 		log_err("threads sleep in the kernel: leave out --user-only");
+		return CTL_USAGE;
+	}
+	if (o->slice_ns) {
+		log_err("a sleep has no time of its own in a slice: leave out --slices");
+		return CTL_USAGE;
+	}
+	if (o->period && (o->period < PROFIL_OFF_CPU_LEAST_NS || o->period > UINT32_MAX)) {
+		log_err("--count of off-CPU time is in ns, from %u to %u", PROFIL_OFF_CPU_LEAST_NS,
+			UINT32_MAX);
 		return CTL_USAGE;
 	}
 	m->period_ns = o->period    ? o->period

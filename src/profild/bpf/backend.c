@@ -474,7 +474,7 @@ static int open_rest(struct sampler_bpf *b, const struct config *config, sd_even
 	if (!err)
 		err = clocks_open(&b->clocks, config, b->maps.skel, b->store, event);
 	if (!err)
-		err = event_programs_open(&b->programs, b->maps.skel);
+		err = event_programs_open(&b->programs, b->maps.skel, event);
 	if (!err)
 		err = event_links_open(&b->events, b->programs, b->maps.processes.tables, event);
 	if (!err)

@@ -302,17 +302,17 @@ static int observer_prepare(struct place_source *source, const struct event_choi
 	return event_links_prepare(self(source)->bpf->events, event);
 }
 
-static bool observer_is_ready(struct place_source *source, const struct attachment *a)
+static int observer_ready(struct place_source *source, const struct attachment *a)
 {
 	const struct observer *observer = a->source;
 
-	return table_slots_has(self(source)->slots, observer->slot, a->unwind >= 0);
+	return table_slots_ready(self(source)->slots, observer->slot, a->unwind >= 0);
 }
 
 static const struct place_source_ops ops = {
 	.prepare = observer_prepare,
 	.open = observer_open,
-	.is_ready = observer_is_ready,
+	.ready = observer_ready,
 	.add = observer_add,
 	.total = observer_total,
 	.close = observer_close,

@@ -27,7 +27,8 @@ enum lane { LANE_TABLE, LANE_UNWIND, LANE_REMOVE, LANES };
 struct change {
 	uint32_t slot;
 	uint32_t lane;
-	int fd; /* the map to put into the slot, then closed */
+	int fd;	 /* the map to put into the slot, then closed */
+	int err; /* of the change, when it is done */
 };
 
 #define SLOT_END PROFIL_MAX_OBSERVERS /* not a slot: the thread ends */
@@ -43,6 +44,7 @@ static const struct content nothing = { -1, -1 };
 struct slot {
 	bool used;
 	uint32_t changing; /* threads that have a change of it */
+	int err;	   /* of the latest content */
 	bool waits;	   /* @next is made when they are done */
 	struct content next;
 };
@@ -81,10 +83,12 @@ static bool is_there(int outer, uint32_t slot)
 }
 
 /* Puts the map @fd into @slot and closes it. */
-static void put(int outer, uint32_t slot, int fd)
+static int put(int outer, uint32_t slot, int fd)
 {
-	bpf_map_update_elem(outer, &slot, &fd, BPF_ANY);
+	int err = bpf_map_update_elem(outer, &slot, &fd, BPF_ANY) < 0 ? -errno : 0;
+
 	close(fd);
+	return err;
 }
 
 static void *make_changes(void *arg)
@@ -95,9 +99,9 @@ static void *make_changes(void *arg)
 
 	while (read_change(s->asked[t->lane][0], &c) && c.slot != SLOT_END) {
 		if (t->lane == LANE_TABLE) {
-			put(s->outer, c.slot, c.fd);
+			c.err = put(s->outer, c.slot, c.fd);
 		} else if (t->lane == LANE_UNWIND) {
-			put(s->unwind, c.slot, c.fd);
+			c.err = put(s->unwind, c.slot, c.fd);
 		} else {
 			bpf_map_delete_elem(s->outer, &c.slot);
 			if (is_there(s->unwind, c.slot))
@@ -111,9 +115,10 @@ static void *make_changes(void *arg)
 
 static void ask(struct table_slots *s, uint32_t slot, enum lane lane, int fd)
 {
-	const struct change c = { slot, lane, fd };
+	const struct change c = { slot, lane, fd, 0 };
 
 	if (!write_change(s->asked[lane][1], &c)) {
+		s->slot[slot].err = -EIO;
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -136,6 +141,7 @@ static void set(struct table_slots *s, uint32_t slot, struct content c)
 		at->next = c;
 		return;
 	}
+	at->err = 0;
 	if (c.unwind >= 0)
 		ask(s, slot, LANE_UNWIND, c.unwind);
 	ask(s, slot, c.table >= 0 ? LANE_TABLE : LANE_REMOVE, c.table);
@@ -146,6 +152,8 @@ static void take_done(struct table_slots *s, const struct change *c)
 	struct slot *at = &s->slot[c->slot];
 
 	s->changing--;
+	if (c->err)
+		at->err = c->err;
 	if (--at->changing)
 		return;
 	if (at->waits) {
@@ -270,9 +278,12 @@ int table_slots_put(struct table_slots *s, uint32_t slot, int table, int unwind)
 	return 0;
 }
 
-bool table_slots_has(const struct table_slots *s, uint32_t slot, bool unwind)
+int table_slots_ready(const struct table_slots *s, uint32_t slot, bool unwind)
 {
-	return is_there(s->outer, slot) && (!unwind || is_there(s->unwind, slot));
+	if (s->slot[slot].err)
+		return s->slot[slot].err;
+	return is_there(s->outer, slot) && (!unwind || is_there(s->unwind, slot)) ? 0
+										  : -EINPROGRESS;
 }
 
 void table_slots_give(struct table_slots *s, uint32_t slot)

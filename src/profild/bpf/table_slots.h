@@ -25,8 +25,11 @@ int table_slots_take(struct table_slots *s, uint32_t *slot);
 /* Has the maps @table and @unwind (-1: none) put into @slot, where the BPF programs see them. */
 int table_slots_put(struct table_slots *s, uint32_t slot, int table, int unwind);
 
-/* Says whether they are there: in 0.1 ms, or later on a busy machine. */
-bool table_slots_has(const struct table_slots *s, uint32_t slot, bool unwind);
+/*
+ * Returns 0 when they are there, in 0.1 ms or later on a busy machine; until then -EINPROGRESS.
+ * Another negative errno: the kernel has refused them.
+ */
+int table_slots_ready(const struct table_slots *s, uint32_t slot, bool unwind);
 
 /* Removes the maps. The slot is free after an RCU grace period. */
 void table_slots_give(struct table_slots *s, uint32_t slot);

@@ -32,6 +32,8 @@
 /* Under load the kernel lowers the highest frequency that it accepts; retries stop here. */
 #define FREQUENCY_LEAST 100
 
+#define NO_EVENT (~0u) /* in no target's flags */
+
 struct slot {
 	struct event_choice choice;
 	uint32_t generation; /* of its links, whose events count from 0 */
@@ -89,7 +91,8 @@ int event_choice_check(const struct event_choice *c, bool privileged)
 			return -EACCES;
 		return c->config == TRACE_FN || c->frequency ? -EOPNOTSUPP : 0;
 	case PROFIL_EVENT_OFF_CPU:
-		return c->config || c->frequency ? -EINVAL : 0;
+		return c->config || c->frequency || c->period < PROFIL_OFF_CPU_LEAST_NS ? -EINVAL
+											: 0;
 	}
 	return -EOPNOTSUPP;
 }
@@ -139,13 +142,9 @@ static uint64_t cookie_of(const struct event_links *e, const struct slot *s)
 
 static int program_of(const struct event_links *e, const struct event_choice *c)
 {
-	switch (c->type) {
-	case PERF_TYPE_TRACEPOINT:
-		return event_programs_fd(e->programs, EVENT_PROGRAM_TRACEPOINT);
-	case PROFIL_EVENT_OFF_CPU:
-		return event_programs_fd(e->programs, EVENT_PROGRAM_OFF_CPU);
-	}
-	return event_programs_fd(e->programs, EVENT_PROGRAM_PERF);
+	return event_programs_fd(e->programs, c->type == PERF_TYPE_TRACEPOINT
+						      ? EVENT_PROGRAM_TRACEPOINT
+						      : EVENT_PROGRAM_PERF);
 }
 
 static int link_one(const struct event_links *e, struct slot *s, int cpu)
@@ -164,19 +163,6 @@ static int link_one(const struct event_links *e, struct slot *s, int cpu)
 	if (link < 0)
 		return -errno;
 	s->cpu[cpu] = (struct cpu_link){ steal_fd(event), link };
-	return 0;
-}
-
-static int link_off_cpu(struct event_links *e, struct slot *s)
-{
-	int program = program_of(e, &s->choice), link;
-
-	if (program < 0)
-		return program;
-	link = bpf_raw_tracepoint_open(NULL, program);
-	if (link < 0)
-		return -errno;
-	s->cpu[0].link = link;
 	return 0;
 }
 
@@ -209,6 +195,10 @@ static void on_cpu_online(void *arg, int cpu)
 
 static void slot_close(struct event_links *e, struct slot *s)
 {
+	if (s->choice.type == PROFIL_EVENT_OFF_CPU) {
+		e->tables->off_cpu = NO_EVENT; /* the link stays for a second */
+		event_programs_use_link(e->programs, false);
+	}
 	for (int cpu = 0; s->cpu && cpu < e->ncpus; cpu++)
 		unlink_one(&s->cpu[cpu]);
 	free(s->cpu);
@@ -227,14 +217,17 @@ static int slot_open(struct event_links *e, struct slot *s, const struct event_c
 
 	s->choice = *c;
 	s->generation++;
+	if (c->type == PROFIL_EVENT_OFF_CPU) {
+		event_programs_use_link(e->programs, true); /* event_links_prepare() made it */
+		return 0;
+	}
 	s->cpu = calloc((size_t)e->ncpus, sizeof(*s->cpu));
 	if (!s->cpu)
 		return -ENOMEM;
 	for (int cpu = 0; cpu < e->ncpus; cpu++)
 		s->cpu[cpu] = (struct cpu_link){ -1, -1 };
 	for (int cpu = 0; cpu < e->ncpus; cpu++) {
-		err = s->choice.type == PROFIL_EVENT_OFF_CPU ? link_off_cpu(e, s)
-							     : link_one(e, s, cpu);
+		err = link_one(e, s, cpu);
 		if (err && err != -ENODEV)
 			break;
 		linked += !err;
@@ -279,8 +272,11 @@ static struct event_choice key_of(const struct event_choice *c)
 
 int event_links_prepare(struct event_links *e, const struct event_choice *c)
 {
-	int program = program_of(e, c);
+	int program;
 
+	if (c->type == PROFIL_EVENT_OFF_CPU)
+		return event_programs_link(e->programs);
+	program = program_of(e, c);
 	return program < 0 ? program : 0;
 }
 
@@ -330,6 +326,7 @@ int event_links_open(struct event_links **out, struct event_programs *programs,
 	e->programs = programs;
 	e->tables = tables;
 	tables->events = 0; /* an earlier daemon's links ended with it */
+	tables->off_cpu = NO_EVENT;
 	e->event = event;
 	e->ncpus = libbpf_num_possible_cpus();
 	if (e->ncpus < 0) {

@@ -1,4 +1,5 @@
 /* event_programs.c - the BPF programs of observed events, loaded when one is first needed */
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include "core/cleanup.h"
 #include "core/log.h"
 #include "event_programs.h"
+#include "linger.h"
 #include "profild/skeleton.h"
 
 /*
@@ -16,16 +18,25 @@
  * off-CPU time are needed by few, so the daemon starts without them. When an observer first asks
  * for one, a thread opens the object a second time, gives it the maps of the first, and loads the
  * two.
+ *
+ * The link of the program of off-CPU time is made by a thread, too: after another was closed, the
+ * kernel first waits for an RCU grace period.
  */
-enum state { NOT_LOADED, LOADING, LOADED };
-
 struct event_programs {
 	const struct profil_bpf *skel;
 	int fd[EVENT_PROGRAMS];
-	int err;
-	enum state state; /* set to LOADED by the thread */
-	bool running;	  /* the thread has not been joined */
+	bool asked; /* whether they have been loaded, or could not be */
+	int err;    /* of that */
+
+	int link; /* -1: none */
+	bool used;
+	struct linger *linger;
+
 	pthread_t thread;
+	int (*job)(struct event_programs *p);
+	int result;   /* of the job */
+	bool running; /* the thread has not been joined */
+	bool done;    /* set by the thread */
 };
 
 void event_programs_leave_out(struct profil_bpf *skel)
@@ -76,13 +87,32 @@ static int load(struct event_programs *p)
 	return err;
 }
 
+static int open_link(struct event_programs *p)
+{
+	p->link = bpf_raw_tracepoint_open(NULL, p->fd[EVENT_PROGRAM_OFF_CPU]);
+	return p->link < 0 ? -errno : 0;
+}
+
+/* --- the thread ------------------------------------------------------------------------------- */
+
 static void *run(void *arg)
 {
 	struct event_programs *p = arg;
 
-	p->err = load(p);
-	__atomic_store_n(&p->state, LOADED, __ATOMIC_RELEASE);
+	p->result = p->job(p);
+	__atomic_store_n(&p->done, true, __ATOMIC_RELEASE);
 	return NULL;
+}
+
+static int start(struct event_programs *p, int (*job)(struct event_programs *p))
+{
+	int err;
+
+	p->job = job;
+	p->done = false;
+	err = -pthread_create(&p->thread, NULL, run, p);
+	p->running = !err;
+	return err ? err : -EINPROGRESS;
 }
 
 static void join(struct event_programs *p)
@@ -92,17 +122,48 @@ static void join(struct event_programs *p)
 	p->running = false;
 }
 
-int event_programs_open(struct event_programs **out, const struct profil_bpf *skel)
+/* Returns the result of the last job; -EINPROGRESS: it is not done. */
+static int settle(struct event_programs *p)
+{
+	if (!p->running)
+		return 0;
+	if (!__atomic_load_n(&p->done, __ATOMIC_ACQUIRE))
+		return -EINPROGRESS;
+	join(p);
+	if (p->job == load) {
+		p->err = p->result;
+		if (p->err)
+			log_warning("cannot load the BPF programs of tracepoints and off-CPU "
+				    "time: %s (they are not counted)",
+				    strerror(-p->err));
+	}
+	return p->result;
+}
+
+/* --- users ------------------------------------------------------------------------------------ */
+
+static void on_linger(void *arg)
+{
+	struct event_programs *p = arg;
+
+	if (p->used || p->running)
+		return;
+	closep(&p->link);
+	p->link = -1;
+}
+
+int event_programs_open(struct event_programs **out, const struct profil_bpf *skel, sd_event *event)
 {
 	struct event_programs *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
 	p->skel = skel;
+	p->link = -1;
 	for (int i = 0; i < EVENT_PROGRAMS; i++)
 		p->fd[i] = -1;
 	*out = p;
-	return 0;
+	return linger_open(&p->linger, event, on_linger, p);
 }
 
 struct event_programs *event_programs_close(struct event_programs *p)
@@ -110,38 +171,46 @@ struct event_programs *event_programs_close(struct event_programs *p)
 	if (!p)
 		return NULL;
 	join(p);
+	linger_close(p->linger);
+	closep(&p->link);
 	for (int i = 0; i < EVENT_PROGRAMS; i++)
 		closep(&p->fd[i]);
 	free(p);
 	return NULL;
 }
 
-static int start_load(struct event_programs *p)
-{
-	int err;
-
-	p->state = LOADING;
-	err = -pthread_create(&p->thread, NULL, run, p);
-	p->running = !err;
-	if (err)
-		p->state = NOT_LOADED;
-	return err ? err : -EINPROGRESS;
-}
-
 int event_programs_fd(struct event_programs *p, enum event_program which)
 {
-	enum state state = __atomic_load_n(&p->state, __ATOMIC_ACQUIRE);
-
 	if (which == EVENT_PROGRAM_PERF)
 		return bpf_program__fd(p->skel->progs.tick_event);
-	if (state == NOT_LOADED)
-		return start_load(p);
-	if (state == LOADING)
+	if (settle(p) == -EINPROGRESS)
 		return -EINPROGRESS;
-	if (p->running && p->err)
-		log_warning("cannot load the BPF programs of tracepoints and off-CPU time: %s "
-			    "(they are not counted)",
-			    strerror(-p->err));
-	join(p);
+	if (!p->asked) {
+		p->asked = true;
+		return start(p, load);
+	}
 	return p->err ? p->err : p->fd[which];
+}
+
+int event_programs_link(struct event_programs *p)
+{
+	bool opened = p->running && p->job == open_link;
+	int err = settle(p), fd;
+
+	if (err == -EINPROGRESS || (err && opened))
+		return err;
+	fd = event_programs_fd(p, EVENT_PROGRAM_OFF_CPU);
+	if (fd < 0)
+		return fd;
+	if (p->link < 0)
+		return start(p, open_link);
+	linger_begin(p->linger); /* the caller may give up */
+	return 0;
+}
+
+void event_programs_use_link(struct event_programs *p, bool used)
+{
+	p->used = used;
+	if (!used)
+		linger_begin(p->linger);
 }

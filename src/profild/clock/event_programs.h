@@ -3,6 +3,7 @@
 #define PROFIL_PROFILD_CLOCK_EVENT_PROGRAMS_H
 
 #include <stdbool.h>
+#include <systemd/sd-event.h>
 
 struct profil_bpf;
 struct event_programs;
@@ -12,7 +13,8 @@ struct event_programs;
 void event_programs_leave_out(struct profil_bpf *skel);
 
 /* They get the maps of @skel, which must exist until event_programs_close(). */
-int event_programs_open(struct event_programs **out, const struct profil_bpf *skel);
+int event_programs_open(struct event_programs **out, const struct profil_bpf *skel,
+			sd_event *event);
 struct event_programs *event_programs_close(struct event_programs *p);
 
 enum event_program {
@@ -27,5 +29,12 @@ enum event_program {
  * second; ask again then.
  */
 int event_programs_fd(struct event_programs *p, enum event_program which);
+
+/*
+ * Has the program of off-CPU time loaded and linked. Returns 0 when it is, or a negative errno, as
+ * event_programs_fd(). The link is closed one second after it was last used.
+ */
+int event_programs_link(struct event_programs *p);
+void event_programs_use_link(struct event_programs *p, bool used);
 
 #endif

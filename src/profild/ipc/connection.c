@@ -73,6 +73,7 @@ void client_close(struct client *c)
 	sd_event_source_disable_unref(c->source);
 	sd_event_source_disable_unref(c->deadline);
 	sd_event_source_disable_unref(c->rest);
+	sd_event_source_disable_unref(c->retry);
 	remote_fini(&c->memory);
 	closep(&c->pidfd);
 	if (c->sock >= 0)
@@ -268,9 +269,15 @@ static int on_ready(sd_event_source *source, int fd, uint32_t revents, void *use
 
 static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 {
-	(void)source;
+	struct client *c = userdata;
+
 	(void)usec;
-	client_close(userdata);
+	if (c->wait) { /* the client is not silent, but waits for its reply */
+		sd_event_source_set_time_relative(source, SILENCE_US);
+		sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+		return 0;
+	}
+	client_close(c);
 	return 0;
 }
 

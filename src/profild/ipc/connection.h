@@ -39,6 +39,7 @@ struct client {
 	int sock;
 	sd_event_source *source;
 	sd_event_source *deadline; /* closes the connection unless it observes */
+	sd_event_source *retry;	   /* of an observer's request that waits (observer.c) */
 	sd_event_source *rest;	   /* the timer that ends @resting */
 	bool resting;		   /* not read: its user has spent its share of the main thread */
 	bool greeted;

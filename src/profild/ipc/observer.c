@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clocks.h"
 #include "core/wire.h"
 #include "authorization.h"
 #include "observer.h"
@@ -45,23 +46,30 @@ static int observe(struct client *c, const struct profil_msg_observe *m)
 {
 	int fds_out[2], err = c->attachment ? 0 : open_attachment(c, m);
 
-	if (err == -EINPROGRESS || (!err && !attachment_is_ready(c->attachment)))
-		return -EINPROGRESS;
-	if (err)
+	if (!err)
+		err = attachment_ready(c->attachment);
+	if (err == -EINPROGRESS)
+		return err;
+	if (err) {
+		c->attachment = attachment_close(c->attachment);
 		return reply(c, err, 0, NULL, 0);
+	}
 	c->deadline = sd_event_source_disable_unref(c->deadline);
 	fds_out[0] = c->attachment->table;
 	fds_out[1] = c->attachment->unwind;
 	return reply(c, 0, 0, fds_out, c->attachment->unwind < 0 ? 1 : 2);
 }
 
-/* --- a request whose BPF program is being loaded, or whose table is being put into its slot ----
+/*
+ * A request waits while its BPF program is loaded and linked, and until its table is in its slot.
+ * It is tried again after 1 ms, then after twice as long each time, up to 16 ms.
  */
-
 #define RETRY_US 1000
+#define RETRY_US_MOST 16000
 
 struct retry {
 	struct client_wait *wait;
+	uint64_t after_us;
 	struct profil_msg_observe m;
 };
 
@@ -69,8 +77,7 @@ static void free_retry(void *arg)
 {
 	struct retry *r = arg;
 
-	if (r->wait)
-		client_go_on(r->wait, 0);
+	free(r->wait);
 	free(r);
 }
 
@@ -78,43 +85,45 @@ static int on_retry(sd_event_source *timer, uint64_t usec, void *arg)
 {
 	struct retry *r = arg;
 	struct client_wait *wait = r->wait;
-	int err = wait->client ? observe(wait->client, &r->m) : 0;
+	struct client *c = wait->client;
+	uint64_t began_ns = now_ns();
+	int err = observe(c, &r->m);
 
 	(void)usec;
+	user_spend(c->user, now_ns(), now_ns() - began_ns);
 	if (err == -EINPROGRESS) {
-		err = sd_event_source_set_time_relative(timer, RETRY_US);
+		r->after_us = r->after_us < RETRY_US_MOST ? 2 * r->after_us : RETRY_US_MOST;
+		err = sd_event_source_set_time_relative(timer, r->after_us);
 		if (err >= 0)
 			err = sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 		if (err >= 0)
 			return 0;
 	}
 	r->wait = NULL;
+	c->retry = sd_event_source_disable_unref(timer); /* frees @r when this function returns */
 	client_go_on(wait, err);
-	sd_event_source_set_floating(timer, 0);
-	sd_event_source_disable_unref(timer); /* frees @r */
 	return 0;
 }
 
 static int observe_later(struct client *c, const struct profil_msg_observe *m)
 {
-	struct retry *r = malloc(sizeof(*r));
-	sd_event_source *timer;
-	int err;
+	struct retry *r = calloc(1, sizeof(*r));
+	int err = r ? sd_event_add_time_relative(c->daemon->event, &c->retry, CLOCK_MONOTONIC,
+						 RETRY_US, 1, on_retry, r)
+		    : -ENOMEM;
 
-	if (!r)
-		return reply(c, -ENOMEM, 0, NULL, 0);
-	r->m = *m;
-	r->wait = client_wait(c);
-	err = r->wait ? sd_event_add_time_relative(c->daemon->event, &timer, CLOCK_MONOTONIC,
-						   RETRY_US, 1, on_retry, r)
-		      : -ENOMEM;
 	if (err < 0) {
-		free_retry(r);
+		free(r);
 		return reply(c, err, 0, NULL, 0);
 	}
-	sd_event_source_set_destroy_callback(timer, free_retry);
-	sd_event_source_set_floating(timer, 1); /* or the end of the event loop frees it */
-	return 0;
+	sd_event_source_set_destroy_callback(c->retry, free_retry);
+	r->m = *m;
+	r->after_us = RETRY_US;
+	r->wait = client_wait(c);
+	if (r->wait)
+		return 0;
+	c->retry = sd_event_source_disable_unref(c->retry);
+	return reply(c, -ENOMEM, 0, NULL, 0);
 }
 
 int observer_observe(struct client *c, const struct profil_header *h, bool *fds)

@@ -222,9 +222,9 @@ int attachment_add(struct attachment *a, pid_t tgid)
 	return err;
 }
 
-bool attachment_is_ready(const struct attachment *a)
+int attachment_ready(const struct attachment *a)
 {
-	return !a->source || a->daemon->places->ops->is_ready(a->daemon->places, a);
+	return a->source ? a->daemon->places->ops->ready(a->daemon->places, a) : 0;
 }
 
 uint64_t attachment_total(const struct attachment *a)

@@ -61,8 +61,8 @@ struct place_source_ops {
 	 */
 	int (*open)(struct place_source *source, struct attachment *a, struct profil_observer *o,
 		    struct profil_table *header);
-	/* Says whether @a counts: in the first milliseconds it may not yet. */
-	bool (*is_ready)(struct place_source *source, const struct attachment *a);
+	/* Returns 0 when @a counts, -EINPROGRESS in the first milliseconds, or another error. */
+	int (*ready)(struct place_source *source, const struct attachment *a);
 	/*
 	 * Continues the machine's profile of an earlier daemon and reads its header into @header.
 	 * -ENOENT if there is none.
@@ -106,8 +106,9 @@ int attachment_add(struct attachment *a, pid_t tgid);
 /* Stops counting; the table keeps its contents. */
 void attachment_detach(struct attachment *a);
 
-/* Says whether @a counts: soon after attachment_open(). */
-bool attachment_is_ready(const struct attachment *a);
+/* Returns 0 when @a counts, -EINPROGRESS soon after attachment_open(), or another negative errno.
+ */
+int attachment_ready(const struct attachment *a);
 
 /* Samples so far. */
 uint64_t attachment_total(const struct attachment *a);

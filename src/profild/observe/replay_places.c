@@ -33,11 +33,11 @@ static int replay_open(struct place_source *source, struct attachment *a, struct
 	return 0;
 }
 
-static bool replay_is_ready(struct place_source *source, const struct attachment *a)
+static int replay_ready(struct place_source *source, const struct attachment *a)
 {
 	(void)source;
 	(void)a;
-	return true;
+	return 0;
 }
 
 static int replay_recover(struct place_source *source, struct attachment *a,
@@ -74,7 +74,7 @@ static void replay_close(struct place_source *source, struct attachment *a)
 static const struct place_source_ops ops = {
 	.prepare = replay_prepare,
 	.open = replay_open,
-	.is_ready = replay_is_ready,
+	.ready = replay_ready,
 	.recover = replay_recover,
 	.add = replay_add,
 	.total = replay_total,

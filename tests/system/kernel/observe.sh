@@ -137,6 +137,14 @@ while True:
 	done
 	kill "$hidden"
 	wait "$hidden" 2>/dev/null
+	mkdir "$dir/elsewhere"
+	install -m 755 "$spin" "$dir/elsewhere/spun"
+	"${user[@]}" "$dir/elsewhere/spun" split 100 &
+	hidden=$!
+	"${user[@]}" "$ctl" attach --exe "$dir/spun" -d 1 -f json -o - >"$dir/json" 2>"$dir/stderr"
+	check "attach --exe misses no CPU time of another file of the same name" json '.samples.hidden == 0'
+	kill "$hidden"
+	wait "$hidden" 2>/dev/null
 	"${user[@]}" "$ctl" attach --comm spun -d 1 -f json -o - >"$dir/json" 2>"$dir/stderr"
 	check "attach --comm misses no CPU time of processes that its user may observe" json '.samples.hidden == 0'
 	check "attach --comm reports nothing missing then" sh -c "! grep -q 'CPU time' '$dir/stderr'"

@@ -45,8 +45,38 @@ kernel_frames() {
 	! grep -qE 'bpf_|sched_switch|__schedule' "$dir/folded"
 }
 
-user_only_is_refused() {
-	! "$ctl" record --off-cpu --user-only -- true 2>"$dir/err" && grep -q "leave out --user-only" "$dir/err"
+# Another program at the tracepoint puts one more function below what waits.
+kernel_frames_beside_perf() {
+	local perf ack
+
+	mkfifo "$dir/ctl" "$dir/ack"
+	perf record -q -e sched:sched_switch -a -D -1 --control "fifo:$dir/ctl,$dir/ack" -o "$dir/perf" -- sleep 1000 &
+	perf=$!
+	echo enable >"$dir/ctl"
+	read -r -t 30 ack <"$dir/ack" && test "$ack" && kernel_frames
+	set -- $?
+	kill "$perf"
+	wait "$perf" 2>/dev/null
+	return "$1"
+}
+
+# The program stays linked for a second, in which another event can get off-CPU time's number.
+other_event() {
+	"$ctl" record -q --off-cpu -o "$dir/slept" -- sleep 0.1 &&
+		"$ctl" record -q -e page-faults -o "$dir/faults" -- true &&
+		"$ctl" report -f json "$dir/faults" | jq -e '.samples.total > 10 and .samples.total < 2000'
+}
+
+refused() { # WORDS OPTION...
+	local words=$1 status
+
+	shift
+	"$ctl" "$@" 2>"$dir/err"
+	status=$?
+	if test "$status" -ne 2 || ! grep -q -e "$words" "$dir/err"; then
+		cat "$dir/err"
+		return 1
+	fi
 }
 
 daemon_start
@@ -68,8 +98,17 @@ else
 fi
 check "a sleep that has not ended is counted" unfinished
 check "kernel stacks of sleeps begin at what waits, not in the scheduler" kernel_frames
-check "--user-only is refused: threads sleep in the kernel" \
-	user_only_is_refused
+if command -v perf >/dev/null; then
+	check "kernel stacks of sleeps begin at what waits while perf traces sched_switch" kernel_frames_beside_perf
+else
+	skip "kernel stacks of sleeps begin at what waits while perf traces sched_switch" "no perf: sudo make deps"
+fi
+check "an event after it counts no sleeps" other_event
+check "--user-only is refused: threads sleep in the kernel" refused "leave out --user-only" record --off-cpu --user-only -- true
+check "--slices is refused: a sleep has no one time" refused "leave out --slices" record --off-cpu --slices 4x1 -- true
+check "a count below 1000 ns is refused" refused "from 1000 to" record --off-cpu -c 999 -- true
+check "a second event is refused" refused "there is another event" record --off-cpu -e page-faults -- true
+check "diff refuses profiles of different events" refused "samples of off-cpu, .* of page-faults" diff "$dir/slept" "$dir/faults"
 check "list --events names off-cpu" grep -qx off-cpu <("$ctl" list --events)
 daemon_stop
 finish

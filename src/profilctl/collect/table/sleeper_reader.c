@@ -9,17 +9,15 @@
 #include "stack_reader.h"
 
 /* Samples of the sleep of @s until @now, rounded; 0 for a free element. */
-static __u32 samples_of(const struct profil_sleeper *s, __u64 now, __u64 period_ns)
+static __u64 samples_of(const struct profil_sleeper *s, __u64 now, __u64 period_ns)
 {
-	__u64 n = s->tid && s->since_ns && now > s->since_ns
-			  ? (now - s->since_ns + period_ns / 2) / period_ns
-			  : 0;
-
-	return n > UINT32_MAX ? UINT32_MAX : (__u32)n;
+	return s->tid && s->since_ns && now > s->since_ns
+		       ? (now - s->since_ns + period_ns / 2) / period_ns
+		       : 0;
 }
 
 static int add_places(const struct table_reader *r, struct profile *into,
-		      const struct profil_sleeper *s, __u32 n)
+		      const struct profil_sleeper *s, __u64 n)
 {
 	int err = 0;
 
@@ -41,13 +39,14 @@ int sleepers_read(const struct table_reader *r, struct profile *into, __u64 now_
 
 	if (!head->sleepers)
 		return 0;
+	into->sleepers_full += head->sleepers_full;
 	stacks = calloc(head->sleepers, sizeof(*stacks));
 	if (!stacks)
 		return -ENOMEM;
 	for (__u32 i = 0; i < head->sleepers && !err; i++) {
 		const struct profil_sleeper s = table_sleepers(&r->table)[i];
-		__u32 n = samples_of(&s, now_ns, head->period_ns),
-		      node = s.node - PROFIL_STACK_ROOTS;
+		__u64 n = samples_of(&s, now_ns, head->period_ns);
+		__u32 node = s.node - PROFIL_STACK_ROOTS;
 
 		if (!n)
 			continue;

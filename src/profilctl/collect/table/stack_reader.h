@@ -7,7 +7,7 @@
 /* Samples whose innermost frame is node @node, an index. */
 struct stack_count {
 	__u32 node;
-	__u32 count;
+	__u64 count;
 };
 
 /* Adds the stacks of @n nodes, likewise. */

@@ -4,6 +4,7 @@
 #include "diff_page.h"
 #include "page.h"
 #include "page_flame.h"
+#include "profilctl/formats/quantity.h"
 #include "profilctl/analyze/stacks/stack_ends.h"
 #include "profilctl/symbols/short_name.h"
 
@@ -18,10 +19,10 @@ static double seconds(const struct profile *p, __u64 samples)
 
 static void side(FILE *out, const char *what, const struct profile *p)
 {
-	char text[128];
+	char text[512], all[256];
 
 	page_fact(out, what, p->command, " class=\"wide\"");
-	snprintf(text, sizeof(text), "%llu, %.2f s of CPU time", p->total, seconds(p, p->total));
+	snprintf(text, sizeof(text), "%llu, %s", p->total, quantity_of_all(all, sizeof(all), p));
 	page_fact(out, "samples", text, "");
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "profilctl/formats/quantity.h"
 #include "profilctl/formats/format.h"
 #include "page.h"
 #include "page_flame.h"
@@ -25,9 +26,7 @@ static void provenance(FILE *out, const struct profile *p)
 	page_fact(out, "begun", text, "");
 	snprintf(text, sizeof(text), "%.2f s", (double)p->duration_ns / 1e9);
 	page_fact(out, "duration", text, "");
-	snprintf(text, sizeof(text), "%.6g Hz, a sample stands for %.6g ms of CPU time",
-		 p->tick_ns ? 1e9 / (double)p->tick_ns : 0, (double)p->tick_ns / 1e6);
-	page_fact(out, "rate", text, "");
+	page_fact(out, "rate", quantity_of_sample(text, sizeof(text), p), "");
 	snprintf(text, sizeof(text), "%llu: %llu binned, %llu unmatched, %llu lost", p->total,
 		 p->binned, p->unmatched, p->lost);
 	page_fact(out, "samples", text, "");

@@ -88,7 +88,7 @@ static bool saved_below(const Dwarf_Op *ops, size_t nops, __u32 *words)
 		at = (__s64)ops[1].number;
 	else
 		return false;
-	if (at >= 0 || at % 8 || -at / 8 > UINT16_MAX)
+	if (at >= 0 || at % 8 || at < -8 * UINT16_MAX)
 		return false;
 	*words = (__u32)(-at / 8);
 	return true;

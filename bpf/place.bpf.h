@@ -132,7 +132,7 @@ __attribute__((noinline)) int group_fill(__u32 slot, __u32 number)
 	return 0;
 }
 
-#define GROUP_PROBES 8 /* elements tried in each of two pages */
+#define GROUP_PROBES 16 /* elements tried in each of two pages */
 
 /* The number of the running task's group; 0 where there is no room for it. Global, as
  * image_number(). */

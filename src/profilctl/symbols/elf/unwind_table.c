@@ -76,6 +76,8 @@ static void add_row(struct reader *r, __u64 vaddr, struct profil_unwind_row row)
 	t->beyond += (row.rule & PROFIL_UNWIND_KIND) == PROFIL_UNWIND_BEYOND;
 }
 
+#define SAVED_WORDS_MOST 65535
+
 /* Says whether it is an offset from the CFA, below it. */
 static bool saved_below(const Dwarf_Op *ops, size_t nops, __u32 *words)
 {
@@ -88,7 +90,7 @@ static bool saved_below(const Dwarf_Op *ops, size_t nops, __u32 *words)
 		at = (__s64)ops[1].number;
 	else
 		return false;
-	if (at >= 0 || at % 8 || at < -8 * UINT16_MAX)
+	if (at >= 0 || at % 8 || at < -8 * SAVED_WORDS_MOST)
 		return false;
 	*words = (__u32)(-at / 8);
 	return true;

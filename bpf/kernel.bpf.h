@@ -17,6 +17,7 @@ struct signal_struct {
 	struct atomic_t live;
 } __attribute__((preserve_access_index));
 
+#define PF_EXITING 0x4 /* linux/sched.h: the thread is in do_exit() */
 #define TASK_DEAD 0x80 /* linux/sched.h: the thread does not run again */
 
 struct linux_binprm {
@@ -48,6 +49,7 @@ struct ns_common {
 } __attribute__((preserve_access_index));
 
 struct task_struct {
+	unsigned int flags;
 	int pid;
 	int tgid;
 	struct mm_struct *mm;

@@ -174,21 +174,29 @@ int tick_timer(__u64 *args)
 /* --- off-CPU time ------------------------------------------------------------------------------
  */
 
-/* Attached while an attachment counts off-CPU time. Kernel threads have no user pc; those of
- * io_uring have a process's memory, but a pc of 0. */
+/*
+ * Kernel threads do not count, nor threads that are about to end: the process may end, with its
+ * entries in the process table, before such a thread wakes up.
+ */
+static __always_inline bool goes_to_sleep(const struct task_struct *task, bool preempted,
+					  __u32 state)
+{
+	return !preempted && state && !(state & TASK_DEAD) && task->mm &&
+	       !(task->flags & PF_EXITING);
+}
+
+/* Attached while an attachment counts off-CPU time. */
 SEC("tp_btf/sched_switch")
 int sched_switch(__u64 *args)
 {
 	struct task_struct *prev = (void *)args[1], *next = (void *)args[2];
-	bool preempted = args[0];
-	__u32 state = (__u32)args[3];
 	__u32 wide = *(volatile __u32 *)&tables.wide.n, flags = tables.off_cpu;
 	struct sample s = { .flags = flags };
 
-	if (prev->mm && !preempted && state && !(state & TASK_DEAD) &&
+	if (goes_to_sleep(prev, args[0], (__u32)args[3]) &&
 	    (wide || first_entry(tgid_of(prev), flags))) {
 		s.user_pc = arch_pc((struct arch_regs *)bpf_task_pt_regs(prev));
-		if (s.user_pc)
+		if (s.user_pc) /* 0: a kernel thread of io_uring, which has the process's memory */
 			sleep_all(&s, tgid_of(prev), 0);
 	}
 	if (next->mm)

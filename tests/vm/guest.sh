@@ -58,7 +58,8 @@ run_scripts() {
 lines_of() { # SCRIPT
 	local status
 
-	"$1" | tee "$scratch/lines" | grep --line-buffered -v "$totals"
+	# busybox's grep has no --line-buffered
+	"$1" | tee "$scratch/lines" | awk -v totals="$totals" '$0 !~ totals { print; fflush() }'
 	status=${PIPESTATUS[0]}
 	if ! tail -n 1 "$scratch/lines" | grep -q "$totals"; then
 		echo "FAIL ${1##*/}: ended with status $status and without its totals"

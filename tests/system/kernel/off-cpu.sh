@@ -50,10 +50,16 @@ kernel_frames_beside_perf() {
 	local perf ack
 
 	mkfifo "$dir/ctl" "$dir/ack"
-	perf record -q -e sched:sched_switch -a -D -1 --control "fifo:$dir/ctl,$dir/ack" -o "$dir/perf" -- sleep 1000 &
+	perf record -q -e sched:sched_switch -a -D -1 --control "fifo:$dir/ctl,$dir/ack" -o "$dir/perf" -- sleep 1000 >"$dir/said" 2>&1 &
 	perf=$!
 	echo enable >"$dir/ctl"
-	read -r -t 30 ack <"$dir/ack" && test "$ack" && kernel_frames
+	read -r -t 120 ack <"$dir/ack"
+	if test "$ack"; then
+		kernel_frames
+	else
+		cat "$dir/said"
+		false
+	fi
 	set -- $?
 	kill "$perf"
 	wait "$perf" 2>/dev/null

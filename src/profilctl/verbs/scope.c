@@ -132,7 +132,7 @@ static int off_cpu_period(struct profil_msg_observe *m, struct profile *p, const
 		return CTL_USAGE;
 	}
 	if (o->slice_ns) {
-		log_err("a sleep has no time of its own in a slice: leave out --slices");
+		log_err("a sleep can be longer than a slice: leave out --slices");
 		return CTL_USAGE;
 	}
 	if (o->period && (o->period < PROFIL_OFF_CPU_LEAST_NS || o->period > UINT32_MAX)) {

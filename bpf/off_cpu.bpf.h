@@ -23,12 +23,18 @@
 #include "observe.bpf.h"
 #include "sample.bpf.h"
 
+/* Random, with the highest bit set: clients do not learn ids of the initial pid namespace. */
+const volatile __u32 sleeper_salt;
+
 /* The element of thread @tid; without one, a free one if @claim, which it gets. NULL: none. */
 static __always_inline struct profil_sleeper *sleeper_of(const struct table *t, __u32 tid,
 							 bool claim)
 {
 	const struct profil_observer *o = t->observer;
-	__u64 h = mix(tid);
+	__u64 h;
+
+	tid ^= sleeper_salt;
+	h = mix(tid);
 
 #pragma clang loop unroll(disable)
 	for (int turn = 0; turn < 2; turn++, h >>= 32) {

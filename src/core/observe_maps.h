@@ -182,7 +182,7 @@ _Static_assert(sizeof(struct profil_node) == 24, "170 of them are a page");
  */
 struct profil_sleeper {
 	__u64 since_ns; /* CLOCK_MONOTONIC; 0: not complete */
-	__u32 tid;	/* of the initial pid namespace; 0: free */
+	__u32 tid;	/* with a random number added by XOR; 0: free */
 	__u32 node;	/* below PROFIL_STACK_ROOTS: none */
 	__u64 key[2];	/* a place; with kernel stacks also the FOLDED one. 0: none */
 };

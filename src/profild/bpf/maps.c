@@ -144,6 +144,7 @@ static void adapt(struct maps *m)
 static int load(struct maps *m, struct store *store)
 {
 	struct profil_state state = { 0, 0 };
+	uint32_t salt;
 	int err;
 
 	m->skel = profil_bpf__open();
@@ -172,6 +173,9 @@ static int load(struct maps *m, struct store *store)
 	if (!m->found && getrandom(&m->processes.seed, sizeof(m->processes.seed), 0) < 0)
 		return -errno;
 	m->skel->rodata->bucket_seed = m->processes.seed;
+	if (getrandom(&salt, sizeof(salt), 0) < 0)
+		return -errno;
+	m->skel->rodata->sleeper_salt = salt | 1u << 31;
 	m->skel->rodata->tick_ns = clock_tick_ns();
 	m->skel->rodata->page_shift = (__u32)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
 	adapt(m);

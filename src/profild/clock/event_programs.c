@@ -146,8 +146,12 @@ static void on_linger(void *arg)
 {
 	struct event_programs *p = arg;
 
-	if (p->used || p->running)
+	if (p->used)
 		return;
+	if (settle(p) == -EINPROGRESS) {
+		linger_begin(p->linger);
+		return;
+	}
 	closep(&p->link);
 	p->link = -1;
 }
@@ -202,10 +206,8 @@ int event_programs_link(struct event_programs *p)
 	fd = event_programs_fd(p, EVENT_PROGRAM_OFF_CPU);
 	if (fd < 0)
 		return fd;
-	if (p->link < 0)
-		return start(p, open_link);
 	linger_begin(p->linger); /* the caller may give up */
-	return 0;
+	return p->link < 0 ? start(p, open_link) : 0;
 }
 
 void event_programs_use_link(struct event_programs *p, bool used)

@@ -65,7 +65,7 @@ static bool is_observable(pid_t pid)
 	return readlink(path, &target, 1) >= 0;
 }
 
-/* So the executable is known by its name only. */
+/* The executable of a process that is not observable is known by its name only. */
 static bool has_name_of(pid_t pid, const char *exe)
 {
 	const char *slash = strrchr(exe, '/');

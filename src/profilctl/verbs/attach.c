@@ -1,7 +1,4 @@
 /* attach.c - profiles running processes */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/log.h"
 #include "core/cleanup.h"
 
@@ -11,26 +8,16 @@
 #include "profilctl/collect/recorder.h"
 #include "scope.h"
 
-/* Checks before connecting to a daemon that the selected file or cgroup exists. */
-static int check_selection(const struct options *o)
+/* Says that no selected process runs yet: it may be a typing error. */
+static void tell_none(const struct options *o)
 {
 	__cleanup(freep) pid_t *pids = NULL;
-	struct profil_msg_observe m;
+	const char *name = o->select.comm ? o->select.comm : o->select.exe;
 	size_t n;
-	int err, status = scope_of(&m, o);
 
-	if (status || o->select.cgroup || o->select.unit)
-		return status;
-	err = procfs_find(&pids, &n, &o->select);
-	if (err < 0) {
-		log_err("cannot look for processes: %s", strerror(-err));
-		return CTL_ERROR;
-	}
-	if (!n)
+	if (name && procfs_find(&pids, &n, &o->select) == 0 && !n)
 		log_notice("no process %s %s yet; those that start are profiled",
-			   o->select.comm ? "is named" : "executes",
-			   o->select.comm ? o->select.comm : o->select.exe);
-	return CTL_OK;
+			   o->select.comm ? "is named" : "executes", name);
 }
 
 /* Finds the named processes, none with a selection by options; the caller frees them. */
@@ -44,22 +31,17 @@ static int choose(pid_t **pids, const struct options *o)
 				: "no process given");
 		return CTL_USAGE;
 	}
-	if (o->all)
-		return CTL_OK;
-	return selective ? check_selection(o) : named_pids(pids, o);
+	return selective ? CTL_OK : named_pids(pids, o);
 }
 
-static int observe(struct recorder *r, const pid_t *pids)
+static int observe(struct recorder *r, struct profil_msg_observe *m, const pid_t *pids)
 {
 	const struct options *o = r->options;
-	struct profil_msg_observe m;
-	int status = scope_of(&m, o);
+	int status = scope_event(m, r->profile, o);
 
+	recorder_room(m);
 	if (!status)
-		status = scope_event(&m, r->profile, o);
-	recorder_room(&m);
-	if (!status)
-		status = recorder_observe(r, &m, OPTIONS_RATE_DEFAULT);
+		status = recorder_observe(r, m, OPTIONS_RATE_DEFAULT);
 	for (int i = 0; pids && i < o->argc && !status; i++)
 		status = recorder_add(r, pids[i]);
 	if (!status && !pids)
@@ -70,15 +52,19 @@ static int observe(struct recorder *r, const pid_t *pids)
 int verb_attach(const struct options *o)
 {
 	__cleanup(freep) pid_t *pids = NULL;
+	struct profil_msg_observe m;
 	struct recorder r;
 	int status;
 
 	status = choose(&pids, o);
+	if (!status)
+		status = scope_of(&m, o);
 	if (status)
 		return status;
+	tell_none(o);
 	status = recorder_init(&r, o);
 	if (!status)
-		status = observe(&r, pids);
+		status = observe(&r, &m, pids);
 	if (!status) {
 		recorder_run(&r);
 		status = recorder_finish(&r);

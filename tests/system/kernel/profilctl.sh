@@ -454,6 +454,9 @@ hidden() {
 	check "attach --exe finds a program whose file was replaced" \
 		"$ctl" attach -F 1000 -d 0.5 -f json -o "$dir/json" --exe "$dir/moved"
 	check "attach --exe profiles a program whose file was replaced" share hot 70 8
+	"$ctl" attach -d 0.1 -f json -o "$dir/json" --exe "$dir/moved" 2>"$dir/stderr"
+	check "attach --exe says once that the file is not the one at the path" \
+		test "$(grep -c '^profilctl: 1 processes execute a file that was .* before; they are profiled$' "$dir/stderr")" -eq 1
 	kill "$pid"
 	wait "$pid"
 

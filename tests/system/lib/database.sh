@@ -4,7 +4,8 @@
 
 for database_bin in /usr/lib/postgresql/*/bin; do :; done
 
-# Starts the server in $dir, as nobody, with the tables of pgbench. Sets $postgres. Skips WHAT if there is no PostgreSQL.
+# Starts the server in $dir under an unprivileged uid, with the tables of pgbench. Sets $postgres. Without
+# PostgreSQL it skips WHAT and fails.
 database_start() { # WHAT
 	local user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 

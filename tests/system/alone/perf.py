@@ -138,14 +138,17 @@ def shares(profile, data, comm):
     total, ours = sum(counts.values()), profile["samples"]["total"]
     if not total or not ours:
         sys.exit(f"perf has {total} samples, the profile {ours}")
-    bad = compared = 0
+    percents = collections.Counter()  # several functions may have one name, see first()
     for f in functions:
-        theirs, percent = 100.0 * counts[f["name"]] / total, f["percent"]
-        if max(theirs, percent) < WORTH and f not in functions[:3]:
+        percents[f["name"]] += f["percent"]
+    bad = compared = 0
+    for name, percent in percents.most_common():
+        theirs = 100.0 * counts[name] / total
+        if max(theirs, percent) < WORTH and compared >= 3:
             continue
         p = (theirs + percent) / 200
         limit = max(POINTS, 100 * SIGMAS * (p * (1 - p) * (1 / total + 1 / ours)) ** 0.5)
-        print(f"{f['name']}: {percent:.2f} % of {ours}, perf {theirs:.2f} % of {total}, limit {limit:.2f} points")
+        print(f"{name}: {percent:.2f} % of {ours}, perf {theirs:.2f} % of {total}, limit {limit:.2f} points")
         compared += 1
         bad += abs(theirs - percent) > limit
     return bad or not compared
@@ -184,12 +187,16 @@ def first(profile, data, comm):
         if name.startswith("0x"):  # of a stripped object perf names pcs
             name = function_of(functions, (dso, int(name, 16))) or name
         counts[(name, dso)] += int(samples)
-    (name, dso), top = counts.most_common(1)[0][0], functions[0]
-    print(f"perf report names {name} of {dso} first, the profile {top['name']} of {top['object']}")
-    theirs = next((f["samples"] for f in functions  # perf leaves out parameters of C++
-                   if f["object"] == dso and (f["name"] == name or f["name"].startswith(name + "("))), 0)
-    print(f"of the profile's {profile['samples']['total']} samples {top['samples']} and {theirs}")
-    return top["samples"] - theirs > TIED * (top["samples"] + theirs) ** 0.5
+    # Those of an address, in the anonymous memory of a process and of its fork, have one name.
+    ours = collections.Counter()
+    for f in functions:
+        ours[(f["name"], f["object"])] += f["samples"]
+    (name, dso), (top, most) = counts.most_common(1)[0][0], ours.most_common(1)[0]
+    print(f"perf report names {name} of {dso} first, the profile {top[0]} of {top[1]}")
+    theirs = next((n for key, n in ours.items()  # perf leaves out parameters of C++
+                   if key[1] == dso and (key[0] == name or key[0].startswith(name + "("))), 0)
+    print(f"of the profile's {profile['samples']['total']} samples {most} and {theirs}")
+    return most - theirs > TIED * (most + theirs) ** 0.5
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ enum profil_msg_type {
 	PROFIL_MSG_OBSERVE = 64, /* reply: the table's fd; one attachment for each connection */
 	PROFIL_MSG_ADD,		 /* fds: pidfd, and /proc/PID/maps opened by the client */
 	PROFIL_MSG_MACHINE,	 /* the whole machine's table: on, off, or query */
+	PROFIL_MSG_BEGIN,	 /* start counting after an OBSERVE with LATER */
 
 	/* From any client. */
 	PROFIL_MSG_LIST = 48, /* every profile that the caller may see */
@@ -128,6 +129,7 @@ enum profil_observe_flags {
 	PROFIL_OBSERVE_FOLLOW = 1 << 1,	       /* also after an exec */
 	PROFIL_OBSERVE_USER_ONLY = 1 << 2,     /* samples in kernel mode are dropped */
 	PROFIL_OBSERVE_KERNEL_STACKS = 1 << 3, /* stacks have the kernel's frames, too */
+	PROFIL_OBSERVE_LATER = 1 << 4,	       /* count from BEGIN on; not with scope PROCESSES */
 };
 
 /* Which samples an attachment counts. All scopes except PROCESSES are tested at each sample. */
@@ -196,7 +198,7 @@ struct profil_msg_machine {
 };
 _Static_assert(sizeof(struct profil_msg_machine) == 32, "on the wire");
 
-/* DETACH, STATS, LIST and STATUS are only a header. */
+/* BEGIN, DETACH, STATS, LIST and STATUS are only a header. */
 
 /*
  * @error is 0 or a positive errno. The counts are those of the caller's profile (START, STOP, SYNC)

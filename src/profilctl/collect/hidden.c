@@ -41,20 +41,6 @@ void hidden_begin(struct hidden *h, const struct profil_msg_observe *asked)
 		h->before = own_processes(&h->nbefore);
 }
 
-static bool is_below(pid_t pid, const char *cgroup)
-{
-	size_t n = strcmp(cgroup, "/") ? strlen(cgroup) : 0;
-	char text[4096], *path;
-
-	procfs_read(pid, "cgroup", text, sizeof(text));
-	path = strstr(text, "0::");
-	if (!path || (path != text && path[-1] != '\n'))
-		return false;
-	path += strlen("0::");
-	path[strcspn(path, "\n")] = '\0';
-	return !strncmp(path, cgroup, n) && (path[n] == '/' || !path[n]);
-}
-
 /* The kernel lets the user read the executable's path if it may trace the process, in most cases.
  */
 static bool is_observable(pid_t pid)
@@ -88,7 +74,7 @@ static bool is_selected(pid_t pid, const struct profil_msg_observe *asked, const
 	case PROFIL_SCOPE_EXE:
 		return exe && has_name_of(pid, exe);
 	case PROFIL_SCOPE_CGROUP:
-		return cgroup && is_below(pid, cgroup);
+		return cgroup && procfs_is_below(pid, cgroup);
 	default:
 		return false;
 	}

@@ -13,6 +13,8 @@
 #include "core/cleanup.h"
 #include "core/clocks.h"
 
+#include "profilctl/proc/cgroups.h"
+#include "profilctl/proc/procfs.h"
 #include "profilctl/util/grow.h"
 #include "profilctl/formats/output.h"
 #include "profilctl/util/progress.h"
@@ -154,6 +156,8 @@ static void fill_in(struct recorder *r, const struct profil_msg_observe *m)
 	if (o->kernel_stacks)
 		r->asked.flags |= PROFIL_OBSERVE_KERNEL_STACKS;
 	r->asked.stack_mode = o->stack_mode;
+	if (o->stack_mode && procfs_is_selective(&o->select))
+		r->asked.flags |= PROFIL_OBSERVE_LATER;
 	if (!r->asked.group_by)
 		r->asked.group_by = (o->threads ? PROFIL_GROUP_THREAD : PROFIL_GROUP_PROCESS) |
 				    PROFIL_GROUP_COMMAND;
@@ -208,6 +212,29 @@ void recorder_room(struct profil_msg_observe *m)
 	m->places = RECORDING_PLACES;
 }
 
+/*
+ * Makes the unwind rules of the processes that are selected now, so that their first samples have
+ * whole stacks, and then begins to count.
+ */
+static int begin(struct recorder *r)
+{
+	struct procfs_select select = r->options->select;
+	struct cgroups cgroups = { 0 };
+	__cleanup(freep) pid_t *pids = NULL;
+	struct profil_msg_reply reply;
+	size_t n;
+	int err;
+
+	if (r->asked.scope == PROFIL_SCOPE_CGROUP)
+		select.cgroup = cgroups_path(&cgroups, r->asked.cgroup);
+	if (procfs_find(&pids, &n, &select) == 0)
+		unwind_feeder_prepare_all(&r->feeder, pids, n);
+	cgroups_fini(&cgroups);
+	err = client_begin(r->client, &reply);
+	r->asked.flags &= ~(__u32)PROFIL_OBSERVE_LATER; /* recorder_renew() begins at once */
+	return err < 0 ? observe_failed(r, err) : CTL_OK;
+}
+
 int recorder_observe(struct recorder *r, const struct profil_msg_observe *m, __u64 default_hz)
 {
 	__cleanup(closep) int table = -1;
@@ -220,6 +247,8 @@ int recorder_observe(struct recorder *r, const struct profil_msg_observe *m, __u
 	if (err < 0)
 		return observe_failed(r, err);
 	status = read_table(r, table, unwind);
+	if (!status && r->asked.flags & PROFIL_OBSERVE_LATER)
+		status = begin(r);
 	if (!status && !r->profile->event)
 		compare_rate(r->options->rate_hz, r->profile->tick_ns);
 	if (!status && !r->profile->event && !r->options->user_only)

@@ -139,6 +139,20 @@ static bool has_exe(pid_t pid, const char *exe)
 	return !strcmp(own, exe);
 }
 
+bool procfs_is_below(pid_t pid, const char *cgroup)
+{
+	size_t n = strcmp(cgroup, "/") ? strlen(cgroup) : 0;
+	char text[4096], *path;
+
+	procfs_read(pid, "cgroup", text, sizeof(text));
+	path = strstr(text, "0::");
+	if (!path || (path != text && path[-1] != '\n'))
+		return false;
+	path += strlen("0::");
+	path[strcspn(path, "\n")] = '\0';
+	return !strncmp(path, cgroup, n) && (path[n] == '/' || !path[n]);
+}
+
 bool procfs_is_selective(const struct procfs_select *select)
 {
 	return select->comm || select->exe || select->cgroup || select->unit;
@@ -148,7 +162,8 @@ static bool matches(pid_t pid, const struct procfs_select *select)
 {
 	return pid != getpid() && !procfs_is_kernel_thread(pid) &&
 	       (!select->comm || has_comm(pid, select->comm)) &&
-	       (!select->exe || has_exe(pid, select->exe));
+	       (!select->exe || has_exe(pid, select->exe)) &&
+	       (!select->cgroup || procfs_is_below(pid, select->cgroup));
 }
 
 static int append(pid_t **pids, size_t *n, pid_t pid)

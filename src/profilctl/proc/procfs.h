@@ -34,15 +34,18 @@ uid_t procfs_uid(pid_t pid);
 struct procfs_select {
 	const char *comm;   /* comm, as ps(1) shows it */
 	const char *exe;    /* the executable */
-	const char *cgroup; /* this cgroup2 or below; with or without its mount point */
+	const char *cgroup; /* this cgroup2 or below; procfs_find(): without its mount point */
 	const char *unit;   /* systemd unit; ".service" can be omitted */
 };
 
 /* Says whether any field is set. */
 bool procfs_is_selective(const struct procfs_select *select);
 
+/* Says whether @pid is in the cgroup2 with this path, without its mount point, or below it. */
+bool procfs_is_below(pid_t pid, const char *cgroup);
+
 /*
- * Finds the processes with the comm and executable of @select, never kernel threads and this
+ * Finds the processes that @select selects, except by its unit, never kernel threads and this
  * process, in an array that the caller frees. Returns 0 or a negative errno.
  */
 int procfs_find(pid_t **out, size_t *n, const struct procfs_select *select);

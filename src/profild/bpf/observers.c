@@ -167,7 +167,7 @@ static int observe(struct observers *s, struct observer *observer, struct attach
 		return err;
 	}
 	begin(s, observer);
-	if (a->scope != PROFIL_SCOPE_PROCESSES)
+	if (a->scope != PROFIL_SCOPE_PROCESSES && !(a->flags & PROFIL_OBSERVE_LATER))
 		err = widen(s, t->index);
 	if (err) {
 		unuse(s->bpf, t);
@@ -238,6 +238,13 @@ static int observer_recover(struct place_source *source, struct attachment *a,
 	if (err)
 		store_drop(s->bpf->store, MACHINE_TABLE);
 	return err;
+}
+
+static int observer_begin(struct place_source *source, struct attachment *a)
+{
+	const struct observer *observer = a->source;
+
+	return widen(self(source), observer->target.index);
 }
 
 static int observer_add(struct place_source *source, struct attachment *a, pid_t tgid)
@@ -313,6 +320,7 @@ static const struct place_source_ops ops = {
 	.prepare = observer_prepare,
 	.open = observer_open,
 	.ready = observer_ready,
+	.begin = observer_begin,
 	.add = observer_add,
 	.total = observer_total,
 	.close = observer_close,

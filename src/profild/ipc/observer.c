@@ -157,6 +157,13 @@ int observer_add(struct client *c, const struct profil_header *h, bool *fds)
 	return err ? reply(c, err, 0, NULL, 0) : 0;
 }
 
+int observer_begin(struct client *c, const struct profil_header *h, bool *fds)
+{
+	(void)h;
+	(void)fds;
+	return reply(c, c->attachment ? attachment_begin(c->attachment) : -EBADF, 0, NULL, 0);
+}
+
 static int ask_machine(struct client *c, const struct profil_msg_machine *m)
 {
 	struct profild *d = c->daemon;

@@ -6,6 +6,7 @@
 
 /* Handlers of messages: see client_handler. */
 int observer_observe(struct client *c, const struct profil_header *h, bool *fds);
+int observer_begin(struct client *c, const struct profil_header *h, bool *fds);
 int observer_add(struct client *c, const struct profil_header *h, bool *fds);
 int observer_machine(struct client *c, const struct profil_header *h, bool *fds);
 int observer_stats(struct client *c);

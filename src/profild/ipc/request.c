@@ -345,6 +345,7 @@ static const struct request {
 	{ PROFIL_MSG_STATS, sizeof(struct profil_header), 0, 0, 0, on_stats },
 	{ PROFIL_MSG_OBSERVE, sizeof(struct profil_msg_observe), 0, 0, 0, observer_observe },
 	{ PROFIL_MSG_MACHINE, sizeof(struct profil_msg_machine), 0, 0, 0, observer_machine },
+	{ PROFIL_MSG_BEGIN, sizeof(struct profil_header), 0, 0, 0, observer_begin },
 	{ PROFIL_MSG_ADD, sizeof(struct profil_header), 0, 0, 2, observer_add },
 	{ PROFIL_MSG_LIST, sizeof(struct profil_header), 0, 0, 0, on_list },
 	{ PROFIL_MSG_STATUS, sizeof(struct profil_header), 0, 0, 0, on_status },

@@ -78,7 +78,7 @@ static int select_tasks(struct profil_observer *o, const struct profil_msg_obser
 
 #define KNOWN_FLAGS                                                                  \
 	(PROFIL_OBSERVE_INHERIT | PROFIL_OBSERVE_FOLLOW | PROFIL_OBSERVE_USER_ONLY | \
-	 PROFIL_OBSERVE_KERNEL_STACKS)
+	 PROFIL_OBSERVE_KERNEL_STACKS | PROFIL_OBSERVE_LATER)
 #define KNOWN_GROUPS                                                                               \
 	(PROFIL_GROUP_COMMAND | PROFIL_GROUP_CGROUP | PROFIL_GROUP_PROCESS | PROFIL_GROUP_THREAD | \
 	 PROFIL_GROUP_SUMS)
@@ -109,7 +109,8 @@ static int make_header(struct profil_table *header, const struct profil_msg_obse
 		       const struct event_choice *event, uint64_t period_ns)
 {
 	if (m->flags & ~(__u32)KNOWN_FLAGS || m->group_by & ~(__u32)KNOWN_GROUPS || m->shift > 31 ||
-	    m->stack_mode > PROFIL_STACK_FP)
+	    m->stack_mode > PROFIL_STACK_FP ||
+	    (m->flags & PROFIL_OBSERVE_LATER && m->scope == PROFIL_SCOPE_PROCESSES))
 		return -EINVAL;
 	header->stack_mode = m->stack_mode;
 	header->shift = m->shift;
@@ -121,7 +122,7 @@ static int make_header(struct profil_table *header, const struct profil_msg_obse
 		header->event_type = event->type;
 		header->event_config = event->config;
 	}
-	header->flags = m->flags;
+	header->flags = m->flags & ~(__u32)PROFIL_OBSERVE_LATER;
 	header->started_ns = clock_ns(CLOCK_BOOTTIME);
 	header->started_real_ns = clock_ns(CLOCK_REALTIME);
 	return 0;
@@ -219,6 +220,21 @@ int attachment_add(struct attachment *a, pid_t tgid)
 	err = a->daemon->places->ops->add(a->daemon->places, a, tgid);
 	if (!err && !a->processes++)
 		a->first = tgid;
+	return err;
+}
+
+int attachment_begin(struct attachment *a)
+{
+	struct place_source *source = a->daemon->places;
+	int err;
+
+	if (!a->source)
+		return -EBADF;
+	if (!(a->flags & PROFIL_OBSERVE_LATER))
+		return -EINVAL;
+	err = source->ops->begin(source, a);
+	if (!err)
+		a->flags &= ~(uint32_t)PROFIL_OBSERVE_LATER;
 	return err;
 }
 

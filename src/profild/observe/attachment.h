@@ -21,7 +21,7 @@ struct attachment {
 	struct charge table_memory;
 	struct charge events;
 	uint32_t scope;
-	uint32_t flags;	 /* enum profil_observe_flags */
+	uint32_t flags;	 /* enum profil_observe_flags; without LATER from BEGIN on */
 	bool privileged; /* the client may observe others */
 	bool machine;	 /* the machine's profile, not a client's */
 	struct event_choice event;
@@ -55,9 +55,9 @@ struct place_source_ops {
 	/* Says whether @event can be counted; -EINPROGRESS: ask again in some milliseconds. */
 	int (*prepare)(struct place_source *source, const struct event_choice *event);
 	/*
-	 * Starts counting for @a. The caller has filled in @o and @header, except what only the
-	 * source knows. Sets a->table and a->source. -EOPNOTSUPP if no clock can do what the flags
-	 * ask, -EAGAIN if there is no room.
+	 * Starts counting for @a, or prepares it. The caller has filled in @o and @header, except
+	 * what only the source knows. Sets a->table and a->source. -EOPNOTSUPP if no clock can do
+	 * what the flags ask, -EAGAIN if there is no room.
 	 */
 	int (*open)(struct place_source *source, struct attachment *a, struct profil_observer *o,
 		    struct profil_table *header);
@@ -69,6 +69,8 @@ struct place_source_ops {
 	 */
 	int (*recover)(struct place_source *source, struct attachment *a, struct profil_observer *o,
 		       struct profil_table *header);
+	/* Starts counting if open() did not, as PROFIL_OBSERVE_LATER asks. */
+	int (*begin)(struct place_source *source, struct attachment *a);
 	/* Adds process @tgid. -ESRCH if it has ended. */
 	int (*add)(struct place_source *source, struct attachment *a, pid_t tgid);
 	/* Samples so far. */
@@ -99,6 +101,9 @@ struct attachment *attachment_close(struct attachment *a);
 
 /* Removes it from the daemon only: the kernel continues to count, for the next daemon. */
 struct attachment *attachment_forget(struct attachment *a);
+
+/* Starts counting, for the client's BEGIN. -EINVAL if it was not to be waited for. */
+int attachment_begin(struct attachment *a);
 
 /* Adds process @tgid. The caller has checked that the client may observe it. */
 int attachment_add(struct attachment *a, pid_t tgid);

@@ -40,6 +40,13 @@ static int replay_ready(struct place_source *source, const struct attachment *a)
 	return 0;
 }
 
+static int replay_begin(struct place_source *source, struct attachment *a)
+{
+	(void)source;
+	(void)a;
+	return 0;
+}
+
 static int replay_recover(struct place_source *source, struct attachment *a,
 			  struct profil_observer *o, struct profil_table *header)
 {
@@ -76,6 +83,7 @@ static const struct place_source_ops ops = {
 	.open = replay_open,
 	.ready = replay_ready,
 	.recover = replay_recover,
+	.begin = replay_begin,
 	.add = replay_add,
 	.total = replay_total,
 	.close = replay_close,

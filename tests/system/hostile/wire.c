@@ -261,6 +261,7 @@ Test(wire, refuses_requests_about_an_attachment_before_there_is_one)
 {
 	struct observer o = { .sock = client_open(&d, NULL) };
 
+	refuses_bare(PROFIL_MSG_BEGIN);
 	refuses_bare(PROFIL_MSG_DETACH);
 	refuses_bare(PROFIL_MSG_STATS);
 	cr_expect_eq(observer_add(&o, getpid()), EBADF);

@@ -69,6 +69,17 @@ void observer_close(struct observer *o)
 	close(o->sock);
 }
 
+int observer_begin(struct observer *o)
+{
+	struct profil_header h;
+	struct profil_msg_reply reply;
+	int none;
+
+	wire_header(&h, PROFIL_MSG_BEGIN, sizeof(h), 0, 0);
+	cr_assert(!wire_send(o->sock, &h, NULL, 0));
+	return take_reply(o->sock, &reply, &none, &none);
+}
+
 int observer_add(struct observer *o, pid_t pid)
 {
 	struct profil_header h;

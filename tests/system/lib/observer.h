@@ -26,6 +26,9 @@ int observer_open(struct observer *o, const struct daemon *d, const struct profi
 int observer_take(struct observer *o, const struct profil_header *h);
 void observer_close(struct observer *o);
 
+/* Starts counting after a request with PROFIL_OBSERVE_LATER. Returns the errno. */
+int observer_begin(struct observer *o);
+
 /* Adds process @pid, with its maps as proof. Returns the errno. */
 int observer_add(struct observer *o, pid_t pid);
 

@@ -231,6 +231,32 @@ Test(kernel_observe_scopes, command_and_exe_select_processes)
 	observer_close(&by_other);
 }
 
+Test(kernel_observe_scopes, counts_from_begin_on)
+{
+	struct profil_msg_observe ask = ask_grouped(PROFIL_SCOPE_COMMAND);
+	pid_t pid = busy(0, "waited-for", PLAIN);
+	struct observer at_once, later;
+
+	strcpy(ask.command, "waited-for");
+	ask.flags |= PROFIL_OBSERVE_LATER;
+	cr_assert_eq(observer_open(&later, &d, &ask), 0);
+	ask.flags &= ~(__u32)PROFIL_OBSERVE_LATER;
+	cr_assert_eq(observer_open(&at_once, &d, &ask), 0);
+	cr_expect_gt(await_samples(&at_once, 100), 0);
+	cr_expect_eq(observer_sum(&later), 0);
+	cr_assert_eq(observer_begin(&later), 0);
+	cr_expect_gt(await_samples(&later, 100), 0);
+	end(pid);
+	cr_expect_eq(count_command(&later, "waited-for"), observer_check(&later));
+	cr_expect_eq(observer_begin(&later), EINVAL, "a second time");
+	cr_expect_eq(observer_begin(&at_once), EINVAL, "did not wait");
+	observer_close(&later);
+	observer_close(&at_once);
+	ask = ask_grouped(PROFIL_SCOPE_PROCESSES);
+	ask.flags |= PROFIL_OBSERVE_LATER;
+	cr_expect_eq(observer_open(&later, &d, &ask), EINVAL, "ADD says when it counts");
+}
+
 /* Asks for the machine's table; returns the errno. */
 static int query_machine(struct observer *o, enum profil_machine_ask what)
 {

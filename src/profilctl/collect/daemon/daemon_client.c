@@ -164,14 +164,25 @@ int client_add(struct client *c, int pidfd, int maps, struct profil_msg_reply *r
 	return err ? err : await_reply(c, reply, NULL, 0);
 }
 
-int client_detach(struct client *c, struct profil_msg_reply *reply)
+/* Sends a message that is only a header. */
+static int client_tell(struct client *c, unsigned int type, struct profil_msg_reply *reply)
 {
 	struct profil_header h;
 	int err;
 
-	wire_header(&h, PROFIL_MSG_DETACH, sizeof(h), 0, 0);
+	wire_header(&h, type, sizeof(h), 0, 0);
 	err = send_all(c, &h, NULL, 0);
 	return err ? err : await_reply(c, reply, NULL, 0);
+}
+
+int client_begin(struct client *c, struct profil_msg_reply *reply)
+{
+	return client_tell(c, PROFIL_MSG_BEGIN, reply);
+}
+
+int client_detach(struct client *c, struct profil_msg_reply *reply)
+{
+	return client_tell(c, PROFIL_MSG_DETACH, reply);
 }
 
 int client_machine(struct client *c, __u32 ask, __u64 period_ns, struct profil_msg_reply *reply,

@@ -32,6 +32,9 @@ int client_observe(struct client *c, const struct profil_msg_observe *m,
 /* Adds a process; @maps is a descriptor of its /proc/PID/maps. */
 int client_add(struct client *c, int pidfd, int maps, struct profil_msg_reply *reply);
 
+/* Starts counting, after an observation with PROFIL_OBSERVE_LATER. */
+int client_begin(struct client *c, struct profil_msg_reply *reply);
+
 /* Ends the attachment's counting before it returns. */
 int client_detach(struct client *c, struct profil_msg_reply *reply);
 

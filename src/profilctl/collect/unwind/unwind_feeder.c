@@ -11,6 +11,7 @@
 #include <sys/vfs.h>
 
 #include "core/cleanup.h"
+#include "core/clocks.h"
 #include "core/unwind_maps.h"
 #include "profilctl/proc/mounts.h"
 #include "profilctl/proc/proc_maps.h"
@@ -174,6 +175,16 @@ void unwind_feeder_prepare(struct unwind_feeder *f, pid_t pid)
 	for (size_t i = 0; i < maps.n; i++)
 		prepare(f, pid, &maps.mapping[i]);
 	maps_fini(&maps);
+}
+
+#define PREPARE_NS 2000000000u
+
+void unwind_feeder_prepare_all(struct unwind_feeder *f, const pid_t *pids, size_t n)
+{
+	__u64 until_ns = now_ns() + PREPARE_NS;
+
+	for (size_t i = 0; i < n && f->used < f->pages / 2 && now_ns() < until_ns; i++)
+		unwind_feeder_prepare(f, pids[i]);
 }
 
 /* --- images ----------------------------------------------------------------------------------- */

@@ -156,7 +156,7 @@ static void fill_in(struct recorder *r, const struct profil_msg_observe *m)
 	if (o->kernel_stacks)
 		r->asked.flags |= PROFIL_OBSERVE_KERNEL_STACKS;
 	r->asked.stack_mode = o->stack_mode;
-	if (o->stack_mode && procfs_is_selective(&o->select))
+	if (o->stack_mode && m->scope != PROFIL_SCOPE_PROCESSES)
 		r->asked.flags |= PROFIL_OBSERVE_LATER;
 	if (!r->asked.group_by)
 		r->asked.group_by = (o->threads ? PROFIL_GROUP_THREAD : PROFIL_GROUP_PROCESS) |

@@ -15,6 +15,7 @@
 #include "core/unwind_maps.h"
 #include "profilctl/proc/mounts.h"
 #include "profilctl/proc/proc_maps.h"
+#include "profilctl/proc/procfs.h"
 #include "profilctl/symbols/elf/elf_file.h"
 #include "profilctl/util/grow.h"
 
@@ -177,12 +178,38 @@ void unwind_feeder_prepare(struct unwind_feeder *f, pid_t pid)
 	maps_fini(&maps);
 }
 
+struct runner {
+	pid_t pid;
+	__u64 cpu_ns;
+};
+
+static int by_cpu_time(const void *a, const void *b)
+{
+	const struct runner *x = a, *y = b;
+
+	return (x->cpu_ns < y->cpu_ns) - (x->cpu_ns > y->cpu_ns);
+}
+
+static void sort_by_cpu_time(pid_t *pids, size_t n)
+{
+	__cleanup(freep) struct runner *runner = calloc(n, sizeof(*runner));
+
+	if (!runner)
+		return;
+	for (size_t i = 0; i < n; i++)
+		runner[i] = (struct runner){ pids[i], procfs_process_cpu_ns(pids[i]) };
+	qsort(runner, n, sizeof(*runner), by_cpu_time);
+	for (size_t i = 0; i < n; i++)
+		pids[i] = runner[i].pid;
+}
+
 #define PREPARE_NS 2000000000u
 
-void unwind_feeder_prepare_all(struct unwind_feeder *f, const pid_t *pids, size_t n)
+void unwind_feeder_prepare_all(struct unwind_feeder *f, pid_t *pids, size_t n)
 {
 	__u64 until_ns = now_ns() + PREPARE_NS;
 
+	sort_by_cpu_time(pids, n);
 	for (size_t i = 0; i < n && f->used < f->pages / 2 && now_ns() < until_ns; i++)
 		unwind_feeder_prepare(f, pids[i]);
 }

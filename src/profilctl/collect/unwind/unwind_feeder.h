@@ -37,10 +37,10 @@ void unwind_feeder_expect(struct unwind_feeder *f, int fd);
 void unwind_feeder_prepare(struct unwind_feeder *f, pid_t pid);
 
 /*
- * The same for all of @pids, which are selected, as far as it takes neither long nor most of the
- * map: their other files' tables are added when they are sampled.
+ * The same for those of @pids that have used most CPU time, as long as it takes neither long nor
+ * most of the map: the tables of other files are added when they are sampled. Sorts @pids.
  */
-void unwind_feeder_prepare_all(struct unwind_feeder *f, const pid_t *pids, size_t n);
+void unwind_feeder_prepare_all(struct unwind_feeder *f, pid_t *pids, size_t n);
 
 /*
  * Adds the tables of images that are new since the last call. Costs a comparison if there are none.

@@ -84,6 +84,7 @@ struct spot {
 	struct task_memory memory; /* of the running task, for a user's pc */
 	__u32 kind;		   /* enum profil_image_kind; 0: the pc is in no mapping */
 	__u32 image;		   /* its number; 0: there is no room for it */
+	__u64 inode;		   /* its address; 0: there is no file */
 	__u64 ino;		   /* of the file, as the next two */
 	__u32 dev;
 	__u32 generation;
@@ -106,6 +107,7 @@ static __always_inline __u64 image_id(struct spot *s, const struct task_struct *
 	switch (s->kind) {
 	case PROFIL_IMAGE_FILE:
 		inode = BPF_CORE_READ(file, f_inode);
+		s->inode = (__u64)inode;
 		s->ino = BPF_CORE_READ(inode, i_ino);
 		s->dev = BPF_CORE_READ(inode, i_sb, s_dev);
 		s->generation = BPF_CORE_READ(inode, i_generation);

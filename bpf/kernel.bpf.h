@@ -71,5 +71,6 @@ struct hrtimer {
 
 extern struct task_struct *bpf_task_from_pid(int pid) __ksym __weak;
 extern void bpf_task_release(struct task_struct *task) __ksym __weak;
+extern void *bpf_rdonly_cast(const void *object, __u32 btf_id) __ksym __weak; /* Linux 6.2 */
 
 #endif

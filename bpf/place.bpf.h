@@ -15,11 +15,13 @@
  * (attachment, address space, addresses) with their images. A cached range is valid
  *
  *	- in the same address space: same mm, tgid and exec number,
- *	- while its number of executable pages, mm->exec_vm, is unchanged, and
+ *	- while its number of executable pages, mm->exec_vm, is unchanged,
+ *	- while its mapping has the same addresses and file, and
  *	- for one second.
  *
- * So no tracepoint on mmap, munmap or exec is needed. A range is stale for at most that second when
- * a mapping of the same size has replaced the one at its address.
+ * So no tracepoint on mmap, munmap or exec is needed. Linux 6.1 and bpf_find_vma() do not check the
+ * mapping: there, a range is stale for at most that second when a mapping of the same size has
+ * replaced the one at its address.
  *
  * Group of a task: each CPU caches the groups of 32 processes in the same way. A process that
  * changes its name or cgroup is counted in its former group for at most a second. When groups
@@ -70,6 +72,8 @@ struct range {
 	__u64 bytes;
 	__u64 exec_vm;
 	__u64 base;
+	__u64 vma;   /* address of the mapping; 0: not known */
+	__u64 inode; /* of its file, as in struct spot */
 	__u32 image;
 	__u32 moment;
 	__u32 epoch;
@@ -253,11 +257,30 @@ __attribute__((noinline)) int image_coarse(__u32 slot, __u64 key, __u64 n)
 	return 0;
 }
 
-static __always_inline bool range_holds(const struct range *r, __u64 owner,
-					const struct task_memory *m, __u64 pc, __u32 epoch)
+/*
+ * Says whether the mapping of @r is still as it was when the range was cached. Its memory may have
+ * been freed and reused, but not for a mapping of another file at the same addresses. Global, as
+ * task_memory_read().
+ */
+__attribute__((noinline)) int range_is_mapped(struct range *r)
+{
+	const struct vm_area_struct *vma;
+	const struct file *file;
+
+	if (!r || !bpf_rdonly_cast)
+		return 0;
+	vma = bpf_rdonly_cast((void *)r->vma, bpf_core_type_id_kernel(struct vm_area_struct));
+	file = vma->vm_file;
+	return vma->vm_start == r->start && vma->vm_end - vma->vm_start == r->bytes &&
+	       r->inode == (file ? (__u64)file->f_inode : 0);
+}
+
+static __always_inline bool range_holds(struct range *r, __u64 owner, const struct task_memory *m,
+					__u64 pc, __u32 epoch)
 {
 	return r->owner == owner && r->mm == m->mm && r->epoch == epoch &&
-	       pc - r->start < r->bytes && r->exec_vm == m->exec_vm && is_recent(r->moment);
+	       pc - r->start < r->bytes && r->exec_vm == m->exec_vm && is_recent(r->moment) &&
+	       (!r->vma || !bpf_rdonly_cast || range_is_mapped(r));
 }
 
 /* Finds the image at @pc without the CPU's cache. */
@@ -361,6 +384,8 @@ static __always_inline void spot_of(__u32 slot, struct spot *s, __u64 owner, __u
 		r->bytes = s->bytes;
 		r->exec_vm = m->exec_vm;
 		r->base = s->base;
+		r->vma = s->m.vma;
+		r->inode = s->inode;
 		r->image = s->image;
 		r->moment = moment_now();
 		r->epoch = epoch;

@@ -118,6 +118,7 @@ struct mapping {
 	__u64 end;
 	__u64 offset; /* of start, in the file */
 	struct file *file;
+	__u64 vma;   /* its address; 0: not known */
 	__u64 flags; /* VM_EXEC if the kernel's BTF has no vm_flags */
 };
 
@@ -133,6 +134,7 @@ static __always_inline bool mapping_walk(struct mapping *m, struct mm_struct *mm
 	bpf_core_read(&m->offset, sizeof(m->offset), &vma->vm_pgoff);
 	bpf_core_read(&m->file, sizeof(m->file), &vma->vm_file);
 	m->offset <<= page_shift;
+	m->vma = (__u64)vma;
 	m->flags = VM_EXEC;
 	if (bpf_core_field_exists(vma->vm_flags))
 		bpf_core_read(&m->flags, sizeof(m->flags), &vma->vm_flags);

@@ -57,6 +57,8 @@ static int put_maps(struct observers *s, const struct observer *observer,
 {
 	int observers = bpf_map__fd(s->bpf->maps.skel->maps.observers);
 
+	/* The daemon's /proc does not show the levels above its own. */
+	o->pid_ns_level += tables_of(s)->pid_ns_level;
 	o->epoch = ++s->epoch ? s->epoch : ++s->epoch;
 	if (bpf_map_update_elem(observers, &observer->slot, o, BPF_ANY) < 0)
 		return -errno;

@@ -47,11 +47,16 @@ within() { # SCRIPT
 		'"$BUILD/tests/programs/served.linked" some'
 	check "a daemon in a pid namespace observes a process and its children" within \
 		'"$ctl" record -q -F 999 -f json -o "$dir/json" -- sh -c "$spin split 0.5; $spin split 0.5" &&
-		jq -e ".functions[0].name == \"hot\" and .samples.total > 100 and .pid < 100" "$dir/json"'
+		jq -e ".functions[0].name == \"hot\" and .samples.total > 100 and .pid < 100 and
+			([.groups[] | select(.samples > 0).pid] | length > 1 and all(. > 0 and . < 100))" "$dir/json"'
 	check "a daemon in a pid namespace attaches to a process by its id there" within \
 		'"$spin" split 3 & child=$!
 		"$ctl" attach -q -F 999 -d 1 -f json -o "$dir/json" $child &&
-		jq -e ".samples.total > 0 and .functions[0].name == \"hot\"" "$dir/json"
+		jq -e ".samples.total > 0 and .functions[0].name == \"hot\" and
+			([.groups[] | select(.samples > 0).pid] | unique) == [$child]" "$dir/json"
 		status=$?; kill $child; (exit $status)'
+	check "a daemon in a pid namespace has no ids for processes outside" within \
+		'"$ctl" record -q -a -F 999 -f json -o "$dir/json" -- sleep 0.5 &&
+		jq -e ".samples.total > 0 and ([.groups[] | select(.samples > 0).pid] | any(. == 0) and all(. < 100))" "$dir/json"'
 }
 finish

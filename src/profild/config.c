@@ -242,19 +242,19 @@ static const struct option *option_of_file(const char *name)
 	return NULL;
 }
 
-/* One line: an option's name and its value, up to a '#'. */
+/* One line: an option's name and its value, with a blank or '=' between them, up to a '#'. */
 static int read_line(struct config *c, char *line)
 {
-	static const char blank[] = " \t\n";
+	static const char separators[] = " \t\n=";
 	char *name, *value, *rest, *more = NULL;
 	const struct option *o;
 
 	line[strcspn(line, "#")] = 0;
-	name = strtok_r(line, blank, &more);
+	name = strtok_r(line, separators, &more);
 	if (!name)
 		return 0;
-	value = strtok_r(NULL, blank, &more);
-	rest = strtok_r(NULL, blank, &more);
+	value = strtok_r(NULL, separators, &more);
+	rest = strtok_r(NULL, separators, &more);
 	o = option_of_file(name);
 	if (!o) {
 		log_err("%s: not an option of the configuration file; see profild(8)", name);

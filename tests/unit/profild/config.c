@@ -46,6 +46,11 @@ Test(config, reload_applies_only_limits_and_restrict_fast, .init = make_file, .f
 	cr_expect_eq(c.mirror_interval_ns, began.mirror_interval_ns);
 	cr_expect_eq(c.clock, began.clock);
 
+	write_file("user-rate = 300 # a comment\nuser-events=3\n");
+	cr_assert_eq(config_reload(&c), 0);
+	cr_expect_eq(c.quota.user.of[RES_SAMPLES], 300);
+	cr_expect_eq(c.quota.user.of[RES_EVENTS], 3);
+
 	write_file("");
 	cr_assert_eq(config_reload(&c), 0);
 	cr_expect_not(c.restrict_fast);

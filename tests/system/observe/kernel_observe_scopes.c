@@ -13,6 +13,7 @@
 
 #include "core/cleanup.h"
 #include "core/wire.h"
+#include "profilctl/proc/mounts.h"
 #include "tests/system/lib/kernel_ticks.h"
 #include "tests/system/lib/observer.h"
 #include "tests/system/lib/users.h"
@@ -205,23 +206,18 @@ Test(kernel_observe_scopes, command_and_exe_select_processes)
 	struct profil_msg_observe ask = ask_grouped(PROFIL_SCOPE_COMMAND);
 	pid_t one = busy(0, "number-one", PLAIN), two = busy(0, "number-two", PLAIN);
 	struct observer by_command, by_exe, by_other;
-	const struct profil_image *self;
-	char exe[512] = "";
-	uint32_t image;
+	struct mounts_file self;
 
 	strcpy(ask.command, "number-one");
 	cr_assert_eq(observer_open(&by_command, &d, &ask), 0);
-	await_samples(&by_command, 100);
-	/* The kernel's device number: on overlayfs stat() shows another one. */
-	cr_assert_gt(readlink("/proc/self/exe", exe, sizeof(exe) - 1), 0);
-	image = observer_find(&by_command, PROFIL_IMAGE_FILE, strrchr(exe, '/') + 1);
-	self = observer_image(&by_command, image);
+	cr_assert_eq(mounts_file(&self, "/proc/self/exe"), 0);
 	ask = ask_grouped(PROFIL_SCOPE_EXE);
-	ask.ino = self->ino;
-	ask.dev = self->dev;
+	ask.ino = self.ino;
+	ask.dev = self.dev;
 	cr_assert_eq(observer_open(&by_exe, &d, &ask), 0);
 	ask.ino = ~0ull; /* matches no file */
 	cr_assert_eq(observer_open(&by_other, &d, &ask), 0);
+	await_samples(&by_command, 100);
 	await_samples(&by_exe, 100);
 	end(one);
 	end(two);

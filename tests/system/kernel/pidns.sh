@@ -32,6 +32,7 @@ within() { # SCRIPT
 		"$1/profild" --socket "$2/within" --ephemeral 2>"$2/within.log" & daemon=$!
 		export PROFIL_SOCKET=$2/within ctl=$1/profilctl spin=$3 dir=$2 BUILD=$1
 		for i in $(seq 1000); do test -S "$2/within" && break; kill -0 $daemon || exit; sleep 0.01; done
+		for i in $(seq 12); do "$ctl" status >/dev/null 2>&1 && break; kill -0 $daemon || exit; done
 		eval "$4"; status=$?
 		kill $daemon; wait $daemon
 		exit $status' - "$BUILD" "$dir" "$spin" "$1"

@@ -26,7 +26,7 @@ daemon_stop
 
 # Runs a daemon and its clients in one pid namespace, in which other programs run on both sides.
 within() { # SCRIPT
-	"$spin" split 5 & spinning=$!
+	"$spin" split 300 & spinning=$!
 	# shellcheck disable=SC2016 # another shell's
 	"${inside[@]}" bash -c '
 		"$1/profild" --socket "$2/within" --ephemeral 2>"$2/within.log" & daemon=$!

@@ -241,7 +241,7 @@ static void put(const char *dir, const char *name)
 
 Test(ctl_spool, gives_unique_names_and_removes_the_oldest)
 {
-	char path[] = "/tmp/spool-XXXXXX";
+	char path[] = "/tmp/spool-XXXXXX", notes[64];
 	struct profile *p = part("/x", "/y", 1);
 	struct spool_entry *all;
 	struct spool_dir d = { .max_age_s = 1000, .max_bytes = 1 << 30 }, other;
@@ -279,4 +279,7 @@ Test(ctl_spool, gives_unique_names_and_removes_the_oldest)
 	free(all);
 	spool_dir_close(&d);
 	profile_free(p);
+	snprintf(notes, sizeof(notes), "%s/notes.txt", path);
+	cr_expect_eq(unlink(notes), 0);
+	cr_expect_eq(rmdir(path), 0, "nothing else is in it");
 }

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/cleanup.h"
+
 #include "quantity.h"
 
 const char *quantity_of_sample(char *out, size_t bytes, const struct profile *p)
@@ -29,6 +31,34 @@ const char *quantity_of_all(char *out, size_t bytes, const struct profile *p)
 		snprintf(out, bytes, "%.6g %s", (double)p->total * (double)p->period, p->event);
 	else
 		snprintf(out, bytes, "of %s", p->event ? p->event : "unknown events");
+	return out;
+}
+
+/* The process with samples, if there is one only; 0: unknown. */
+static pid_t only_pid(const struct profile *p)
+{
+	__cleanup(freep) __u64 *samples = profile_group_samples(p);
+
+	for (size_t i = 1; samples && p->processes == 1 && i < p->ngroups; i++) {
+		if (samples[i] && p->groups[i].pid)
+			return p->groups[i].pid;
+	}
+	return 0;
+}
+
+const char *quantity_of_processes(char *out, size_t bytes, const struct profile *p)
+{
+	const char *least = p->group_full ? "at least " : "";
+	pid_t pid = only_pid(p);
+
+	*out = '\0';
+	if (p->processes > 1 || (p->processes && p->group_full))
+		snprintf(out, bytes, "%s%zu process%s", least, p->processes,
+			 p->processes == 1 ? "" : "es");
+	else if (pid && p->pid && pid != p->pid)
+		snprintf(out, bytes, "1 process, pid %d", (int)pid);
+	else if (pid || p->pid)
+		snprintf(out, bytes, "pid %d", (int)(pid ? pid : p->pid));
 	return out;
 }
 

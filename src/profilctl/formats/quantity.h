@@ -13,6 +13,11 @@ const char *quantity_of_sample(char *out, size_t bytes, const struct profile *p)
 /* What all samples of @p stand for, as "1.35 s of CPU time". */
 const char *quantity_of_all(char *out, size_t bytes, const struct profile *p);
 
+/*
+ * How many processes have samples, as "183 processes", or which one, as "pid 4711"; "" if unknown.
+ */
+const char *quantity_of_processes(char *out, size_t bytes, const struct profile *p);
+
 /* Says whether the samples of both are of one event, so that they can be compared. */
 bool quantity_is_same(const struct profile *a, const struct profile *b);
 

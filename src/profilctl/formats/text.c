@@ -373,19 +373,20 @@ static void cut(char *s, size_t columns)
 	}
 }
 
-/* Writes the command, which can have thousands of characters, and its pid. */
+/* Writes the command, which can have thousands of characters, and how many processes have samples.
+ */
 static void headline(FILE *out, const struct profile *p, const struct text_options *t)
 {
 	size_t columns = t->columns ? t->columns : TEXT_COLUMNS, used;
-	char command[4096], pid[32] = "";
+	char command[4096], processes[64], words[80] = "";
 
-	if (p->pid)
-		snprintf(pid, sizeof(pid), " (pid %d)", (int)p->pid);
-	used = strlen(pid) + NAME_COLUMNS_MIN;
+	if (*quantity_of_processes(processes, sizeof(processes), p))
+		snprintf(words, sizeof(words), " (%s)", processes);
+	used = strlen(words) + NAME_COLUMNS_MIN;
 	sanitize(command, sizeof(command), p->command);
 	if (!t->full_names)
 		cut(command, NAME_COLUMNS_MIN + (columns > used ? columns - used : 0));
-	fprintf(out, "%s%s\n", command, pid);
+	fprintf(out, "%s%s\n", command, words);
 }
 
 int text_write(FILE *out, const struct profile *p, const struct text_options *t)

@@ -254,9 +254,15 @@ p["places"] = [[0, hot, 1, 70, 1], [0, cold, 1, 20, 2], [1, 256, 1, 10, 2]]
 p["folded"] = [[0, cold, 1, 6, 2], [0, cold + 4, 1, 4, 2]]
 p["functions"][0]["samples"], p["functions"][1]["samples"] = 70, 20
 p["functions"].append({"name": "do_it", "object": "[kernel]", "samples": 10, "offset": 256, "size": 64, "named": True})
+p["processes"] = 2
 p["samples"] = {"total": 100, "binned": 100, "unmatched": 0, "lost": 0}
 json.dump(p, open(sys.argv[2], "w"))
 END
+says "report begins with the number of processes" '^spin \(2 processes\)$' "$ctl" report "$dir/groups"
+says "report names the only process of a filter" '^spin \(1 process, pid 11\)$' "$ctl" report --command gcc "$dir/groups"
+sed 's/"lost": 0}/"lost": 0, "group_full": 1}/' "$dir/groups" >"$dir/crowded"
+says "report says that there may be more processes than the table had room for" '^spin \(at least 2 processes\)$' \
+	"$ctl" report "$dir/crowded"
 says "report --by command adds up by command" '^ 70.00 % .* 70 +0.070  sh$' "$ctl" report --by command "$dir/groups"
 says "report --by process adds up by process" '^ 30.00 % .* 30 +0.030  gcc \(11\)$' "$ctl" report --by process "$dir/groups"
 says "report --by cgroup adds up by cgroup" '^ 70.00 % .*  /sh$' "$ctl" report --by cgroup "$dir/groups"

@@ -48,7 +48,10 @@ build() {
 	done
 	printf 'all: 1.o 2.o 3.o 4.o 5.o 6.o 7.o 8.o\n%%.o: %%.c\n\t%s -O2 -c -o $@ $<\n' "${CC:-gcc}" \
 		>"$dir/project/Makefile"
-	check "record profiles a build" "$ctl" record -F 999 -f json -o "$dir/json" -- make -j4 -C "$dir/project"
+	check "record profiles a build" "$ctl" record -F 999 -o "$dir/kept" -- make -j4 -C "$dir/project"
+	"$ctl" report -f json "$dir/kept" >"$dir/json"
+	check "the report of a build begins with the number of its processes" grep -qE \
+		'^make -j4 .* [(][0-9]+ processes[)]$' <("$ctl" report "$dir/kept")
 	check "the samples of the build add up" conserved
 	check "every sample of the build has an object" json '.samples.unmatched + .samples.lost == 0'
 	check "the compiler's commands are groups of the build's profile" json '[.groups[].command] | index("cc1") != null'

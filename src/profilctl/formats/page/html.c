@@ -16,7 +16,7 @@
 
 static void provenance(FILE *out, const struct profile *p)
 {
-	char text[256];
+	char text[256], words[64];
 	struct tm tm;
 
 	fputs("<dl>\n", out);
@@ -35,7 +35,8 @@ static void provenance(FILE *out, const struct profile *p)
 			 profile_percent(p, profile_kernel_samples(p)));
 		page_fact(out, "in the kernel", text, "");
 	}
-	snprintf(text, sizeof(text), "process %d, profilctl " PROFIL_VERSION, (int)p->pid);
+	quantity_of_processes(words, sizeof(words), p);
+	snprintf(text, sizeof(text), "%s%sprofilctl " PROFIL_VERSION, words, *words ? ", " : "");
 	page_fact(out, "from", text, "");
 	fputs("</dl>\n", out);
 }

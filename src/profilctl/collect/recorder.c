@@ -360,6 +360,17 @@ int recorder_add(struct recorder *r, pid_t pid)
 	return CTL_OK;
 }
 
+void recorder_note_children(struct recorder *r)
+{
+	__cleanup(freep) pid_t *pids = calloc(r->nwatched + 1, sizeof(*pids));
+
+	if (!pids || r->options->no_inherit)
+		return;
+	for (size_t i = 0; i < r->nwatched; i++)
+		pids[i] = r->watched[i].pid;
+	earlier_children_begin(&r->earlier, pids, r->nwatched);
+}
+
 /* /proc shows the CPU time of an ended process until its parent reaps it. */
 static void note_cpu_time(struct watched *w)
 {
@@ -530,6 +541,7 @@ void recorder_fini(struct recorder *r)
 	table_reader_close(&r->reader);
 	slices_fini(&r->slices);
 	hidden_fini(&r->hidden);
+	earlier_children_fini(&r->earlier);
 	profile_free(r->profile);
 	closep(&r->signals);
 	closep(&r->epoll);

@@ -9,6 +9,7 @@
 #include "profilctl/collect/daemon/daemon_spawn.h"
 #include "profilctl/options/options.h"
 #include "profilctl/profile/profile.h"
+#include "earlier_children.h"
 #include "hidden.h"
 #include "self_setup.h"
 #include "profilctl/collect/table/table_reader.h"
@@ -34,7 +35,8 @@ struct recorder {
 	struct unwind_feeder feeder;
 	struct profile *profile;
 	struct hidden hidden;
-	struct slices slices; /* if requested by options */
+	struct earlier_children earlier; /* of the processes of recorder_add() */
+	struct slices slices;		 /* if requested by options */
 	struct watched *watched;
 	size_t nwatched;
 	size_t nended; /* of them */
@@ -80,6 +82,9 @@ int recorder_machine(struct recorder *r);
 
 /* Adds process @pid to the attachment and to the processes whose end recorder_run() waits for. */
 int recorder_add(struct recorder *r, pid_t pid);
+
+/* Notes the children of the added processes, which only a later fork adds to the attachment. */
+void recorder_note_children(struct recorder *r);
 
 /* Makes recorder_run() wait for the end of @pid, without profiling it. */
 int recorder_watch(struct recorder *r, pid_t pid);

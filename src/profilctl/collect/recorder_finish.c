@@ -82,6 +82,7 @@ int recorder_end(struct recorder *r)
 		r->profile->duration_ns = ended_ns - r->began_ns;
 	recorder_note_cpu_time(r);
 	detach(r);
+	earlier_children_end(&r->earlier);
 	hidden_end(&r->hidden, &r->asked, r->options->select.exe);
 	r->profile->cpu_ns = used_ns(r);
 	err = make_report(r, ended_ns);
@@ -126,12 +127,24 @@ static void tell_unseen(const struct recorder *r)
 				    : "processes ran that were not observed");
 }
 
+/* Prints a note if children that ran before the attachment used a noticeable amount of CPU time. */
+static void tell_earlier(const struct recorder *r)
+{
+	const struct earlier_children *e = &r->earlier;
+
+	if (!r->profile->event && e->used_ns >= MISSING_NS)
+		log_warning("%.2f s of CPU time are not in the profile: %zu child process%s ran "
+			    "already before (name the pids as well, or use --cgroup)",
+			    (double)e->used_ns / 1e9, e->nused, e->nused == 1 ? "" : "es");
+}
+
 int recorder_missing(const struct recorder *r)
 {
 	const struct profile *p = r->profile;
 
 	tell_unseen(r);
 	tell_hidden(r);
+	tell_earlier(r);
 	if (p->unfollowed)
 		log_warning("%llu processes could not be followed: profild's process table has no "
 			    "room for them",

@@ -389,6 +389,21 @@ static void headline(FILE *out, const struct profile *p, const struct text_optio
 	fprintf(out, "%s%s\n", command, words);
 }
 
+/* Says why there are no samples, as far as it is known. */
+static void nothing(FILE *out, const struct profile *p)
+{
+	fputs("\nno samples", out);
+	if (p->event && p->tick_ns)
+		fputs(": no sleep has begun meanwhile", out);
+	else if (!p->event && !p->pid)
+		fputs(": no process that is selected and that you may observe used CPU time", out);
+	else if (!p->event && p->cpu_ns > p->tick_ns)
+		fprintf(out, " of %.3f s of CPU time", (double)p->cpu_ns / 1e9);
+	else if (!p->event)
+		fputs(": less CPU time was used than one tick", out);
+	fputc('\n', out);
+}
+
 int text_write(FILE *out, const struct profile *p, const struct text_options *t)
 {
 	struct rows rows;
@@ -399,10 +414,7 @@ int text_write(FILE *out, const struct profile *p, const struct text_options *t)
 		if (p->total)
 			table_write(out, p, &rows, t);
 		else
-			fprintf(out, "\nno samples%s\n",
-				!p->event    ? ": it used less CPU time than one tick"
-				: p->tick_ns ? ": no sleep has begun meanwhile"
-					     : "");
+			nothing(out, p);
 		when(out, p, t);
 		footer(out, p);
 	}

@@ -43,6 +43,16 @@ bool procfs_is_kernel_thread(pid_t pid)
 	       flags & STAT_KTHREAD;
 }
 
+pid_t procfs_parent(pid_t pid)
+{
+	char stat[1024], *after;
+	int parent = 0;
+
+	procfs_read(pid, "stat", stat, sizeof(stat));
+	after = strrchr(stat, ')');
+	return after && sscanf(after, ") %*c %d", &parent) == 1 ? parent : 0;
+}
+
 /* User and system time of @pid, and of the children it has waited for; all 0: it has ended. */
 static void read_ticks(pid_t pid, unsigned long long ticks[4])
 {

@@ -44,7 +44,9 @@ static int observe(struct recorder *r, struct profil_msg_observe *m, const pid_t
 		status = recorder_observe(r, m, OPTIONS_RATE_DEFAULT);
 	for (int i = 0; pids && i < o->argc && !status; i++)
 		status = recorder_add(r, pids[i]);
-	if (!status && !pids)
+	if (!status && pids)
+		recorder_note_children(r);
+	else if (!status)
 		r->profile->command = scope_name(&r->asked, o);
 	return status;
 }

@@ -19,6 +19,7 @@
  */
 static int view(struct profile *p, const struct options *o)
 {
+	__u64 total = p->total;
 	char what[512];
 	int err = 0;
 
@@ -26,9 +27,14 @@ static int view(struct profile *p, const struct options *o)
 		err = view_fold_kernel(p);
 	if (!err && *view_filter_text(what, sizeof(what), &o->filter))
 		err = view_filter(p, &o->filter);
-	if (!err)
+	if (!err && (p->total || !total))
 		return CTL_OK;
-	if (err == -ENODATA)
+	if (!err)
+		log_err("report: no samples are of %s%s", what,
+			o->fold_kernel ? ", if those in the kernel are counted where user mode was "
+					 "left"
+				       : "");
+	else if (err == -ENODATA)
 		log_err("report: this profile does not tell processes apart; 'profilctl record "
 			"--help' lists what can be told apart");
 	else if (err == -ENOENT)

@@ -281,6 +281,10 @@ says "report --command filters by command" '^100.00 % .*  hot ' "$ctl" report --
 says "report --function filters by function" '^only function cold: 20 of 100 samples$' "$ctl" report --function cold "$dir/groups"
 says "report --function refuses a function without samples" 'no function warm has samples' "$ctl" report --function warm "$dir/groups"
 says "report --process needs a profile with processes" 'does not tell processes apart' "$ctl" report --process 1 "$dir/a"
+says "report refuses a filter that selects nothing" 'no samples are of command nothere$' \
+	"$ctl" report --command nothere "$dir/groups"
+says "report says why folding leaves no samples of the kernel" 'no samples are of object .kernel., if those in the kernel are' \
+	"$ctl" report --fold-kernel --object '[kernel]' "$dir/groups"
 check "filtered JSON adds up" sh -c "'$ctl' report -f json --command gcc '$dir/groups' | python3 -c '
 import json, sys
 p = json.load(sys.stdin)

@@ -148,11 +148,38 @@ while True:
 	check "attach --exe misses no CPU time of another file of the same name" json '.samples.hidden == 0'
 	kill "$hidden"
 	wait "$hidden" 2>/dev/null
+	cp "$dir/spun" "$dir/roots"
+	"$dir/roots" split 100 &
+	hidden=$!
+	"${user[@]}" "$ctl" attach --comm roots -d 0.3 >"$dir/said" 2>&1
+	check "attach --comm says that no observable process is selected" grep -q \
+		'^no samples: no process that is selected and that you may observe used CPU time$' "$dir/said"
+	kill "$hidden"
+	wait "$hidden" 2>/dev/null
 	"${user[@]}" "$ctl" attach --comm spun -d 1 -f json -o - >"$dir/json" 2>"$dir/stderr"
 	check "attach --comm misses no CPU time of processes that its user may observe" json '.samples.hidden == 0'
 	check "attach --comm reports nothing missing then" sh -c "! grep -q 'CPU time' '$dir/stderr'"
 	kill "$shown"
 	wait "$shown" 2>/dev/null
+}
+
+# A shell waits for a child that ran before attach.
+earlier_child() {
+	local shell
+
+	# shellcheck disable=SC2016 # another shell's
+	sh -c '"$1" split 100 & echo $! >"$2"; wait' - "$spin" "$dir/child" &
+	shell=$!
+	until test -s "$dir/child"; do alive "$shell" || break; done
+	"$ctl" attach -d 0.7 "$shell" >"$dir/said" 2>&1
+	check "attach says how much CPU time of earlier children is missing" grep -Eq \
+		'^profilctl: 0[.][0-9]+ s of CPU time are not in the profile: 1 child process ran already before' "$dir/said"
+	check "attach says that the shell itself used no CPU time" grep -q \
+		'^no samples: less CPU time was used than one tick$' "$dir/said"
+	"$ctl" attach -d 0.7 "$shell" "$(cat "$dir/child")" >"$dir/said" 2>&1
+	check "attach misses no CPU time of a child that is named" sh -c "! grep -q 'already before' '$dir/said'"
+	kill "$(cat "$dir/child")"
+	wait "$shell" 2>/dev/null
 }
 
 by() { # WHAT PATTERN
@@ -237,6 +264,7 @@ compiled
 deleted
 database
 undumpable
+earlier_child
 machine
 daemon_stop
 finish

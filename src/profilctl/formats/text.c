@@ -291,13 +291,14 @@ static void when(FILE *out, const struct profile *p, const struct text_options *
 	}
 }
 
-/* Says whether kernel code has no symbols. */
+/* Says whether kernel code has no symbols: then it is one function, named like its object. */
 static bool kernel_is_nameless(const struct profile *p)
 {
 	for (size_t i = 0; i < p->nfunctions; i++) {
 		const struct function *f = &p->functions[i];
+		const struct object *o = &p->objects[f->object];
 
-		if (p->objects[f->object].kind == OBJECT_KERNEL && !f->name)
+		if (o->kind == OBJECT_KERNEL && (!f->name || !strcmp(f->name, o->path)))
 			return true;
 	}
 	return false;
@@ -328,7 +329,9 @@ static void shortcomings(FILE *out, const struct profile *p)
 			"room for\n",
 			p->sleepers_full);
 	if (kernel_is_nameless(p))
-		fputs("names of kernel functions are for root to know, when it records\n", out);
+		fputs("functions of the kernel have no names: only root may read them, when it "
+		      "records\n",
+		      out);
 	if (p->unseen_ns)
 		fprintf(out, "%.3f s of CPU time of threads that ended before their first sample\n",
 			(double)p->unseen_ns / 1e9);

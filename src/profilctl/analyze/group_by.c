@@ -105,15 +105,18 @@ static char *group_name(const struct group *g, enum rows_by by)
 	}
 }
 
-/* Says whether any group has the field of this kind. */
+/*
+ * Says whether groups are told apart by this kind. All have a command, and perhaps a cgroup and a
+ * unit.
+ */
 static bool has_kind(const struct profile *p, enum rows_by by)
 {
 	for (size_t i = 1; i < p->ngroups; i++) {
 		const struct group *g = &p->groups[i];
 
-		if ((by == ROWS_THREAD && g->tid) || (by == ROWS_PROCESS && g->pid) ||
-		    (by == ROWS_CGROUP && g->cgroup) || (by == ROWS_UNIT && g->unit) ||
-		    (by == ROWS_COMMAND && *g->command))
+		if (by == ROWS_THREAD	 ? g->tid || g->thread
+		    : by == ROWS_PROCESS ? g->pid || g->start_ns
+					 : true)
 			return true;
 	}
 	return !p->binned;

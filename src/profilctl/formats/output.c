@@ -124,6 +124,18 @@ static int complete(FILE *out, int err)
 	return err == -EPIPE && pager_is_on() ? 0 : err; /* the user has quit the pager */
 }
 
+static const char *remedy(enum rows_by by)
+{
+	switch (by) {
+	case ROWS_THREAD:
+		return "record it with --threads";
+	case ROWS_PROCESS:
+		return "'profilctl record -a -o FILE' writes one that does";
+	default:
+		return "'profilctl record' and 'attach' write one that does";
+	}
+}
+
 int output_end(FILE *out, const struct options *o, int err)
 {
 	bool replaces = pending.path && !access(pending.path, F_OK);
@@ -133,9 +145,8 @@ int output_end(FILE *out, const struct options *o, int err)
 	if (!err)
 		return CTL_OK;
 	if (lacks)
-		log_err("this profile does not tell one %s from another: see 'profilctl record "
-			"--help'",
-			rows_by_name(o->by));
+		log_err("this profile does not tell one %s from another: %s", rows_by_name(o->by),
+			remedy(o->by));
 	else
 		log_err("cannot write %s: %s%s", is_stdout(o) ? "the report" : o->output,
 			reason(err), replaces ? "; the file that was there is unchanged" : "");

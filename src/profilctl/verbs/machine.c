@@ -221,6 +221,19 @@ static int with_table(const struct options *o, int (*run)(struct recorder *r))
 	return status;
 }
 
+/* The daemon counts the machine by command and cgroup. */
+static int check_rows(const struct options *o)
+{
+	const char *by = rows_by_name(o->by);
+
+	if ((o->by != ROWS_PROCESS && o->by != ROWS_THREAD) || !output_is_text(o))
+		return CTL_OK;
+	log_err("machine report: the machine's profile does not tell one %s from another: use "
+		"'profilctl record -a --by %s'",
+		by, by);
+	return CTL_USAGE;
+}
+
 static int usage(void)
 {
 	log_err("machine: needs one of on, off, status, report, top, diff and spool");
@@ -249,7 +262,7 @@ int verb_machine(const struct options *o)
 	if (!strcmp(what, "status"))
 		return show_status(o);
 	if (!strcmp(what, "report"))
-		return with_table(o, report);
+		return check_rows(o) ?: with_table(o, report);
 	if (!strcmp(what, "diff"))
 		return diff_check(o) ?: with_table(o, compare);
 	if (strcmp(what, "top") != 0)

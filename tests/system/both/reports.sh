@@ -267,7 +267,9 @@ says "report --by command adds up by command" '^ 70.00 % .* 70 +0.070  sh$' "$ct
 says "report --by process adds up by process" '^ 30.00 % .* 30 +0.030  gcc \(11\)$' "$ctl" report --by process "$dir/groups"
 says "report --by cgroup adds up by cgroup" '^ 70.00 % .*  /sh$' "$ctl" report --by cgroup "$dir/groups"
 says "report --by unit adds up by unit" '^ 30.00 % .*  \(no unit\)$' "$ctl" report --by unit "$dir/groups"
-says "report --by thread refuses a profile without threads" 'does not tell one thread' "$ctl" report --by thread "$dir/groups"
+says "report --by unit shows a row without any unit" '^100.00 % .*  \(no unit\)$' \
+	"$ctl" report --by unit <(sed 's/"one.service"/null/' "$dir/groups")
+says "report --by thread refuses a profile without threads" 'does not tell one thread .*--threads$' "$ctl" report --by thread "$dir/groups"
 says "folded stacks begin with the command" '^gcc;[[]kernel];do_it 10$' "$ctl" report -f folded "$dir/groups"
 says "folded stacks have a line for each command" '^sh;spin;hot 70$' "$ctl" report -f folded "$dir/groups"
 says "report shows the share of the kernel" '10.00 % in the kernel, 90.00 % in user mode' "$ctl" report "$dir/groups"

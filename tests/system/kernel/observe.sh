@@ -189,8 +189,8 @@ by() { # WHAT PATTERN
 	fi
 }
 
-cannot() {
-	! "$@" "" && grep -q "profilctl" "$dir/said"
+cannot() { # COMMAND...
+	! "$@" >"$dir/said" 2>&1 && grep -q "does not tell" "$dir/said"
 }
 
 # Prints how often the daemon was scheduled, and its CPU time in ns.
@@ -235,7 +235,8 @@ machine() {
 	check "machine report --by command groups by command" by command '^ *[0-9.]+ % .* spin$'
 	check "machine report --by cgroup groups by cgroup" by cgroup '^ *[0-9.]+ % .* /'
 	check "machine report --by object groups by object" by object '^ *[0-9.]+ % .*/spin$'
-	check "machine report --by process is refused" cannot by process
+	check "machine report --by process is refused before it counts" cannot timeout 5 "$ctl" machine report -d 60 --by process
+	check "machine report --by process names what can" grep -q "'profilctl record -a --by process'" "$dir/said"
 	"$spin" split 2 &
 	check "machine diff compares two times" "$ctl" machine diff -d 1 -f json -o "$dir/json"
 	check "machine diff finds a program that began meanwhile" json '.functions[] | select(.name == "hot") | .samples[1] > 30'

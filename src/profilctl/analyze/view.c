@@ -47,6 +47,8 @@ static int find_groups(struct passes *k, const struct profile *p, const struct v
 		return 0;
 	if (p->ngroups < 2)
 		return -ENODATA;
+	if (p->sums.n)
+		return -EOPNOTSUPP;
 	k->group = calloc(p->ngroups, sizeof(*k->group));
 	for (size_t i = 1; k->group && i < p->ngroups; i++)
 		k->group[i] = group_passes(&p->groups[i], f);
@@ -213,8 +215,10 @@ static int filter(struct profile *p, const struct passes *k)
 		err = places_add(&p->places, &s.spot[i].place);
 	}
 	s.n = n;
-	if (!err && k->function)
+	if (!err && k->function) {
 		places_fini(&p->folded);
+		places_fini(&p->sums);
+	}
 	if (!err)
 		err = filter_places(&p->folded, p, k);
 	if (!err)
@@ -333,6 +337,7 @@ int view_fold_kernel(struct profile *p)
 	struct spots s;
 	int err = profile_fold_kernel(p);
 
+	places_fini(&p->sums);
 	if (!err)
 		err = fold_calls(p);
 	if (err < 0)

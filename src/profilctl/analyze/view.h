@@ -16,8 +16,9 @@ struct view_filter {
  * Removes all samples of @p, which is symbolized, that @f does not select, from all counts. Stacks
  * are selected by their innermost frame; selecting processes removes all stacks, since stacks are
  * not grouped by process. Time slices remain only if whole functions or objects are selected.
- * Returns 0, -ENOENT if no function matches, -ENODATA if the profile is not grouped by process,
- * -EINVAL for an invalid expression, or -ENOMEM.
+ * Groups that have only sums are lost where functions are selected. Returns 0, -ENOENT if no
+ * function matches, -ENODATA if the profile is not grouped by process, -EOPNOTSUPP if its groups
+ * have only sums and processes are selected, -EINVAL for an invalid expression, or -ENOMEM.
  */
 int view_filter(struct profile *p, const struct view_filter *f);
 
@@ -26,7 +27,7 @@ const char *view_filter_text(char *out, size_t bytes, const struct view_filter *
 
 /*
  * Moves samples in kernel mode to their user pc, in @p, which is symbolized; see
- * profile_fold_kernel(). Returns 0 or -ENOMEM.
+ * profile_fold_kernel(). Groups that have only sums are lost. Returns 0 or -ENOMEM.
  */
 int view_fold_kernel(struct profile *p);
 

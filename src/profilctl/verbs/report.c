@@ -14,6 +14,16 @@
 #include "verb.h"
 
 /*
+ * The machine profile counts commands and cgroups by object only, not by function. Says whether the
+ * options ask for more.
+ */
+static bool asks_too_much(const struct profile *p, const struct options *o)
+{
+	return p->sums.n && output_is_text(o) && !rows_have_object(o->by) &&
+	       (o->fold_kernel || o->filter.function);
+}
+
+/*
  * Applies the filters and views of the options to @p. Prints a message on failure and returns an
  * enum ctl_status.
  */
@@ -21,9 +31,9 @@ static int view(struct profile *p, const struct options *o)
 {
 	__u64 total = p->total;
 	char what[512];
-	int err = 0;
+	int err = asks_too_much(p, o) ? -EOPNOTSUPP : 0;
 
-	if (o->fold_kernel)
+	if (!err && o->fold_kernel)
 		err = view_fold_kernel(p);
 	if (!err && *view_filter_text(what, sizeof(what), &o->filter))
 		err = view_filter(p, &o->filter);
@@ -37,6 +47,10 @@ static int view(struct profile *p, const struct options *o)
 	else if (err == -ENODATA)
 		log_err("report: this profile does not tell processes apart; 'profilctl record "
 			"--help' lists what can be told apart");
+	else if (err == -EOPNOTSUPP)
+		log_err("report: this profile counts %s by file only, not by function: 'profilctl "
+			"record -a -o FILE' writes one that counts functions by process",
+			rows_have_object(o->by) ? "commands" : rows_by_name(o->by));
 	else if (err == -ENOENT)
 		log_err("report: no function %s has samples", o->filter.function);
 	else if (err == -EINVAL)

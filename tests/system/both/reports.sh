@@ -290,6 +290,25 @@ says "report refuses a filter that selects nothing" 'no samples are of command n
 	"$ctl" report --command nothere "$dir/groups"
 says "report says why folding leaves no samples of the kernel" 'no samples are of object .kernel., if those in the kernel are' \
 	"$ctl" report --fold-kernel --object '[kernel]' "$dir/groups"
+# The machine profile: commands have sums by object.
+python3 - "$dir/groups" "$dir/machine" <<'END'
+import json, sys
+p = json.load(open(sys.argv[1]))
+p["sums"] = [[0, 0, 0, 70, 1], [0, 0, 0, 20, 2], [1, 0, 0, 10, 2]]
+p["places"] = [place[:4] for place in p["places"]]
+for group in p["groups"]: group["pid"] = 0
+json.dump(p, open(sys.argv[2], "w"))
+END
+says "report --by command adds up the machine's profile" '^ 70.00 % .*  sh$' "$ctl" report --by command "$dir/machine"
+says "report --object filters the commands of the machine's profile" '^ 77.78 % .*  sh$' \
+	"$ctl" report --object spin --by command "$dir/machine"
+for filter in "--command sh" "--process sh" "--command sh --by object" "--function hot --by command" \
+	"--function hot --by unit" "--fold-kernel --by cgroup"; do
+	# shellcheck disable=SC2086 # options and values
+	says "report $filter refuses the machine's profile" "^profilctl: report: .* by file only, .*record -a -o FILE" \
+		"$ctl" report $filter "$dir/machine"
+done
+says "report --function filters the machine's profile" '^only function hot: 70 of 100' "$ctl" report --function hot "$dir/machine"
 check "filtered JSON adds up" sh -c "'$ctl' report -f json --command gcc '$dir/groups' | python3 -c '
 import json, sys
 p = json.load(sys.stdin)

@@ -102,6 +102,13 @@ static void compare_rate(__u64 asked_hz, __u64 tick_ns)
 		log_warning("a rate of %llu Hz cannot be met: it is %.6g Hz", asked_hz, hz);
 }
 
+int recorder_machine_denied(void)
+{
+	log_err("the machine's profile: permission denied (run as root, or join group profil; "
+		"'profilctl record -a' and 'top -a' profile your own processes)");
+	return CTL_DENIED;
+}
+
 static int observe_failed(const struct recorder *r, int err)
 {
 	const struct options *o = r->options;
@@ -116,6 +123,8 @@ static int observe_failed(const struct recorder *r, int err)
 		return CTL_ERROR;
 	case -EACCES:
 	case -EPERM:
+		if (r->machine)
+			return recorder_machine_denied();
 		log_err("profild does not let you observe this%s: permission denied (%srun as "
 			"root, or join group profil)",
 			o->rate_hz ? " at that rate" : "", o->rate_hz ? "take a lower rate, " : "");

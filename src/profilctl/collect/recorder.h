@@ -80,6 +80,9 @@ int recorder_observe(struct recorder *r, const struct profil_msg_observe *m, __u
 /* Reads the machine profile, which must be on, instead of an attachment's table. */
 int recorder_machine(struct recorder *r);
 
+/* Says that only others may see the machine profile, and returns a status. */
+int recorder_machine_denied(void);
+
 /* Adds process @pid to the attachment and to the processes whose end recorder_run() waits for. */
 int recorder_add(struct recorder *r, pid_t pid);
 

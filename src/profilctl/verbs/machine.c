@@ -32,11 +32,8 @@ static int request(const struct options *o, __u32 ask, int *table)
 	client_close(c);
 	if (!err || (err == -ENOENT && ask != PROFIL_MACHINE_ON))
 		return CTL_OK;
-	if (err == -EPERM || err == -EACCES) {
-		log_err("the machine's profile: permission denied (run as root, or join group "
-			"profil)");
-		return CTL_DENIED;
-	}
+	if (err == -EPERM || err == -EACCES)
+		return recorder_machine_denied();
 	log_err("profild cannot profile the machine: %s", strerror(-err));
 	return CTL_ERROR;
 }

@@ -252,6 +252,9 @@ machine() {
 	check "machine report returns 6 while the machine profile is off" test $? -eq 6
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" machine on 2>"$dir/stderr"
 	check "machine on returns 4 for a user without the right" test $? -eq 4
+	check "machine on names what a user without the right can do" grep -q "'profilctl record -a'" "$dir/stderr"
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" machine report 2>"$dir/stderr"
+	check "machine report names it, too" grep -q "permission denied .*'profilctl record -a'" "$dir/stderr"
 }
 
 if ! command -v jq >/dev/null; then

@@ -215,6 +215,23 @@ static const char *resembling(__u64 allowed, const char *typed)
 	return best;
 }
 
+/* Prints that the option is one of report, if so: it filters a kept profile. */
+static bool belongs_to_report(const struct options *o, __u64 allowed, const char *name)
+{
+	for (size_t i = 0; i < NROWS && allowed & OPTION_RATE; i++) {
+		const struct option_row *r = &rows[i];
+
+		if (!(r->bit & (OPTIONS_VIEW | OPTION_TREE)) || strcmp(name, r->name))
+			continue;
+		log_err("%s: --%s is an option of report, for a kept profile: use -o FILE%s, then "
+			"'profilctl report --%s%s%s FILE'",
+			o->verb, name, strcmp(o->verb, "top") ? "" : " with record or attach", name,
+			r->arg ? " " : "", r->arg ? r->arg : "");
+		return true;
+	}
+	return false;
+}
+
 /* Prints what is wrong with the option at which getopt_long() returned @c. */
 static void refuse(const struct options *o, __u64 allowed, int c, const char *token)
 {
@@ -233,6 +250,8 @@ static void refuse(const struct options *o, __u64 allowed, int c, const char *to
 			letter, o->verb);
 	} else {
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(token + 2, "="), token + 2);
+		if (belongs_to_report(o, allowed, name))
+			return;
 		meant = resembling(allowed, name);
 		log_err("%s: invalid option --%s%s%s%s; 'profilctl %s --help' lists the options",
 			o->verb, name, meant ? " (did you mean --" : "", meant ? meant : "",

@@ -309,6 +309,10 @@ for filter in "--command sh" "--process sh" "--command sh --by object" "--functi
 		"$ctl" report $filter "$dir/machine"
 done
 says "report --function filters the machine's profile" '^only function hot: 70 of 100' "$ctl" report --function hot "$dir/machine"
+for verb in record attach machine top; do
+	says "$verb --object refers to report" "^profilctl: $verb: .* -o FILE.*'profilctl report --object NAME FILE'$" \
+		"$ctl" "$verb" --object=spin
+done
 check "filtered JSON adds up" sh -c "'$ctl' report -f json --command gcc '$dir/groups' | python3 -c '
 import json, sys
 p = json.load(sys.stdin)

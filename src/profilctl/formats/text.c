@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cleanup.h"
+
 #include "profilctl/analyze/confidence.h"
 #include "profilctl/symbols/short_name.h"
 #include "profilctl/util/sanitize.h"
@@ -29,6 +31,7 @@ struct table {
 	const struct rows *rows;
 	size_t shown; /* number of rows to show */
 	bool interval;
+	bool *alike; /* by object: another one with rows has the same path; NULL: none */
 	size_t name_columns;
 	size_t object_columns;
 };
@@ -86,11 +89,62 @@ static void row_name(char *out, size_t bytes, const struct row *row, size_t colu
 	fit_text(out, bytes, columns);
 }
 
+static int by_path(const void *a, const void *b)
+{
+	const struct object *x = *(const struct object *const *)a;
+	const struct object *y = *(const struct object *const *)b;
+
+	return strcmp(x->path, y->path) ?: (x > y) - (x < y);
+}
+
+/*
+ * Finds objects of one path: a file and its replacement, files of two mount namespaces, or the
+ * memory of two processes. Only objects of rows count. Returns NULL if out of memory, too: the rows
+ * are only harder to tell apart then.
+ */
+static bool *find_alike(const struct profile *p, const struct rows *rows)
+{
+	__cleanup(freep) const struct object **object = calloc(rows->n + 1, sizeof(*object));
+	bool *alike = calloc(p->nobjects + 1, sizeof(*alike));
+
+	for (size_t i = 0; object && i < rows->n; i++)
+		object[i] = &p->objects[rows->row[i].object];
+	if (object && rows->n)
+		qsort(object, rows->n, sizeof(*object), by_path);
+	for (size_t i = 1; object && alike && i < rows->n; i++) {
+		if (object[i] != object[i - 1] && !strcmp(object[i]->path, object[i - 1]->path))
+			alike[object[i] - p->objects] = alike[object[i - 1] - p->objects] = true;
+	}
+	return alike;
+}
+
+/* Writes what tells the object of @row from others with its path; "" if there are none. */
+static const char *which_object(char *out, size_t bytes, const struct table *t,
+				const struct row *row)
+{
+	const struct object *o = &t->profile->objects[row->object];
+
+	*out = '\0';
+	if (!t->alike || !t->alike[row->object])
+		return out;
+	if (o->pid)
+		snprintf(out, bytes, " (pid %d)", (int)o->pid);
+	else if (*o->build_id)
+		snprintf(out, bytes, " (%.8s)", o->build_id);
+	else if (o->ino)
+		snprintf(out, bytes, " (inode %llu)", o->ino);
+	return out;
+}
+
 static void row_object(char *out, size_t bytes, const struct table *t, const struct row *row)
 {
 	const char *path = t->profile->objects[row->object].path;
+	char which[48];
+	size_t n;
 
 	sanitize(out, bytes, profile_base_name(path));
+	n = strlen(out);
+	snprintf(out + n, bytes - n, "%s", which_object(which, sizeof(which), t, row));
 }
 
 /* Writes @s, padded to @columns. */
@@ -103,12 +157,15 @@ static void column(FILE *out, const char *s, size_t columns)
 
 static void row_write(const struct table *t, const struct row *row)
 {
-	char object[1024], name[4200];
+	char object[1024], name[4200], which[48] = "";
+	size_t columns = t->name_columns;
 
-	row_name(name, sizeof(name), row, t->options->full_names ? (size_t)-1 : t->name_columns);
+	if (t->options->by == ROWS_OBJECT)
+		columns -= strlen(which_object(which, sizeof(which), t, row));
+	row_name(name, sizeof(name), row, t->options->full_names ? (size_t)-1 : columns);
 	numbers(t, row->samples, t->options->colour);
 	if (!rows_have_object(t->options->by)) {
-		fprintf(t->out, "%s%s\n", name, row->shared ? MARK : "");
+		fprintf(t->out, "%s%s%s\n", name, which, row->shared ? MARK : "");
 		return;
 	}
 	row_object(object, sizeof(object), t, row);
@@ -222,6 +279,8 @@ static void table_write(FILE *out, const struct profile *p, const struct rows *r
 	char what[64];
 
 	t.shown = rows_shown(&t);
+	if (rows_have_object(o->by) || o->by == ROWS_OBJECT)
+		t.alike = find_alike(p, rows);
 	lay_out(&t);
 	head(&t);
 	for (size_t i = 0; i < t.shown; i++) {
@@ -240,6 +299,7 @@ static void table_write(FILE *out, const struct profile *p, const struct rows *r
 	other(&t, p->lost, "lost");
 	if (marked)
 		fputs("~ shared out: counters cover its neighbours as well\n", out);
+	free(t.alike);
 }
 
 /* The largest sum of @group slices of a shown function. */

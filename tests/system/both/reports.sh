@@ -290,6 +290,23 @@ says "report refuses a filter that selects nothing" 'no samples are of command n
 	"$ctl" report --command nothere "$dir/groups"
 says "report says why folding leaves no samples of the kernel" 'no samples are of object .kernel., if those in the kernel are' \
 	"$ctl" report --fold-kernel --object '[kernel]' "$dir/groups"
+# A file that was replaced, and memory of two processes.
+python3 - "$dir/a" "$dir/alike" <<'END'
+import json, sys
+p = json.load(open(sys.argv[1]))
+p["objects"] = [{"path": "/bin/A", "build_id": "0123456789abcdef"}, {"path": "/bin/A", "build_id": "fedcba9876543210"},
+    {"path": "[anon]", "build_id": "", "pid": 11}, {"path": "[anon]", "build_id": "", "pid": 12}, {"path": "/bin/B", "build_id": "aaaaaaaaaa"}]
+p["places"] = [[i, 256, 1, 20] for i in range(5)]
+p["functions"] = [{"name": "main", "object": o["path"], "samples": 20, "offset": 256, "size": 64, "named": True} for o in p["objects"]]
+for i, f in enumerate(p["functions"]): f["object_index"] = i
+p["samples"] = {"total": 100, "binned": 100, "unmatched": 0, "lost": 0}
+json.dump(p, open(sys.argv[2], "w"))
+END
+for row in 'A [(]01234567[)]' 'A [(]fedcba98[)]' '[[]anon[]] [(]pid 11[)]' '[[]anon[]] [(]pid 12[)]' B; do
+	says "report tells objects of one path apart: $row" "^ 20.00 % .* $row$" "$ctl" report "$dir/alike"
+	says "report --by object tells them apart: $row" "^ 20.00 % .*$row$" "$ctl" report --by object "$dir/alike"
+done
+
 # The machine profile: commands have sums by object.
 python3 - "$dir/groups" "$dir/machine" <<'END'
 import json, sys

@@ -7,6 +7,7 @@
 
 #include "core/observe_maps.h"
 #include "profilctl/formats/format.h"
+#include "profilctl/proc/cgroups.h"
 #include "profilctl/util/time_words.h"
 #include "option_values.h"
 
@@ -153,12 +154,11 @@ const char *value_unit(struct options *o, char *arg)
 /* Accepts a cgroup's path with the mount point, too. */
 const char *value_cgroup(struct options *o, char *arg)
 {
-	static const char mount[] = "/sys/fs/cgroup";
-	size_t n = sizeof(mount) - 1;
-
 	if (*arg != '/')
 		return "must be a path from / on, as 'cat /proc/PID/cgroup' shows it";
-	o->select.cgroup = !strncmp(arg, mount, n) && arg[n] == '/' ? arg + n : arg;
+	o->select.cgroup = cgroups_below_mount(arg);
+	if (!*o->select.cgroup)
+		o->select.cgroup = "/";
 	return NULL;
 }
 

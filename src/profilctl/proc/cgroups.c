@@ -52,9 +52,13 @@ static bool is_mount_point(const char *path, size_t n)
 	return false;
 }
 
-/* @path without the mount point of a hierarchy, if it begins with one. */
-static const char *below_mount(const char *path)
+const char *cgroups_below_mount(const char *path)
 {
+	char mount[PATH_MAX];
+	size_t own = find_mount(mount, sizeof(mount)) < 0 ? 0 : strlen(mount);
+
+	if (own > 1 && !strncmp(path, mount, own) && (path[own] == '/' || !path[own]))
+		return path + own;
 	for (size_t n = strlen(path); n > 0; n--) {
 		if ((path[n] == '/' || !path[n]) && is_mount_point(path, n))
 			return path + n;
@@ -70,7 +74,7 @@ int cgroups_id(__u64 *id, const char *path)
 
 	if (err < 0)
 		return err;
-	snprintf(full, sizeof(full), "%s/%s", mount, below_mount(path));
+	snprintf(full, sizeof(full), "%s/%s", mount, cgroups_below_mount(path));
 	if (stat(full, &st) < 0)
 		return -errno;
 	if (!S_ISDIR(st.st_mode))

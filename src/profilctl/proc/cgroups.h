@@ -5,6 +5,12 @@
 #include <stddef.h>
 #include <linux/types.h>
 
+/*
+ * @path without the mount point of the hierarchy, or without a usual one, if it begins with that: a
+ * part of @path, which can be empty.
+ */
+const char *cgroups_below_mount(const char *path);
+
 /* Cache of paths by id (the directory's inode). Zeroed, it is empty. */
 struct cgroups {
 	struct cgroup_path *path;

@@ -289,7 +289,7 @@ by_cgroup() { # PID
 	fi
 	mkdir -p "$dir/cgroup/$group/spin.service"
 	echo "$pid" >"$dir/cgroup/$group/spin.service/cgroup.procs"
-	for option in "--cgroup /$group" "--cgroup /sys/fs/cgroup/$group/" "--unit spin" "--unit spin.service"; do
+	for option in "--cgroup /$group" "--cgroup $(awk '/ - cgroup2 / && $4 == "/" { print $5; exit }' /proc/self/mountinfo)/$group" "--cgroup /sys/fs/cgroup/$group/" "--unit spin" "--unit spin.service"; do
 		# shellcheck disable=SC2086 # an option and its value
 		check "attach accepts $option" "$ctl" attach -d 0.2 -f json -o "$dir/json" $option
 	done

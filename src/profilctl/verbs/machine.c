@@ -38,18 +38,32 @@ static int request(const struct options *o, __u32 ask, int *table)
 	return CTL_ERROR;
 }
 
+/* The samples of a machine profile that is on at another rate are lost. */
+static void tell_replaced(const struct table *before, const struct table *now)
+{
+	if (before->head && before->head->period_ns != now->head->period_ns)
+		log_notice("the profile until now, of %llu samples at %.6g Hz, is discarded",
+			   table_total(before), 1e9 / (double)before->head->period_ns);
+}
+
 static int on(const struct options *o)
 {
 	__cleanup(closep) int table = -1;
-	struct table t = { 0 };
-	int status = request(o, PROFIL_MACHINE_ON, &table);
+	__cleanup(closep) int former = -1;
+	struct table t = { 0 }, before = { 0 };
+	int status = request(o, PROFIL_MACHINE_QUERY, &former);
 
+	if (!status)
+		status = request(o, PROFIL_MACHINE_ON, &table);
 	if (status)
 		return status;
 	if (table_open(&t, table) < 0) {
 		log_err("cannot read profild's table: it is of another version");
 		return CTL_ERROR;
 	}
+	if (former >= 0 && !table_open(&before, former))
+		tell_replaced(&before, &t);
+	table_close(&before);
 	log_notice("the machine's profile is on, at %.6g Hz",
 		   t.head->period_ns ? 1e9 / (double)t.head->period_ns : 0);
 	table_close(&t);

@@ -246,6 +246,10 @@ machine() {
 	wait "$longer"
 	check "machine report of 12 s returns 0" test $? -eq 0
 	check "machine report of 12 s has the samples of 12 s" test "$(jq '.duration_ns > 12000000000 and .samples.total > 200' "$dir/longer")" = true
+	"$ctl" machine on -F 50 2>"$dir/stderr"
+	check "machine on at another rate says what it discards" grep -Eq 'until now, of [0-9]+ samples at 100 Hz, is discarded' "$dir/stderr"
+	"$ctl" machine on -F 50 2>"$dir/stderr"
+	check "machine on at the same rate discards nothing" sh -c "! grep discarded '$dir/stderr'"
 	check "machine off turns the machine profile off" "$ctl" machine off
 	check "machine status shows that the machine profile is off" sh -c "$ctl machine status --json | jq -e '.on | not'"
 	"$ctl" machine report 2>"$dir/stderr"

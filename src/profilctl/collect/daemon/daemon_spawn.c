@@ -158,15 +158,29 @@ static void become_daemon(const struct private_daemon *d, const struct options *
 	_exit(127);
 }
 
-/* Prints the daemon's messages as profilctl's own. */
-static void repeat(const struct private_daemon *d)
+static bool in_user_namespace(void)
+{
+	struct stat ns;
+
+	return !stat("/proc/self/ns/user", &ns) && ns.st_ino != INITIAL_USER_NS;
+}
+
+/*
+ * Prints the daemon's messages as profilctl's own. In a user namespace the kernel denies its root
+ * what the daemon needs, with a message of each step. Returns the reason of its end.
+ */
+static int repeat(const struct private_daemon *d)
 {
 	char text[4096], *line, *rest;
 	ssize_t n = pread(d->words, text, sizeof(text) - 1, 0);
 
 	text[n < 0 ? 0 : n] = '\0';
+	if (in_user_namespace() &&
+	    (strstr(text, strerror(EPERM)) || strstr(text, strerror(EACCES))))
+		return -EPERM;
 	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
 		log_err("%s", line);
+	return -ECHILD;
 }
 
 /* Waits until the daemon is ready. -ECHILD if it ended instead. */
@@ -266,7 +280,7 @@ static int start(struct private_daemon **out, const struct options *o)
 		err = await_ready(d);
 	if (err < 0) {
 		if (err == -ECHILD)
-			repeat(d);
+			err = repeat(d);
 		daemon_end(d);
 		return err;
 	}
@@ -299,7 +313,11 @@ static int start_private(struct client **c, struct private_daemon **daemon, cons
 	if (!err)
 		return CTL_OK;
 	log_err("no profild answers at %s, and a private one could not be started: %s",
-		socket_of(o), err == -ECHILD ? "it ended at once" : strerror(-err));
+		socket_of(o),
+		err == -ECHILD ? "it ended at once"
+		: err == -EPERM && in_user_namespace()
+			? "the root of this user namespace may not load BPF programs"
+			: strerror(-err));
 	daemon_end(*daemon);
 	*daemon = NULL;
 	return CTL_NO_DAEMON;

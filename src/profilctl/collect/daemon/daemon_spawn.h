@@ -5,6 +5,9 @@
 #include "profilctl/options/options.h"
 #include "daemon_client.h"
 
+/* Inode number of the initial user namespace, on every machine (include/linux/proc_ns.h). */
+#define INITIAL_USER_NS 0xeffffffdu
+
 /* A profild that profilctl has started, and that ends with it. */
 struct private_daemon;
 

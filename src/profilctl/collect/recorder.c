@@ -109,6 +109,19 @@ int recorder_machine_denied(void)
 	return CTL_DENIED;
 }
 
+/* Root has no limit but the clock's. */
+static int rate_refused(const struct options *o)
+{
+	if (o->clock && !strcmp(o->clock, "tick"))
+		log_err("the tick does not count at %llu Hz: its rate is the kernel's CONFIG_HZ "
+			"(leave "
+			"out --clock tick, or -F)",
+			o->rate_hz);
+	else
+		log_err("profild's clock does not count at %llu Hz; take a lower rate", o->rate_hz);
+	return CTL_USAGE;
+}
+
 static int observe_failed(const struct recorder *r, int err)
 {
 	const struct options *o = r->options;
@@ -125,6 +138,8 @@ static int observe_failed(const struct recorder *r, int err)
 	case -EPERM:
 		if (r->machine)
 			return recorder_machine_denied();
+		if (!geteuid() && o->rate_hz)
+			return rate_refused(o);
 		log_err("profild does not let you observe this%s: permission denied (%srun as "
 			"root, or join group profil)",
 			o->rate_hz ? " at that rate" : "", o->rate_hz ? "take a lower rate, " : "");

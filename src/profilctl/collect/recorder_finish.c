@@ -107,24 +107,25 @@ static void tell_hidden(const struct recorder *r)
 		    (double)p->hidden_ns / 1e9, p->hidden);
 }
 
-/* Prints a note if samples account for noticeably less CPU time than was used. */
-static void tell_unseen(const struct recorder *r)
+/* Prints a note if samples account for noticeably less CPU time than was used, and says so. */
+static bool tell_unseen(const struct recorder *r)
 {
 	const struct profile *p = r->profile;
 	const struct options *o = r->options;
 	__u64 used = p->cpu_ns, seen = p->total * p->tick_ns, missing;
 
 	if (p->event || o->user_only || r->asked.scope != PROFIL_SCOPE_PROCESSES)
-		return;
+		return false;
 	missing = used > seen ? used - seen : 0;
 	if (missing < MISSING_NS + 10 * p->tick_ns || missing < used / 10)
-		return;
+		return false;
 	log_warning("%.2f s of %.2f s of CPU time are not in the profile: %s",
 		    (double)missing / 1e9, (double)used / 1e9,
 		    p->secret ? "programs ran that you may not observe (set-id, or another user's)"
 		    : p->unfollowed ? "processes could not be followed"
 		    : o->no_inherit ? "children ran, which --no-inherit leaves out"
 				    : "processes ran that were not observed");
+	return true;
 }
 
 /* Prints a note if children that ran before the attachment used a noticeable amount of CPU time. */
@@ -142,17 +143,18 @@ int recorder_missing(const struct recorder *r)
 {
 	const struct profile *p = r->profile;
 
-	tell_unseen(r);
+	bool told = tell_unseen(r);
+
 	tell_hidden(r);
 	tell_earlier(r);
 	if (p->unfollowed)
-		log_warning("%llu processes could not be followed: profild's process table has no "
-			    "room for them",
-			    p->unfollowed);
-	if (p->secret)
-		log_notice("%llu processes left the profile when they executed a program that you "
+		log_warning("%llu process%s could not be followed: profild's process table has no "
+			    "more room",
+			    p->unfollowed, p->unfollowed == 1 ? "" : "es");
+	if (p->secret && !told && !output_is_text(r->options))
+		log_notice("%llu process%s left the profile at the execution of a program that you "
 			   "may not observe",
-			   p->secret);
+			   p->secret, p->secret == 1 ? "" : "es");
 	if (r->feeder.full)
 		log_warning("the unwind rules of %u files do not fit into the table: their stacks "
 			    "are cut",

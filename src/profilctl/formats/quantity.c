@@ -12,6 +12,8 @@ const char *quantity_of_sample(char *out, size_t bytes, const struct profile *p)
 
 	if (p->event && p->tick_ns)
 		snprintf(out, bytes, "a sample stands for %.6g ms in which a thread slept", ms);
+	else if (p->event && p->period == 1)
+		snprintf(out, bytes, "a sample for each event of %s", p->event);
 	else if (p->event && p->period)
 		snprintf(out, bytes, "a sample for each %llu %s", p->period, p->event);
 	else if (p->event)

@@ -55,7 +55,9 @@ static void numbers(const struct table *t, __u64 samples, bool colour)
 	fprintf(t->out, "%s%6.2f %%%s  ", on, percent, off);
 	if (t->interval)
 		fprintf(t->out, "%5.1f-%5.1f  ", i.low, i.high);
-	if (counts_events(t->profile))
+	if (counts_events(t->profile) && !t->profile->period)
+		fprintf(t->out, "%9llu %9s  ", samples, ""); /* at a frequency */
+	else if (counts_events(t->profile))
 		fprintf(t->out, "%9llu %9.3g  ", samples,
 			(double)samples * (double)t->profile->period);
 	else
@@ -195,7 +197,9 @@ static void head(const struct table *t)
 
 	fprintf(t->out, "\n%s  self %%  %s  samples   %s  ", o->colour ? "\033[1m" : "",
 		t->interval ? " 95 % of it  " : "",
-		counts_events(t->profile) ? " events" : "seconds");
+		!counts_events(t->profile) ? "seconds"
+		: t->profile->period	   ? " events"
+					   : "       ");
 	if (!rows_have_object(o->by)) {
 		fputs(heading(o->by), t->out);
 	} else {
@@ -364,6 +368,12 @@ static bool kernel_is_nameless(const struct profile *p)
 	return false;
 }
 
+/* The ending of "process". */
+static const char *plural(__u64 n)
+{
+	return n == 1 ? "" : "es";
+}
+
 /* Writes notes about samples that are missing or have no place. */
 static void shortcomings(FILE *out, const struct profile *p)
 {
@@ -376,13 +386,14 @@ static void shortcomings(FILE *out, const struct profile *p)
 		fprintf(out, "%llu samples could not be told apart for want of room\n",
 			p->group_full);
 	if (p->unfollowed)
-		fprintf(out, "%llu processes could not be followed\n", p->unfollowed);
+		fprintf(out, "%llu process%s could not be followed\n", p->unfollowed,
+			plural(p->unfollowed));
 	if (p->secret)
-		fprintf(out, "%llu processes executed what may not be observed, and left\n",
-			p->secret);
+		fprintf(out, "%llu process%s executed what may not be observed, and left\n",
+			p->secret, plural(p->secret));
 	if (p->hidden)
-		fprintf(out, "%llu processes that may not be observed used %.3f s of CPU time\n",
-			p->hidden, (double)p->hidden_ns / 1e9);
+		fprintf(out, "%llu process%s that may not be observed used %.3f s of CPU time\n",
+			p->hidden, plural(p->hidden), (double)p->hidden_ns / 1e9);
 	if (p->sleepers_full)
 		fprintf(out,
 			"%llu sleeps are not counted: more threads slept than the table has "

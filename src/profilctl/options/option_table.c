@@ -295,6 +295,19 @@ static int add_operands(struct options *o, __u64 allowed, char **argv)
 	return !err && o->input ? options_add(o, o->input) : err;
 }
 
+/* CPU time is sampled at a rate; events at a rate or once for each number of them. */
+static int check_period(const struct options *o)
+{
+	if (!o->period || (o->event && !o->rate_hz))
+		return 0;
+	log_err("%s: %s", o->verb,
+		o->event
+			? "-F is a rate, and -c a number of events for each sample: give one"
+			: "-c counts events, but CPU time is sampled at a rate: use -F, or name an "
+			  "event by -e");
+	return -EINVAL;
+}
+
 int options_parse(struct options *o, __u64 allowed, int argc, char **argv)
 {
 	char letters[2 * NROWS + 3];
@@ -319,6 +332,8 @@ int options_parse(struct options *o, __u64 allowed, int argc, char **argv)
 		o->slice_ns = HTML_SLICE_NS;
 	}
 	o->threads |= o->by == ROWS_THREAD;
+	if (check_period(o) < 0)
+		return -EINVAL;
 	if (add_operands(o, allowed, argv + optind) < 0) {
 		log_err("%s: %s", o->verb, strerror(ENOMEM));
 		return -EINVAL;

@@ -240,6 +240,7 @@ const char *value_clock(struct options *o, char *arg)
 	for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++) {
 		if (!strcmp(arg, clocks[i])) {
 			o->clock = arg;
+			o->clock_by_event = false;
 			return NULL;
 		}
 	}
@@ -274,6 +275,7 @@ const char *value_event(struct options *o, char *arg)
 	o->event = arg;
 	if (!strcmp(arg, "cpu-clock") || !strcmp(arg, "task-clock")) {
 		o->clock = "cpu-clock";
+		o->clock_by_event = true;
 		o->event = NULL;
 	}
 	return *arg ? NULL : IS_NAME;

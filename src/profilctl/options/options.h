@@ -78,9 +78,10 @@ struct format;
 
 struct options {
 	const char *verb;
-	const char *socket; /* NULL: $PROFIL_SOCKET or the default */
-	const char *output; /* NULL: standard output, but see apart; "-": standard output */
-	const char *clock;  /* NULL: the daemon chooses */
+	const char *socket;  /* NULL: $PROFIL_SOCKET or the default */
+	const char *output;  /* NULL: standard output, but see apart; "-": standard output */
+	const char *clock;   /* NULL: the daemon chooses */
+	bool clock_by_event; /* -e has set it */
 	const struct format *format; /* NULL: text on standard output, a profile in a file */
 	enum rows_by by;	     /* of text */
 	struct procfs_select select;

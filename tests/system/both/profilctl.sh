@@ -36,6 +36,9 @@ refuses "duration 0 is refused" 2 "seconds" "$ctl" record -d 0 -- true
 refuses "an unknown format is refused" 2 "must be text, json, pprof" "$ctl" record -f xml -- true
 refuses "an unknown grouping is refused" 2 "must be function, inlined" "$ctl" report --by colour file
 refuses "an unknown clock is refused" 2 "cpu-clock" "$ctl" record --clock sun -- true
+refuses "a rate and a number of events are refused" 2 "give one" "$ctl" record -e page-faults -F 999 -c 10 -- true
+refuses "a number of events without an event is refused" 2 "-c counts events" "$ctl" record -c 10 -- true
+refuses "a number of events of cpu-clock is refused" 2 "-c counts events" "$ctl" record -e cpu-clock -c 10 -- true
 refuses "record refuses to run without a command" 2 "no command given" "$ctl" record -F 100
 refuses "attach refuses to run without a process" 2 "no process given" "$ctl" attach
 refuses "attach refuses a process that is named twice" 2 "is named twice" "$ctl" attach $$ $$

@@ -53,7 +53,14 @@ tracepoint() {
 	jq -e '.samples.total >= 98 and .samples.total < 112' "$dir/json"
 }
 
+# The period of an event at a frequency varies, so that the number of events is unknown.
+frequency() {
+	"$ctl" record -e page-faults -F 999 -- "${CC:-gcc}" -fsyntax-only tests/system/programs/spin.c 2>"$dir/out" || return
+	grep -Eq '^ +self %  .* samples +function' "$dir/out" && grep -q '^samples of page-faults at a frequency' "$dir/out"
+}
+
 daemon_start
+check "an event at a frequency has no column of events" frequency
 same "page faults of a compiler" page-faults gcc,cc1,as \
 	"${CC:-gcc}" -O2 -c -o "$dir/object" tests/system/programs/spin.c
 # Without the comparison of ten functions: execve() faults after it has removed the caller's image, and

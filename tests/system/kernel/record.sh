@@ -74,6 +74,14 @@ said "record names a file that cannot be executed" "profilctl: cannot run $dir/t
 records "record returns 125 for an output that cannot be written" 125 -o "$dir/no/profile" -- touch "$dir/ran"
 check "record checks its output before it runs the command" test ! -e "$dir/ran"
 records "record returns 125 for an invalid socket path" 125 -s "/$(printf %0120d 1)" -- true
+if unshare -Ur true 2>/dev/null; then
+	unshare -Ur "$ctl" record -s "$dir/none" -- true 2>"$dir/err"
+	said "record in a user namespace says in one line why it cannot begin" "profilctl: .*user namespace may not load BPF programs"
+else
+	skip "record in a user namespace says in one line why it cannot begin" "no user namespaces"
+fi
+records "record returns 2 at a rate that the tick does not have" 2 --clock tick -F 4999 -s "$dir/none" -- true
+said "record says that the tick has the kernel's rate" "profilctl: the tick does not count .*CONFIG_HZ .*"
 records "record returns 2 for an invalid option" 2 -F 0 -- true
 records "record returns 125 when the disk is full" 125 -f json -o /dev/full -- true
 

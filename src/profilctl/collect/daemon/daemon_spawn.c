@@ -328,7 +328,7 @@ int daemon_reach(struct client **c, struct private_daemon **daemon, const struct
 	int err = client_open(c, o->socket);
 
 	*daemon = NULL;
-	if (!err && o->clock)
+	if (!err && o->clock && !o->clock_by_event)
 		log_warning("--clock %s is for a private profild; the one at %s keeps its own",
 			    o->clock, socket_of(o));
 	if (!err && o->serves && o->rate_hz)

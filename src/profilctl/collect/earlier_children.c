@@ -24,20 +24,22 @@ static bool is_child(const struct earlier_children *e, pid_t pid)
 	return false;
 }
 
+struct kin {
+	pid_t pid; /* 0: taken */
+	pid_t parent;
+};
+
 /* Takes the processes in @all whose parent is in @pids or was taken. Returns their number. */
-static size_t take_generation(struct earlier_children *e, pid_t *all, size_t nall,
+static size_t take_generation(struct earlier_children *e, struct kin *all, size_t nall,
 			      const pid_t *pids, size_t n)
 {
 	size_t before = e->n;
 
-	for (size_t i = 0; i < nall; i++) {
-		pid_t parent = all[i] ? procfs_parent(all[i]) : 0;
-
-		if (!parent || is_in(all[i], pids, n) ||
-		    (!is_in(parent, pids, n) && !is_child(e, parent)))
+	for (struct kin *k = all; k < all + nall; k++) {
+		if (!k->pid || (!is_in(k->parent, pids, n) && !is_child(e, k->parent)))
 			continue;
-		e->child[e->n++] = (struct hidden_process){ all[i], procfs_process_cpu_ns(all[i]) };
-		all[i] = 0;
+		e->child[e->n++] = (struct hidden_process){ k->pid, procfs_process_cpu_ns(k->pid) };
+		k->pid = 0;
 	}
 	return e->n - before;
 }
@@ -45,13 +47,19 @@ static size_t take_generation(struct earlier_children *e, pid_t *all, size_t nal
 void earlier_children_begin(struct earlier_children *e, const pid_t *pids, size_t n)
 {
 	struct procfs_select everything = { 0 };
+	__cleanup(freep) struct kin *kin = NULL;
 	__cleanup(freep) pid_t *all = NULL;
 	size_t nall;
 
 	if (procfs_find(&all, &nall, &everything) < 0)
 		return;
+	kin = calloc(nall + 1, sizeof(*kin));
 	e->child = calloc(nall + 1, sizeof(*e->child));
-	while (e->child && take_generation(e, all, nall, pids, n))
+	for (size_t i = 0; kin && i < nall; i++) {
+		if (!is_in(all[i], pids, n))
+			kin[i] = (struct kin){ all[i], procfs_parent(all[i]) };
+	}
+	while (kin && e->child && take_generation(e, kin, nall, pids, n))
 		;
 }
 

@@ -44,9 +44,11 @@ conserved() {
 			.percent - .samples * 100 / $t | fabs < 0.001))'
 }
 
-# The share of FUNCTION differs from PERCENT by at most POINTS.
+# The share of FUNCTION differs from PERCENT by at most POINTS, or 4.2 standard deviations if those are more: by
+# chance in one of 37,000 tests.
 share() { # FUNCTION PERCENT POINTS
-	json "([.functions[] | select(.name == \"$1\").percent] | add // 0) - $2 | fabs <= $3"
+	json "([.functions[] | select(.name == \"$1\").percent] | add // 0) as \$percent | .samples.total as \$n |
+		\$n >= 20 and (\$percent - $2 | fabs) <= ([$3, 4.2 * ($2 * (100 - $2) / \$n | sqrt)] | max)"
 }
 
 # The samples differ from the ticks in the command's CPU time by at most PERCENT and two ticks.

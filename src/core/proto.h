@@ -124,6 +124,7 @@ struct profil_msg_regions {
 	struct profil_msg_region region[];
 };
 
+/* KERNEL_STACKS is for callers that may observe others: the table's flags say if it was granted. */
 enum profil_observe_flags {
 	PROFIL_OBSERVE_INHERIT = 1 << 0,       /* also children of the added processes */
 	PROFIL_OBSERVE_FOLLOW = 1 << 1,	       /* also after an exec */

@@ -139,7 +139,9 @@ int compare_init(struct changes *c, const struct profile *a, const struct profil
 	merge(c);
 	for (size_t i = 0; i < c->n; i++)
 		test(&c->change[i], a->binned, b->binned);
-	judge(c);
+	c->sampled = !profile_is_off_cpu(a) && !profile_is_off_cpu(b);
+	if (c->sampled)
+		judge(c);
 	qsort(c->change, c->n, sizeof(*c->change), by_size);
 	return 0;
 }

@@ -26,6 +26,7 @@ struct changes {
 	size_t n;
 	size_t tested;
 	size_t significant;
+	bool sampled; /* false: off-CPU time, whose changes are not judged */
 };
 
 /* Compares by function. Returns 0 or -ENOMEM. compare_fini() in any case. */

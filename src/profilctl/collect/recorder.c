@@ -39,6 +39,8 @@
 /* The table of a recording has 5 MiB with them. 8192 groups are the most that profild grants. */
 #define RECORDING_GROUPS 8192
 #define RECORDING_PLACES 327680
+/* 32 MiB: clang and rustc, with LLVM, have two or three million. */
+#define RECORDING_UNWIND_ROWS (1u << 22)
 
 enum source {
 	SOURCE_DAEMON,
@@ -224,6 +226,10 @@ static int read_table(struct recorder *r, int table, int unwind)
 			err == -EPROTO ? "it is of another version" : strerror(-err));
 		return CTL_ERROR;
 	}
+	if (r->options->kernel_stacks &&
+	    !(r->reader.table.head->flags & PROFIL_OBSERVE_KERNEL_STACKS))
+		log_notice("stacks have no frames of the kernel: only root and group profil may "
+			   "record them");
 	r->profile->started = time(NULL);
 	if (!r->profile->event)
 		r->profile->tick_ns = r->reader.table.head->period_ns;
@@ -234,6 +240,7 @@ void recorder_room(struct profil_msg_observe *m)
 {
 	m->groups = RECORDING_GROUPS;
 	m->places = RECORDING_PLACES;
+	m->unwind_rows = RECORDING_UNWIND_ROWS;
 }
 
 /*

@@ -10,7 +10,7 @@ const char *quantity_of_sample(char *out, size_t bytes, const struct profile *p)
 {
 	double ms = (double)p->tick_ns / 1e6;
 
-	if (p->event && p->tick_ns)
+	if (profile_is_off_cpu(p))
 		snprintf(out, bytes, "a sample stands for %.6g ms in which a thread slept", ms);
 	else if (p->event && p->period == 1)
 		snprintf(out, bytes, "a sample for each event of %s", p->event);

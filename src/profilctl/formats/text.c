@@ -226,7 +226,7 @@ static void lay_out(struct table *t)
 	size_t columns = o->columns ? o->columns : TEXT_COLUMNS, name = NAME_COLUMNS_MIN;
 	size_t object = OBJECT_COLUMNS_MIN, room;
 
-	t->interval = columns >= NARROW_COLUMNS;
+	t->interval = columns >= NARROW_COLUMNS && !profile_is_off_cpu(t->profile);
 	room = NUMBERS_COLUMNS - (t->interval ? 0 : INTERVAL_COLUMNS);
 	room = columns > room + NAME_COLUMNS_MIN ? columns - room : NAME_COLUMNS_MIN;
 	for (size_t i = 0; i < t->shown; i++) {
@@ -467,7 +467,7 @@ static void headline(FILE *out, const struct profile *p, const struct text_optio
 static void nothing(FILE *out, const struct profile *p)
 {
 	fputs("\nno samples", out);
-	if (p->event && p->tick_ns)
+	if (profile_is_off_cpu(p))
 		fputs(": no sleep has begun meanwhile", out);
 	else if (!p->event && !p->pid)
 		fputs(": no process that is selected and that you may observe used CPU time", out);

@@ -247,6 +247,15 @@ const char *profile_base_name(const char *path);
 /* The samples of @f in @n slices from @first, or up to the last slice. */
 __u64 profile_slices(const struct profile *p, const struct function *f, size_t first, size_t n);
 
+/*
+ * Says whether the samples are of the time that threads sleep. Those of one sleep depend on each
+ * other, so the error of a share is not known.
+ */
+static inline bool profile_is_off_cpu(const struct profile *p)
+{
+	return p->event && p->tick_ns;
+}
+
 /* The share of @samples in all samples. */
 double profile_percent(const struct profile *p, __u64 samples);
 

@@ -111,15 +111,63 @@ static struct lines *lines_of(struct work *w, __u32 object)
 	return w->lines[object];
 }
 
+/*
+ * Says whether goroutines or threads of Go start in the function @name. It has no rules in a
+ * stripped program, and what it finds where a caller's frame pointer would be is 0.
+ */
+static bool is_start_in_go(const char *name)
+{
+	static const char *const starts[] = { "runtime.goexit", "runtime.mstart",
+					      "runtime.rt0_go" };
+
+	for (size_t i = 0; name && i < sizeof(starts) / sizeof(*starts); i++) {
+		size_t n = strlen(starts[i]);
+
+		if (!strncmp(name, starts[i], n) && (!name[n] || name[n] == '.'))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Says whether the outermost frame @n is where makecontext() starts: its return address is the very
+ * start of a function, behind padding, so that no call made it.
+ */
+static bool is_start_of_context(struct work *w, const struct call_node *n, __u64 at, __u32 parent)
+{
+	struct symbols_range before, after;
+	struct symbols *s;
+
+	if (at == n->offset ||
+	    (parent != CALL_NOWHERE && parent != CALL_NO_TABLE && parent != CALL_UNREADABLE &&
+	     parent != CALL_BEYOND) ||
+	    symbolize_cached(&s, w->profile, n->object, w->cache) < 0)
+		return false;
+	symbols_find(s, at, &before);
+	symbols_find(s, n->offset, &after);
+	return before.kind == SYMBOLS_PAGE && after.kind != SYMBOLS_PAGE &&
+	       after.start == n->offset;
+}
+
 /* Adds node @n below @parent, and the functions inlined at @at below it. */
 static int add_node(struct work *w, const struct call_node *n, __u64 at, __u32 parent, __u32 *to)
 {
 	const char *inlined[INLINED_MAX];
 	size_t i = lines_inlines(lines_of(w, n->object), at, inlined, INLINED_MAX);
-	int err = call_tree_add(&w->tree, parent, n->object, n->offset, to);
+	__u32 frame;
+	int err = 0;
 
+	if (is_start_of_context(w, n, at, parent)) {
+		parent = CALL_WHOLE;
+		at = n->offset;
+	}
+	err = function_at(w, n->object, at, &frame);
+	if (!err && parent == CALL_NO_TABLE && is_start_in_go(w->tree.frame[frame].name))
+		parent = CALL_WHOLE;
 	if (!err)
-		err = function_at(w, n->object, at, &w->tree.node[*to].frame);
+		err = call_tree_add(&w->tree, parent, n->object, n->offset, to);
+	if (!err)
+		w->tree.node[*to].frame = frame;
 	while (!err && i-- > 0) {
 		struct key k = { .object = n->object, .inlined = inlined[i] };
 

@@ -88,15 +88,15 @@ static const struct change **choose(const struct options *o, const struct change
 	return chosen;
 }
 
-static void lay_out(struct table *t, const struct options *o, const struct change **chosen,
-		    size_t n)
+static void lay_out(struct table *t, const struct options *o, const struct changes *c,
+		    const struct change **chosen, size_t n)
 {
 	size_t columns =
 		terminal_columns(STDOUT_FILENO) ? terminal_columns(STDOUT_FILENO) : TEXT_COLUMNS;
 	size_t used, widest = NAME_COLUMNS_MIN;
 
 	t->full_names = o->full_names;
-	t->interval = columns >= 110;
+	t->interval = columns >= 110 && c->sampled;
 	used = t->interval ? 76 + OBJECT_COLUMNS : 60 + OBJECT_COLUMNS;
 	t->name_columns = columns > used + NAME_COLUMNS_MIN ? columns - used : NAME_COLUMNS_MIN;
 	for (size_t i = 0; i < n; i++) {
@@ -120,7 +120,7 @@ static int text(FILE *out, const struct options *o, const struct profile *a,
 		return -ENOMEM;
 	which(out, "A", a);
 	which(out, "B", b);
-	lay_out(&t, o, chosen, n);
+	lay_out(&t, o, c, chosen, n);
 	fprintf(out,
 		"\n     A %%     B %%   change  %s     A s       B s    change  %-*s  object\n",
 		t.interval ? "  95 % of it    " : "", (int)t.name_columns, "function");
@@ -128,6 +128,10 @@ static int text(FILE *out, const struct options *o, const struct profile *a,
 		row(&t, chosen[i]);
 	if (n < c->n)
 		fprintf(out, "  ... %zu more\n", c->n - n);
+	if (!c->sampled) {
+		fputs("\nthe samples of a sleep depend on each other: no change is judged\n", out);
+		return 0;
+	}
 	if (c->significant)
 		fprintf(out, "\n%zu of %zu functions changed (*); ", c->significant, c->tested);
 	else

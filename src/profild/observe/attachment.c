@@ -191,6 +191,8 @@ int attachment_open(struct attachment **out, struct profild *d, const struct pro
 		err = select_tasks(&o, m, peer);
 	if (!err)
 		err = make_header(&header, m, &a->event, a->period_ns);
+	if (!peer->privileged)
+		header.flags &= ~(uint32_t)PROFIL_OBSERVE_KERNEL_STACKS;
 	if (!err)
 		err = table_layout(&header, &o, &room);
 	if (!err)

@@ -87,6 +87,59 @@ node_calls() {
 	rm -f /tmp/perf-*.map
 }
 
+# makecontext() starts a function without a call.
+contexts() {
+	cat >"$dir/context.c" <<-'END'
+		#include <stdlib.h>
+		#include <ucontext.h>
+		static ucontext_t before, context;
+		static volatile unsigned long n;
+		static void work(void)
+		{
+			while (n < 300000000)
+				n++;
+		}
+		int main(void)
+		{
+			getcontext(&context);
+			context.uc_stack.ss_sp = malloc(65536);
+			context.uc_stack.ss_size = 65536;
+			context.uc_link = &before;
+			makecontext(&context, work, 0);
+			return swapcontext(&before, &context);
+		}
+	END
+	check "a program with a context is built" "${CC:-gcc}" -O2 -fomit-frame-pointer -o "$dir/context" "$dir/context.c"
+	record --user-only -- "$dir/context"
+	# shellcheck disable=SC2016 # awk's
+	check "stacks of a context reach its start" awk '
+		{ all += $NF } /^context;.*;work [0-9]+$/ && !/cut/ { good += $NF }
+		END { print good, "of", all; exit !(good > 50 && good > all * 0.95) }' "$dir/folded"
+}
+
+# A stripped program of Go has no rules, and frame pointers.
+goroutines() {
+	cat >"$dir/calls.go" <<-'END'
+		package main
+
+		//go:noinline
+		func work(n int) int {
+			if n < 2 {
+				return n
+			}
+			return work(n-1) + work(n-2)
+		}
+
+		func main() { println(work(38)) }
+	END
+	check "a stripped program of Go is built" env GOCACHE="$dir/gocache" go build -ldflags="-s -w" -o "$dir/calls" "$dir/calls.go"
+	record --user-only -- "$dir/calls"
+	# shellcheck disable=SC2016 # awk's
+	check "stacks of a stripped program of Go reach the start of their goroutine" awk '
+		{ all += $NF } /;runtime.goexit[^;]*;runtime.main;main.main;/ && !/cut/ { good += $NF }
+		END { print good, "of", all; exit !(good > 50 && good > all * 0.9) }' "$dir/folded"
+}
+
 children() {
 	record --user-only -- "$paths" fork 0.6
 	expect "stacks of a child are those of its parent and its own" paths 1000 "act;forks;(in_child;)?spin$kernel"
@@ -153,6 +206,8 @@ faults
 libraries
 generated
 if command -v node >/dev/null; then node_calls; else skip "stacks of node reach main()" "no node"; fi
+contexts
+if command -v go >/dev/null; then goroutines; else skip "stacks of a stripped program of Go" "no go"; fi
 children
 selections
 daemon_stop

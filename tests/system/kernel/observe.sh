@@ -254,6 +254,9 @@ machine() {
 	check "machine status shows that the machine profile is off" sh -c "$ctl machine status --json | jq -e '.on | not'"
 	"$ctl" machine report 2>"$dir/stderr"
 	check "machine report returns 6 while the machine profile is off" test $? -eq 6
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" record --kernel-stacks --json -o /dev/null -- true 2>"$dir/stderr"
+	check "record tells a user without the right that stacks have no frames of the kernel" \
+		grep -q "no frames of the kernel: only root" "$dir/stderr"
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" machine on 2>"$dir/stderr"
 	check "machine on returns 4 for a user without the right" test $? -eq 4
 	check "machine on names what a user without the right can do" grep -q "'profilctl record -a'" "$dir/stderr"

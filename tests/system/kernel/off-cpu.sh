@@ -97,6 +97,10 @@ if "$ctl" record --off-cpu -c 100000 -o "$dir/kept" -- "$dir/waits" >"$dir/limit
 		through "$function"
 	done
 	check "stacks of sleeps add up to the flat profile" whole
+	COLUMNS=160 "$ctl" report "$dir/kept" >"$dir/text"
+	check "text has no intervals: samples of one sleep depend on each other" test "$(grep -c "95 % of it" "$dir/text")" -eq 0
+	"$ctl" diff "$dir/kept" "$dir/kept" >"$dir/text"
+	check "diff calls no change of sleeps significant" grep -q "no change is judged$" "$dir/text"
 	check "text says what a sample stands for" \
 		grep -q "a sample stands for 0.1 ms in which a thread slept" <("$ctl" report "$dir/kept")
 else

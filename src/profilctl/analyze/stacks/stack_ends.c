@@ -57,7 +57,9 @@ const char *stack_end_cure(enum call_root end, const struct object *o)
 	case CALL_DEEP:
 		return "the outermost frames are missing, the inner ones are right";
 	case CALL_NOT_YET:
-		return "its first moments only; the next run has the rules from the start";
+		return o->kind == OBJECT_FILE ? "its first moments only; the next run has the "
+						"rules from the start"
+					      : NULL;
 	case CALL_NO_ROOM:
 		return "profile a shorter time or fewer processes, or raise the user's quota";
 	case CALL_NO_TABLE:

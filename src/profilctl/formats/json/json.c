@@ -55,14 +55,16 @@ static json_t *bands_of(const struct profile *p)
 
 static json_t *function_of(const struct profile *p, const struct function *f)
 {
-	struct interval i = confidence_interval(f->samples, p->total);
+	double percent = profile_percent(p, f->samples);
+	struct interval i = profile_is_off_cpu(p) ? (struct interval){ 0, 100 }
+						  : confidence_interval(f->samples, p->total);
 
 	json_t *j = json_pack("{so so sI sI sf s[ff] sI sI sb sb}", "name", jsonname_of(p, f),
 			      "object", jsonname(p->objects[f->object].path), "object_index",
 			      (json_int_t)f->object, "samples", (json_int_t)f->samples, "percent",
-			      rounded(profile_percent(p, f->samples)), "interval", rounded(i.low),
-			      rounded(i.high), "offset", (json_int_t)f->offset, "size",
-			      (json_int_t)f->size, "named", f->name != NULL, "shared", f->shared);
+			      rounded(percent), "interval", rounded(i.low), rounded(i.high),
+			      "offset", (json_int_t)f->offset, "size", (json_int_t)f->size, "named",
+			      f->name != NULL, "shared", f->shared);
 
 	if (p->nslices && json_object_set_new(j, "slices", slices_of(p, f->slices)) < 0) {
 		json_decref(j);

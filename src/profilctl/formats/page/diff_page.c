@@ -34,9 +34,13 @@ static void facts(FILE *out, const struct profile *a, const struct profile *b,
 	fputs("<dl>\n", out);
 	side(out, "before", a);
 	side(out, "after", b);
-	snprintf(text, sizeof(text),
-		 "%zu of %zu; by chance alone any would seem to have in %g %% of cases",
-		 c->significant, c->tested, 100 * COMPARE_ERROR);
+	if (!c->sampled)
+		snprintf(text, sizeof(text),
+			 "not judged: the samples of a sleep depend on each other");
+	else
+		snprintf(text, sizeof(text),
+			 "%zu of %zu; by chance alone any would seem to have in %g %% of cases",
+			 c->significant, c->tested, 100 * COMPARE_ERROR);
 	page_fact(out, "functions that changed", text, " class=\"wide\"");
 	fputs("</dl>\n", out);
 }
@@ -74,17 +78,21 @@ __attribute__((format(printf, 4, 5))) static void cell(FILE *out, const char *cl
 	fputs("</td>", out);
 }
 
-static void row(FILE *out, const struct profile *a, const struct profile *b, const struct change *o)
+static void row(FILE *out, const struct profile *a, const struct profile *b, const struct change *o,
+		bool sampled)
 {
 	double change = o->percent[1] - o->percent[0];
 	char name[4096];
 
 	fprintf(out, "<tr class=\"%s\">",
-		!o->significant ? "chance"
-		: change > 0	? "rises"
-				: "falls");
+		sampled && !o->significant ? "chance"
+		: change > 0		   ? "rises"
+					   : "falls");
 	cell(out, "self", change, "%+.2f%s", change, o->significant ? " *" : "");
-	cell(out, "interval", o->low, "%+.2f to %+.2f", o->low, o->high);
+	if (sampled)
+		cell(out, "interval", o->low, "%+.2f to %+.2f", o->low, o->high);
+	else
+		cell(out, "interval", 0, "%s", "");
 	cell(out, "samples", o->percent[0], "%.2f %%", o->percent[0]);
 	cell(out, "samples", o->percent[1], "%.2f %%", o->percent[1]);
 	cell(out, "seconds", seconds(a, o->samples[0]), "%.3f", seconds(a, o->samples[0]));
@@ -112,7 +120,7 @@ static void table(FILE *out, const struct profile *a, const struct profile *b,
 	      "<th class=\"object\">object</th></tr></thead>\n<tbody>\n",
 	      out);
 	for (size_t i = 0; i < c->n && i < ROWS_MAX; i++)
-		row(out, a, b, &c->change[i]);
+		row(out, a, b, &c->change[i], c->sampled);
 	fputs("</tbody></table>\n", out);
 	if (c->n > ROWS_MAX)
 		fprintf(out, "<p>%zu more functions changed less.</p>\n", c->n - ROWS_MAX);

@@ -5,7 +5,7 @@
 	const ROW = 20; // pixels
 	const NARROWEST = 1; // what is narrower is not drawn
 	const LEAST_TEXT = 24;
-	const CHANCE = 1.96; // standard errors: smaller differences are no differences
+	const CHANCE = 0.01; // probability that chance colours any call
 	const section = document.querySelector(".flame");
 	const data = section && JSON.parse(section.querySelector(".flame-data").textContent);
 
@@ -176,8 +176,10 @@
 			const [a, b] = [t.total[0][i] / na, t.total[1][i] / nb];
 			const both = (t.total[0][i] + t.total[1][i]) / (na + nb);
 			const error = Math.sqrt(both * (1 - both) * (1 / na + 1 / nb));
+			// A normal deviate is beyond z with a probability below exp(-z * z / 2); as many are tried as there are calls.
+			const least = Math.sqrt(2 * Math.log(t.parent.length / CHANCE));
 
-			return na && nb && Math.abs(b - a) > CHANCE * error ? (b - a) / (a + b) : 0;
+			return na && nb && Math.abs(b - a) > least * error ? (b - a) / (a + b) : 0;
 		}
 
 		function colour(e, i) {

@@ -50,8 +50,11 @@ static void numbers(FILE *out, const struct profile *p, __u64 samples, const cha
 	fprintf(out,
 		"<tr%s><td class=\"self\" data-v=\"%llu\" style=\"--share:%.1f%%\">%.2f %%</td>",
 		class, samples, percent, percent);
-	fprintf(out, "<td class=\"interval\" data-v=\"%f\">%.1f&ndash;%.1f</td>", i.low, i.low,
-		i.high);
+	if (profile_is_off_cpu(p))
+		fputs("<td class=\"interval\" data-v=\"0\"></td>", out);
+	else
+		fprintf(out, "<td class=\"interval\" data-v=\"%f\">%.1f&ndash;%.1f</td>", i.low,
+			i.low, i.high);
 	fprintf(out, "<td class=\"samples\" data-v=\"%llu\">%llu</td>", samples, samples);
 	fprintf(out, "<td class=\"seconds\" data-v=\"%llu\">%.3f</td>", samples,
 		(double)samples * (double)p->tick_ns / 1e9);

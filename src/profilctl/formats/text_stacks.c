@@ -16,7 +16,6 @@
 
 #define COLUMNS 80
 #define NUMBERS_COLUMNS 31
-#define INDENT_MAX 24 /* deeper calls are not indented further */
 #define DEPTH_MAX 512
 
 /* The remedy of cut @i; NULL if none, or if the next cut has the same. */
@@ -115,18 +114,22 @@ static const char *tree_name(const struct profile *p, size_t frame, char *out, s
 								       : out;
 }
 
+/* Half of the columns that the numbers leave is for the indent, half for the name. */
 static void node_write(FILE *out, const struct profile *p, const struct call_graph_node *n,
 		       const struct text_tree *t, size_t depth)
 {
 	struct interval i = confidence_interval(n->total, p->total);
-	size_t indent = depth < INDENT_MAX ? depth : INDENT_MAX;
 	size_t columns = t->columns > COLUMNS ? t->columns : COLUMNS;
-	char whole[4096], name[4096];
+	size_t room = columns - NUMBERS_COLUMNS, most = room / 2;
+	size_t indent = depth < most ? depth : most;
+	char whole[4096], name[4096], level[32] = "";
 
+	if (depth > most)
+		snprintf(level, sizeof(level), "(%zu) ", depth);
 	fit_name(name, sizeof(name), tree_name(p, n->frame, whole, sizeof(whole)),
-		 columns - NUMBERS_COLUMNS - indent);
-	fprintf(out, "%6.2f %% %5.1f-%5.1f %6.2f %%  %*s%s\n", profile_percent(p, n->total), i.low,
-		i.high, profile_percent(p, n->self), (int)indent, "",
+		 room - indent - strlen(level));
+	fprintf(out, "%6.2f %% %5.1f-%5.1f %6.2f %%  %*s%s%s\n", profile_percent(p, n->total),
+		i.low, i.high, profile_percent(p, n->self), (int)indent, "", level,
 		sanitize(whole, sizeof(whole), name));
 }
 

@@ -309,5 +309,26 @@ prints "--callers shows the callers of a function" $'0.45 0.00 cold\n0.43 0.00 h
 prints "--callees shows the callees of a function" $'99.95 99.51 hot\n0.44 0.01 hot\n0.43 0.43 cold' tree --callees hot -a
 prints "text says how many stacks are complete" "99.97 % of the stacks reach the start of their thread" \
 	grep 'of the stacks' "$dir/stacks.text"
+
+# main calls itself 90 times; the innermost call calls hot.
+deep() {
+	python3 -c '
+import json, sys
+p = json.load(open(sys.argv[1]))
+hot = p["functions"][0]["offset"]
+p["stacks"]["frames"] = [["main", 1, 16], ["hot", 1, hot]]
+p["stacks"]["nodes"] = [[i + 2 if i else 0, 0, 1, 16, 0] for i in range(91)] + [[93, 1, 1, hot, 70000]]
+json.dump(p, open(sys.argv[2], "w"))' "$dir/stacks" "$dir/deep"
+}
+
+# Prints the indent of the rows of a tree, and their names.
+indents() { # COLUMNS LINES
+	COLUMNS=$1 "$ctl" report --tree "$dir/deep" |
+		awk '/%  / { sub(/.*%  /, ""); n = match($0, /[^ ]/) - 1; sub(/^ */, ""); print n, $0 }' | sed -n "$2"
+}
+
+check "a profile of deep stacks is made" deep
+prints "--tree writes the depth of calls that are not indented further" $'24 main\n24 (25) main\n24 (91) hot' indents 80 "26,27p;\$p"
+prints "--tree indents as far as the terminal allows" $'84 main\n84 (85) main' indents 200 '86,87p'
 prints "--tree refuses a profile without stacks" "profilctl: report: this profile has no stacks: record it with -g" "$ctl" report --tree "$kept"
 finish

@@ -3,12 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cleanup.h"
-
 #include "format.h"
 #include "profilctl/analyze/stacks/each_stack.h"
 #include "profilctl/analyze/sample_location.h"
 #include "profilctl/analyze/stacks/stack_ends.h"
+#include "profilctl/util/grow.h"
 
 /* Semicolons separate frames, newlines stacks: a name must contain neither. */
 static void frame(FILE *out, const char *name)
@@ -26,116 +25,153 @@ static void program_name(char *out, size_t bytes, const struct profile *p)
 		snprintf(out, bytes, "[unknown]");
 }
 
-static void stack(FILE *out, const char *command, const char *object, const char *function,
-		  __u64 samples)
+/* The frames of a stack, separated by semicolons. */
+struct line {
+	char *frames;
+	__u64 samples;
+};
+
+/* Different stacks can have the same names: their lines are added up before they are written. */
+struct folded {
+	const struct profile *profile;
+	char program[256];
+	struct line *line;
+	size_t n;
+};
+
+/* Adds a line; takes ownership of @frames. */
+static int add(struct folded *f, char *frames, __u64 samples)
 {
+	struct line *grown = grow(f->line, f->n, sizeof(*grown));
+
+	if (!grown) {
+		free(frames);
+		return -ENOMEM;
+	}
+	f->line = grown;
+	f->line[f->n++] = (struct line){ frames, samples };
+	return 0;
+}
+
+/* Closes the stream that wrote @frames, and adds its line. */
+static int add_stream(struct folded *f, FILE *out, char **frames, __u64 samples)
+{
+	if (fclose(out)) {
+		free(*frames);
+		return -ENOMEM;
+	}
+	return add(f, *frames, samples);
+}
+
+static int add_stack(void *arg, const struct stack *s)
+{
+	struct folded *f = arg;
+	char name[4096], *frames;
+	size_t bytes;
+	FILE *out = open_memstream(&frames, &bytes);
+
+	if (!out)
+		return -ENOMEM;
+	frame(out, profile_base_name(f->program));
+	for (size_t i = s->n; i-- > 0;) {
+		fputc(';', out);
+		frame(out, stack_frame_name(f->profile, s->frame[i], name, sizeof(name)));
+	}
+	return add_stream(f, out, &frames, s->samples);
+}
+
+static int add_function(struct folded *f, const char *command, const char *object, const char *name,
+			__u64 samples)
+{
+	size_t bytes;
+	char *frames;
+	FILE *out;
+
 	if (!samples)
-		return;
+		return 0;
+	out = open_memstream(&frames, &bytes);
+	if (!out)
+		return -ENOMEM;
 	frame(out, profile_base_name(command));
 	fputc(';', out);
 	if (object) {
 		frame(out, profile_base_name(object));
 		fputc(';', out);
 	}
-	frame(out, function);
-	fprintf(out, " %llu\n", samples);
+	frame(out, name);
+	return add_stream(f, out, &frames, samples);
 }
 
-/* A function and the process that ran it. */
-struct line {
-	const struct function *function;
-	const char *command;
-	__u64 samples;
-};
-
-static int by_function(const void *a, const void *b)
+/* Adds a line for each spot. */
+static int add_spots(struct folded *f, const struct spots *s)
 {
-	const struct line *x = a, *y = b;
+	const struct profile *p = f->profile;
+	int err = 0;
 
-	if (x->function != y->function)
-		return x->function < y->function ? -1 : 1;
-	return strcmp(x->command, y->command);
-}
-
-/* A line for each spot. NULL: out of memory. */
-static struct line *lines_of(const struct profile *p, const struct spots *s, const char *program)
-{
-	struct line *lines = calloc(s->n + 1, sizeof(*lines));
-
-	for (size_t i = 0; lines && i < s->n; i++) {
+	for (size_t i = 0; i < s->n && !err; i++) {
 		const struct spot *spot = &s->spot[i];
+		const struct function *function = spot->function;
 		__u32 group = spot->place.group;
-
-		lines[i] =
-			(struct line){ spot->function, group ? p->groups[group].command : program,
-				       spot->place.count };
-	}
-	if (lines && s->n)
-		qsort(lines, s->n, sizeof(*lines), by_function);
-	return lines;
-}
-
-static void lines_write(FILE *out, const struct profile *p, const struct line *lines, size_t n)
-{
-	size_t upto;
-
-	for (size_t i = 0; i < n; i = upto) {
-		const struct function *f = lines[i].function;
 		char name[4096] = "[unknown]";
-		__u64 samples = 0;
 
-		for (upto = i; upto < n && !by_function(&lines[i], &lines[upto]); upto++)
-			samples += lines[upto].samples;
-		if (f)
-			profile_function_name(p, f, name, sizeof(name));
-		stack(out, lines[i].command, f ? p->objects[f->object].path : NULL, name, samples);
+		if (function)
+			profile_function_name(p, function, name, sizeof(name));
+		err = add_function(f, group ? p->groups[group].command : f->program,
+				   function ? p->objects[function->object].path : NULL, name,
+				   spot->place.count);
 	}
+	return err;
 }
 
-struct folded {
-	FILE *out;
-	const struct profile *profile;
-	const char *program;
-};
-
-static int stack_write(void *arg, const struct stack *s)
+static int add_functions(struct folded *f)
 {
-	const struct folded *f = arg;
-	char name[4096];
-
-	frame(f->out, profile_base_name(f->program));
-	for (size_t i = s->n; i-- > 0;) {
-		fputc(';', f->out);
-		frame(f->out, stack_frame_name(f->profile, s->frame[i], name, sizeof(name)));
-	}
-	fprintf(f->out, " %llu\n", s->samples);
-	return 0;
-}
-
-static int functions_write(FILE *out, const struct profile *p, const char *program)
-{
-	__cleanup(freep) struct line *lines = NULL;
+	const struct profile *p = f->profile;
 	struct spots s;
 	int err = spots_init(&s, p, false);
 
 	if (!err)
-		lines = lines_of(p, &s, program);
-	if (!err && !lines)
-		err = -ENOMEM;
-	if (!err) {
-		lines_write(out, p, lines, s.n);
-		stack(out, program, NULL, "[unmatched]", p->unmatched);
-		stack(out, program, NULL, "[lost]", p->lost);
-	}
+		err = add_spots(f, &s);
+	if (!err)
+		err = add_function(f, f->program, NULL, "[unmatched]", p->unmatched);
+	if (!err)
+		err = add_function(f, f->program, NULL, "[lost]", p->lost);
 	spots_fini(&s);
 	return err;
 }
 
+static int by_frames(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	return strcmp(x->frames, y->frames);
+}
+
+static void lines_write(FILE *out, const struct line *line, size_t n)
+{
+	size_t upto;
+
+	for (size_t i = 0; i < n; i = upto) {
+		__u64 samples = 0;
+
+		for (upto = i; upto < n && !by_frames(&line[i], &line[upto]); upto++)
+			samples += line[upto].samples;
+		fprintf(out, "%s %llu\n", line[i].frames, samples);
+	}
+}
+
 int folded_write(FILE *out, const struct profile *p)
 {
-	char program[256];
-	struct folded f = { out, p, program };
+	struct folded f = { .profile = p };
+	int err;
 
-	program_name(program, sizeof(program), p);
-	return has_stacks(p) ? each_stack(p, stack_write, &f) : functions_write(out, p, program);
+	program_name(f.program, sizeof(f.program), p);
+	err = has_stacks(p) ? each_stack(p, add_stack, &f) : add_functions(&f);
+	if (!err && f.n) {
+		qsort(f.line, f.n, sizeof(*f.line), by_frames);
+		lines_write(out, f.line, f.n);
+	}
+	for (size_t i = 0; i < f.n; i++)
+		free(f.line[i].frames);
+	free(f.line);
+	return err;
 }

@@ -249,7 +249,7 @@ hot, cold = (f["offset"] for f in p["functions"][:2])
 p["stacks"] = {"samples": 70343, "without": 0, "cuts": [],
   "ends": [{"end": e, "samples": 0, "without_frame": n} for e, n in (("whole", 0), ("no_table", 0), ("nowhere", 3))],
   "frames": [["main", 1, 16], ["hot", 1, hot], ["cold", 1, cold], [None, 0, 139637976727552]],
-  "nodes": [[0, 0, 1, 20, 0], [3, 1, 1, hot, 70000], [3, 1, 1, hot + 8, 0], [5, 1, 1, hot + 4, 10], [6, 2, 1, cold, 300],
+  "nodes": [[0, 0, 1, 20, 0], [3, 1, 1, hot, 70000], [3, 1, 1, hot + 8, 0], [5, 1, 1, hot + 4, 10], [6, 2, 1, cold, 200], [6, 2, 1, cold + 4, 100],
     [1, 2, 1, cold, 20], [0, 3, 0, 139637976727552, 10]]}
 json.dump(p, open(sys.argv[2], "w"))' "$kept" "$dir/stacks"
 }
@@ -292,7 +292,7 @@ stacks_callers() {
 
 inclusive=$'cold 320\nhot 70310\nmain 70310'
 prints "folded stacks have every sample and the inclusive samples" "$total 70310 70310 320" stacks_folded
-prints "folded stacks begin with the caller" 1 grep -c '^spin;main;hot;hot;cold 300$' "$dir/stacks.folded"
+prints "folded stacks begin with the caller, and those with the same names are one line" 1 grep -c '^spin;main;hot;hot;cold 300$' "$dir/stacks.folded"
 prints "folded stacks mark a stack that was cut" 1 grep -c '^spin;.cut: no unwind rules.;cold 20$' "$dir/stacks.folded"
 reads go "go tool pprof shows the inclusive samples" "$inclusive" stacks_go
 reads go "go tool pprof -peek shows callers" 1 sh -c "go tool pprof -peek '^cold\$' -sample_index=samples $dir/stacks.pprof 2>/dev/null | grep -c '300.*hot'"

@@ -133,15 +133,49 @@ static void node_write(FILE *out, const struct profile *p, const struct call_gra
 		sanitize(whole, sizeof(whole), name));
 }
 
+static int by_total(const void *a, const void *b)
+{
+	const struct call_graph_node *x = *(const struct call_graph_node *const *)a,
+				     *y = *(const struct call_graph_node *const *)b;
+
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * Says for each node whether it is one of the @rows with the most samples. Their callers are too: a
+ * caller has no fewer samples, and comes first in the graph. Returns 0 or -ENOMEM.
+ */
+static int find_hottest(bool **out, const struct call_graph *g, size_t rows)
+{
+	__cleanup(freep) const struct call_graph_node **node = calloc(g->n, sizeof(const void *));
+	bool *hottest = calloc(g->n, sizeof(*hottest));
+
+	if (!node || !hottest) {
+		free(hottest);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < g->n; i++)
+		node[i] = &g->node[i];
+	qsort(node, g->n, sizeof(const void *), by_total);
+	for (size_t i = 0; i < g->n && i <= rows; i++) /* and the root */
+		hottest[node[i] - g->node] = true;
+	*out = hottest;
+	return 0;
+}
+
+/* Writes the nodes with enough samples; with @hottest, only nodes that are in it. */
 static void graph_write(FILE *out, const struct profile *p, const struct call_graph *g,
-			const struct text_tree *t)
+			const struct text_tree *t, const bool *hottest)
 {
 	__u32 at = g->node[0].child;
 	size_t depth = 0;
 
 	while (at != CALL_GRAPH_NONE) {
 		const struct call_graph_node *n = &g->node[at];
-		bool shown = profile_percent(p, n->total) >= t->least_percent;
+		bool shown = profile_percent(p, n->total) >= t->least_percent &&
+			     (!hottest || hottest[at]);
 
 		if (shown)
 			node_write(out, p, n, t, depth);
@@ -162,7 +196,7 @@ int text_tree(FILE *out, const struct profile *p, const struct text_tree *t)
 {
 	const char *name = t->callers ? t->callers : t->callees;
 	bool callers = t->callers || t->of;
-	__cleanup(freep) bool *wanted = NULL;
+	__cleanup(freep) bool *wanted = NULL, *hottest = NULL;
 	struct call_graph g;
 	int err = has_stacks(p) ? 0 : -ENODATA;
 
@@ -176,9 +210,15 @@ int text_tree(FILE *out, const struct profile *p, const struct text_tree *t)
 				   : call_graph_init(&g, &p->calls);
 	if (err)
 		return err;
+	if (t->rows)
+		err = find_hottest(&hottest, &g, t->rows);
+	if (err) {
+		call_graph_fini(&g);
+		return err;
+	}
 	fprintf(out, "\n incl. %%  95 %% of it  %s  function, and below it %s\n",
 		callers ? "starts %" : "  self %", callers ? "its callers" : "what it calls");
-	graph_write(out, p, &g, t);
+	graph_write(out, p, &g, t, hottest);
 	fputc('\n', out);
 	text_stacks(out, p);
 	call_graph_fini(&g);

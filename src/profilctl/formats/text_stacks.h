@@ -18,6 +18,7 @@ struct text_tree {
 		callees; /* likewise, callees; both NULL: all calls from the start of the threads */
 	const struct function *of; /* write the callers of this function; NULL: by name */
 	double least_percent;
+	size_t rows;	/* at most, those with the most samples; 0: no limit */
 	size_t columns; /* 0: 80 */
 };
 

@@ -308,6 +308,30 @@ static int check_period(const struct options *o)
 	return -EINVAL;
 }
 
+/* Trees are text of functions, also in a file. */
+static int check_tree(struct options *o)
+{
+	const char *which = o->tree ? "--tree" : o->callers ? "--callers" : "--callees";
+	int n = o->tree + !!o->callers + !!o->callees;
+
+	if (!n)
+		return 0;
+	if (!o->format)
+		o->format = format_find("text");
+	if (n == 1 && !o->format->write && o->by == ROWS_FUNCTION)
+		return 0;
+	if (n > 1)
+		log_err("%s: --tree, --callers and --callees are different trees: give one",
+			o->verb);
+	else if (o->format->write)
+		log_err("%s: %s prints text, and not the format %s: leave out one of them", o->verb,
+			which, o->format->name);
+	else
+		log_err("%s: %s shows functions, and not rows by %s: leave out one of them",
+			o->verb, which, rows_by_name(o->by));
+	return -EINVAL;
+}
+
 int options_parse(struct options *o, __u64 allowed, int argc, char **argv)
 {
 	char letters[2 * NROWS + 3];
@@ -332,7 +356,7 @@ int options_parse(struct options *o, __u64 allowed, int argc, char **argv)
 		o->slice_ns = HTML_SLICE_NS;
 	}
 	o->threads |= o->by == ROWS_THREAD;
-	if (check_period(o) < 0)
+	if (check_period(o) < 0 || check_tree(o) < 0)
 		return -EINVAL;
 	if (add_operands(o, allowed, argv + optind) < 0) {
 		log_err("%s: %s", o->verb, strerror(ENOMEM));

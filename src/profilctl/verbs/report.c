@@ -77,8 +77,10 @@ static int tree_write(FILE *out, const struct options *o, const struct profile *
 {
 	struct text_tree t = { .callers = o->callers,
 			       .callees = o->callees,
+			       .rows = o->rows,
 			       .least_percent = o->all		   ? 0
 						: o->least_percent ? o->least_percent
+						: o->rows	   ? 0
 								   : TEXT_LEAST_PERCENT,
 			       .columns = out == stdout ? terminal_columns(STDOUT_FILENO) : 0 };
 	const char *name = o->callers ? o->callers : o->callees;
@@ -153,7 +155,7 @@ int verb_report(const struct options *o)
 		pager_begin();
 	if (output_is_text(o))
 		view_write(out, o, p, total);
-	if (output_is_text(o) && (o->tree || o->callers || o->callees))
+	if (o->tree || o->callers || o->callees)
 		status = tree_write(out, o, p);
 	else
 		status = output_write(out, o, p);

@@ -306,6 +306,15 @@ tree() { # ARGS...
 
 prints "--tree shows inclusive and own shares" $'99.95 0.00 main\n99.95 99.51 hot' tree --tree --percent-limit 0.5
 prints "--callers shows the callers of a function" $'0.45 0.00 cold\n0.43 0.00 hot\n0.43 0.00 hot\n0.43 0.43 main' tree --callers cold -a
+prints "-n limits the rows of a tree, and their callers are among these" $'99.95 0.00 main\n99.95 99.51 hot' tree --tree -n 2
+check "--tree -o writes a file" "$ctl" report --tree -o "$dir/tree" "$dir/stacks"
+check "--tree -o writes text" grep -q ' main$' "$dir/tree"
+prints "--tree refuses a format that is not text" \
+	"profilctl: report: --tree prints text, and not the format html: leave out one of them" "$ctl" report --tree -f html "$dir/stacks"
+prints "--callers refuses --by" "profilctl: report: --callers shows functions, and not rows by line: leave out one of them" \
+	"$ctl" report --callers hot --by line "$dir/stacks"
+prints "--tree refuses --callers" "profilctl: report: --tree, --callers and --callees are different trees: give one" \
+	"$ctl" report --tree --callers hot "$dir/stacks"
 prints "--callees shows the callees of a function" $'99.95 99.51 hot\n0.44 0.01 hot\n0.43 0.43 cold' tree --callees hot -a
 prints "text says how many stacks are complete" "99.97 % of the stacks reach the start of their thread" \
 	grep 'of the stacks' "$dir/stacks.text"

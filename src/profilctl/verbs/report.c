@@ -72,6 +72,20 @@ static void view_write(FILE *out, const struct options *o, const struct profile 
 		fputs("samples in the kernel are counted where user mode was left\n", out);
 }
 
+/* Stacks are not kept per process: says which profile has those of the process only. */
+static void refuse_process(const struct options *o, const struct profile *p)
+{
+	const char *name = o->filter.command ? o->filter.command : o->filter.process;
+	bool is_pid = !o->filter.command && !name[strspn(name, "0123456789")];
+	bool off_cpu = p->event && !strcmp(p->event, OPTIONS_OFF_CPU);
+	char clean[256];
+
+	log_err("report: stacks do not tell processes apart: leave out --process and --command, or "
+		"record only these processes: 'profilctl attach %s%s %s'",
+		is_pid ? "" : "--comm ", sanitize(clean, sizeof(clean), name),
+		off_cpu ? "--off-cpu" : "-g");
+}
+
 /* Writes calls instead of the flat profile. Returns an enum ctl_status. */
 static int tree_write(FILE *out, const struct options *o, const struct profile *p)
 {
@@ -89,9 +103,10 @@ static int tree_write(FILE *out, const struct options *o, const struct profile *
 
 	if (!err)
 		return output_end(out, o, 0);
-	if (err == -ENODATA && (o->filter.process || o->filter.command))
-		log_err("report: stacks do not tell processes apart: leave out --process and "
-			"--command");
+	if (err == -ENODATA && !p->total)
+		log_err("report: this profile has no samples");
+	else if (err == -ENODATA && (o->filter.process || o->filter.command))
+		refuse_process(o, p);
 	else if (err == -ENODATA && *view_filter_text(what, sizeof(what), &o->filter))
 		log_err("report: %s: there are no stacks, or not for all samples", what);
 	else if (err == -ENODATA)

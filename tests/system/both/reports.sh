@@ -286,6 +286,17 @@ says "report --command filters by command" '^100.00 % .*  hot ' "$ctl" report --
 says "report --function filters by function" '^only function cold: 20 of 100 samples$' "$ctl" report --function cold "$dir/groups"
 says "report --function refuses a function without samples" 'no function warm has samples' "$ctl" report --function warm "$dir/groups"
 says "report --process needs a profile with processes" 'does not tell processes apart' "$ctl" report --process 1 "$dir/a"
+says "report --tree --command says how to record the stacks of these processes" "'profilctl attach --comm sh -g'$" \
+	"$ctl" report --tree --command sh "$dir/groups"
+says "report --tree --process does so for a pid" "'profilctl attach 11 -g'$" "$ctl" report --tree --process 11 "$dir/groups"
+python3 - "$dir/a" "$dir/none" <<'END'
+import json, sys
+p = json.load(open(sys.argv[1]))
+p["samples"] = {"total": 0, "binned": 0, "unmatched": 0, "lost": 0}
+p["places"], p["functions"] = [], []
+json.dump(p, open(sys.argv[2], "w"))
+END
+says "report --tree says that a profile has no samples" '^profilctl: report: this profile has no samples$' "$ctl" report --tree "$dir/none"
 says "report refuses a filter that selects nothing" 'no samples are of command nothere$' \
 	"$ctl" report --command nothere "$dir/groups"
 says "report says why folding leaves no samples of the kernel" 'no samples are of object .kernel., if those in the kernel are' \

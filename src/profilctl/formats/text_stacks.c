@@ -16,6 +16,7 @@
 
 #define COLUMNS 80
 #define NUMBERS_COLUMNS 31
+#define FILE_COLUMNS 24
 #define DEPTH_MAX 512
 
 /* The remedy of cut @i; NULL if none, or if the next cut has the same. */
@@ -114,23 +115,58 @@ static const char *tree_name(const struct profile *p, size_t frame, char *out, s
 								       : out;
 }
 
+/* Says whether another root has the name of @n. */
+static bool shares_name(const struct profile *p, const struct call_graph *g,
+			const struct call_graph_node *n)
+{
+	const struct call_frame *frame = p->calls.frame;
+	const char *name = n->frame < p->calls.nframes ? frame[n->frame].name : NULL;
+
+	for (__u32 at = g->node[0].child; name && at != CALL_GRAPH_NONE; at = g->node[at].next) {
+		__u32 other = g->node[at].frame;
+
+		if (other != n->frame && other < p->calls.nframes && frame[other].name &&
+		    !strcmp(frame[other].name, name))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Writes " (FILE)" if @n is a root and others have its name, as the _start of several programs; ""
+ * if not. Returns @out.
+ */
+static const char *root_file(char *out, size_t bytes, const struct profile *p,
+			     const struct call_graph *g, const struct call_graph_node *n)
+{
+	char clean[256];
+
+	*out = '\0';
+	if (n->parent || !shares_name(p, g, n))
+		return out;
+	sanitize(clean, sizeof(clean), profile_base_name(stack_frame_path(p, n->frame)));
+	snprintf(out, bytes, " (%s)", fit_text(clean, sizeof(clean), FILE_COLUMNS));
+	return out;
+}
+
 /* Half of the columns that the numbers leave is for the indent, half for the name. */
-static void node_write(FILE *out, const struct profile *p, const struct call_graph_node *n,
-		       const struct text_tree *t, size_t depth)
+static void node_write(FILE *out, const struct profile *p, const struct call_graph *g,
+		       const struct call_graph_node *n, const struct text_tree *t, size_t depth)
 {
 	struct interval i = confidence_interval(n->total, p->total);
 	size_t columns = t->columns > COLUMNS ? t->columns : COLUMNS;
 	size_t room = columns - NUMBERS_COLUMNS, most = room / 2;
 	size_t indent = depth < most ? depth : most;
-	char whole[4096], name[4096], level[32] = "";
+	char whole[4096], name[4096], file[300], level[32] = "";
 
 	if (depth > most)
 		snprintf(level, sizeof(level), "(%zu) ", depth);
+	root_file(file, sizeof(file), p, g, n);
 	fit_name(name, sizeof(name), tree_name(p, n->frame, whole, sizeof(whole)),
-		 room - indent - strlen(level));
-	fprintf(out, "%6.2f %% %5.1f-%5.1f %6.2f %%  %*s%s%s\n", profile_percent(p, n->total),
+		 room - indent - strlen(level) - columns_of(file));
+	fprintf(out, "%6.2f %% %5.1f-%5.1f %6.2f %%  %*s%s%s%s\n", profile_percent(p, n->total),
 		i.low, i.high, profile_percent(p, n->self), (int)indent, "", level,
-		sanitize(whole, sizeof(whole), name));
+		sanitize(whole, sizeof(whole), name), file);
 }
 
 static int by_total(const void *a, const void *b)
@@ -178,7 +214,7 @@ static void graph_write(FILE *out, const struct profile *p, const struct call_gr
 			     (!hottest || hottest[at]);
 
 		if (shown)
-			node_write(out, p, n, t, depth);
+			node_write(out, p, g, n, t, depth);
 		if (shown && n->child != CALL_GRAPH_NONE && depth < DEPTH_MAX) {
 			at = n->child;
 			depth++;

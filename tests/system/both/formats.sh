@@ -339,5 +339,17 @@ indents() { # COLUMNS LINES
 check "a profile of deep stacks is made" deep
 prints "--tree writes the depth of calls that are not indented further" $'24 main\n24 (25) main\n24 (91) hot' indents 80 "26,27p;\$p"
 prints "--tree indents as far as the terminal allows" $'84 main\n84 (85) main' indents 200 '86,87p'
+
+# The main of two files, which both call hot.
+check "a profile of two programs is made" python3 -c '
+import json, sys
+p = json.load(open(sys.argv[1]))
+hot = p["functions"][0]["offset"]
+p["objects"].append({"path": "/bin/other", "build_id": ""})
+p["stacks"]["frames"] = [["main", 1, 16], ["hot", 1, hot], ["main", 2, 16]]
+p["stacks"]["nodes"] = [[0, 0, 1, 20, 0], [3, 1, 1, hot, 40000], [0, 2, 2, 20, 0], [5, 1, 1, hot, 30000]]
+json.dump(p, open(sys.argv[2], "w"))' "$dir/stacks" "$dir/programs"
+prints "--tree tells roots of the same name apart by their files" $'main (spin)\n hot\nmain (other)\n hot' \
+	sh -c "$ctl report --tree $dir/programs | sed -n 's/.*[0-9] %  \\( *[mh].*\\)/\\1/p'"
 prints "--tree refuses a profile without stacks" "profilctl: report: this profile has no stacks: record it with -g" "$ctl" report --tree "$kept"
 finish

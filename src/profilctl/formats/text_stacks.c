@@ -157,15 +157,17 @@ static void node_write(FILE *out, const struct profile *p, const struct call_gra
 	size_t columns = t->columns > COLUMNS ? t->columns : COLUMNS;
 	size_t room = columns - NUMBERS_COLUMNS, most = room / 2;
 	size_t indent = depth < most ? depth : most;
-	char whole[4096], name[4096], file[300], level[32] = "";
+	char whole[4096], name[4096], file[300], level[32] = "", interval[32] = "";
 
+	if (!profile_is_off_cpu(p))
+		snprintf(interval, sizeof(interval), "%5.1f-%5.1f", i.low, i.high);
 	if (depth > most)
 		snprintf(level, sizeof(level), "(%zu) ", depth);
 	root_file(file, sizeof(file), p, g, n);
 	fit_name(name, sizeof(name), tree_name(p, n->frame, whole, sizeof(whole)),
 		 room - indent - strlen(level) - columns_of(file));
-	fprintf(out, "%6.2f %% %5.1f-%5.1f %6.2f %%  %*s%s%s%s\n", profile_percent(p, n->total),
-		i.low, i.high, profile_percent(p, n->self), (int)indent, "", level,
+	fprintf(out, "%6.2f %% %11s %6.2f %%  %*s%s%s%s\n", profile_percent(p, n->total), interval,
+		profile_percent(p, n->self), (int)indent, "", level,
 		sanitize(whole, sizeof(whole), name), file);
 }
 
@@ -252,8 +254,9 @@ int text_tree(FILE *out, const struct profile *p, const struct text_tree *t)
 		call_graph_fini(&g);
 		return err;
 	}
-	fprintf(out, "\n incl. %%  95 %% of it  %s  function, and below it %s\n",
-		callers ? "starts %" : "  self %", callers ? "its callers" : "what it calls");
+	fprintf(out, "\n incl. %%  %10s  %s  function, and below it %s\n",
+		profile_is_off_cpu(p) ? "" : "95 % of it", callers ? "starts %" : "  self %",
+		callers ? "its callers" : "what it calls");
 	graph_write(out, p, &g, t, hottest);
 	fputc('\n', out);
 	text_stacks(out, p);

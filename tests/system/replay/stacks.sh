@@ -153,12 +153,12 @@ prints "--tree shows a cut stack below the reason of the cut" $'0.25 0.00 [cut: 
 prints "--fold-kernel counts kernel samples in the caller" $'spin;main;hot 7040\nspin;main;hot;hot 10' \
 	sh -c "'$ctl' report -f folded --fold-kernel '$dir/small' | grep 'hot [0-9]*$' | awk '{ n = \$NF; \$NF = \"\"; sum[\$0] += n }
 		END { for (s in sum) print s sum[s] }' | sort"
-prints "--function keeps the stacks that end in the function" $'spin;main;hot;hot;cold 300\nspin;[cut: no unwind rules];cold 20' folded --function cold
+prints "--function keeps the stacks that end in the function" $'spin;[cut: no unwind rules];cold 20\nspin;main;hot;hot;cold 300' folded --function cold
 prints "--fold-kernel --function keeps the kernel samples of the function" 7555 \
 	sh -c "'$ctl' report -f folded --fold-kernel --function hot '$dir/small' | awk '{ n += \$NF } END { print n }'"
 prints "--object keeps the stacks that end in the object" 'spin;main;hot;do_it 40' folded --object '[kernel]'
 prints "--process refuses a profile with stacks" \
-	"profilctl: report: stacks do not tell processes apart: leave out --process and --command" \
+	"profilctl: report: stacks do not tell processes apart: leave out --process and --command, or record only these processes: 'profilctl attach --comm one -g'" \
 	sh -c "'$ctl' report --tree --process one '$dir/groups' 2>&1 >/dev/null"
 prints "--by object counts a sample in its innermost frame" $'99.31 7895\n0.50 40\n0.13 10' \
 	sh -c "'$ctl' report --by object -a '$dir/small' | awk '\$2 == \"%\" && /(spin|.kernel.|.anon.)$/ { print \$1, \$5 }'"

@@ -9,6 +9,7 @@
 
 #include "background.h"
 #include "core/cleanup.h"
+#include "profild/thread.h"
 
 struct queue {
 	struct job *first;
@@ -113,7 +114,7 @@ int background_open(struct background **out, sd_event *event)
 	if (!err)
 		err = sd_event_add_io(event, &b->source, b->finished_fd, EPOLLIN, on_finished, b);
 	if (err >= 0)
-		err = -pthread_create(&b->thread, NULL, run_jobs, b);
+		err = thread_start(&b->thread, run_jobs, b);
 	if (err < 0) {
 		background_close(b);
 		return err;

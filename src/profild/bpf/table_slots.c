@@ -10,6 +10,7 @@
 
 #include "core/cleanup.h"
 #include "core/observers.h"
+#include "profild/thread.h"
 #include "table_slots.h"
 
 /*
@@ -193,9 +194,9 @@ static int start_threads(struct table_slots *s)
 		int err;
 
 		*t = (struct lane_thread){ .slots = s, .lane = (enum lane)lane };
-		err = pthread_create(&t->thread, NULL, make_changes, t);
+		err = thread_start(&t->thread, make_changes, t);
 		if (err)
-			return -err;
+			return err;
 		t->running = true;
 	}
 	return 0;

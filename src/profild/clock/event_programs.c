@@ -12,6 +12,7 @@
 #include "event_programs.h"
 #include "linger.h"
 #include "profild/skeleton.h"
+#include "profild/thread.h"
 
 /*
  * The verifier takes 80 ms for each program that counts samples. Those of tracepoints and of
@@ -110,7 +111,7 @@ static int start(struct event_programs *p, int (*job)(struct event_programs *p))
 
 	p->job = job;
 	p->done = false;
-	err = -pthread_create(&p->thread, NULL, run, p);
+	err = thread_start(&p->thread, run, p);
 	p->running = !err;
 	return err ? err : -EINPROGRESS;
 }

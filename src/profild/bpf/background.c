@@ -9,7 +9,7 @@
 
 #include "background.h"
 #include "core/cleanup.h"
-#include "profild/thread.h"
+#include "core/thread.h"
 
 struct queue {
 	struct job *first;

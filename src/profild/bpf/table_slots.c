@@ -10,7 +10,7 @@
 
 #include "core/cleanup.h"
 #include "core/observers.h"
-#include "profild/thread.h"
+#include "core/thread.h"
 #include "table_slots.h"
 
 /*

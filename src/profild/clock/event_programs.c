@@ -9,10 +9,10 @@
 
 #include "core/cleanup.h"
 #include "core/log.h"
+#include "core/thread.h"
 #include "event_programs.h"
 #include "linger.h"
 #include "profild/skeleton.h"
-#include "profild/thread.h"
 
 /*
  * The verifier takes 80 ms for each program that counts samples. Those of tracepoints and of

@@ -1,6 +1,6 @@
-/* thread.h - threads of the daemon */
-#ifndef PROFIL_PROFILD_THREAD_H
-#define PROFIL_PROFILD_THREAD_H
+/* thread.h - threads with small stacks */
+#ifndef PROFIL_CORE_THREAD_H
+#define PROFIL_CORE_THREAD_H
 
 #include <pthread.h>
 

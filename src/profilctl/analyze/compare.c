@@ -126,6 +126,7 @@ int compare_init(struct changes *c, const struct profile *a, const struct profil
 						sizeof(*c->change)) };
 	if (!c->change)
 		return -ENOMEM;
+	c->sampled = !profile_is_off_cpu(a) && !profile_is_off_cpu(b);
 	for (int k = 0; k < 2 && !err; k++) {
 		struct rows rows;
 
@@ -139,7 +140,6 @@ int compare_init(struct changes *c, const struct profile *a, const struct profil
 	merge(c);
 	for (size_t i = 0; i < c->n; i++)
 		test(&c->change[i], a->binned, b->binned);
-	c->sampled = !profile_is_off_cpu(a) && !profile_is_off_cpu(b);
 	if (c->sampled)
 		judge(c);
 	qsort(c->change, c->n, sizeof(*c->change), by_size);

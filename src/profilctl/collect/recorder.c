@@ -116,8 +116,7 @@ static int rate_refused(const struct options *o)
 {
 	if (o->clock && !strcmp(o->clock, "tick"))
 		log_err("the tick does not count at %llu Hz: its rate is the kernel's CONFIG_HZ "
-			"(leave "
-			"out --clock tick, or -F)",
+			"(leave out --clock tick, or -F)",
 			o->rate_hz);
 	else
 		log_err("profild's clock does not count at %llu Hz; take a lower rate", o->rate_hz);

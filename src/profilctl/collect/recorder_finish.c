@@ -142,7 +142,6 @@ static void tell_earlier(const struct recorder *r)
 int recorder_missing(const struct recorder *r)
 {
 	const struct profile *p = r->profile;
-
 	bool told = tell_unseen(r);
 
 	tell_hidden(r);

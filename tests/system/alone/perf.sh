@@ -12,6 +12,7 @@
 seconds=${PROFIL_TEST_PERF_S:-5}
 rate=1873
 perf_rate=1999
+perf_second_rate=1733
 programs=$BUILD/tests/programs
 judge=tests/system/alone/perf.py
 
@@ -91,14 +92,16 @@ attach() { # NAME COMM COMMAND...
 	fi
 }
 
-# Both profilers watch all processes of COMM for the same seconds, perf among the whole machine.
+# Both profilers watch all processes of COMM for the same seconds, perf among the whole machine and at two
+# rates: servers and their clients wait for each other, so that their samples depend on each other, and how
+# much the two differ tells by how much.
 watch() { # NAME COMM
 	local name=$1 comm=$2 perf profilctl ack=
 
 	rm -f "$dir/ctl" "$dir/ack"
 	mkfifo "$dir/ctl" "$dir/ack"
-	perf record -q -F "$perf_rate" -e cpu-clock -g -a -D -1 --control "fifo:$dir/ctl,$dir/ack" \
-		-o "$dir/$name.perf" >"$dir/out" 2>&1 &
+	perf record -q -e "cpu-clock/freq=$perf_rate/,cpu-clock/freq=$perf_second_rate/" -g -a -D -1 \
+		--control "fifo:$dir/ctl,$dir/ack" -o "$dir/$name.perf" >"$dir/out" 2>&1 &
 	perf=$!
 	exec {ctl}>"$dir/ctl"
 	"$BUILD/profilctl" attach --comm "$comm" -F "$rate" -d "$seconds" -o "$dir/$name.kept" >>"$dir/out" 2>&1 &
@@ -129,15 +132,19 @@ database() {
 	wait "$pgbench" "$postgres" 2>/dev/null
 }
 
+# Three loads of different pages and numbers of connections: a single one runs in waves of some 200 us, with
+# which timers of some 500 us fall in step: the shares of two perfs of one run differed by 14 points.
 web_server() {
-	local nginx ab port=$((20000 + $$ % 10000))
+	local nginx ab=() load port=$((20000 + $$ % 10000))
 
 	if ! command -v nginx >/dev/null || ! command -v ab >/dev/null; then
 		skip "perf's profile of a web server agrees" "no nginx or ab: sudo make deps"
 		return
 	fi
 	mkdir "$dir/www"
-	head -c 4000 "$dir/text" >"$dir/www/page.html"
+	for load in 300 4000 30000; do
+		head -c "$load" "$dir/text" >"$dir/www/$load.html"
+	done
 	cat >"$dir/nginx.conf" <<-END
 		daemon off;
 		user root;
@@ -156,14 +163,17 @@ web_server() {
 	END
 	nginx -c "$dir/nginx.conf" >"$dir/said" 2>&1 &
 	nginx=$!
-	until ab -n 10 "http://127.0.0.1:$port/page.html" >"$dir/said" 2>&1; do
+	until ab -n 10 "http://127.0.0.1:$port/300.html" >"$dir/said" 2>&1; do
 		alive "$nginx" || break
 	done
-	ab -q -H 'Accept-Encoding: gzip' -c 8 -t 600 -n 100000000 "http://127.0.0.1:$port/page.html" >"$dir/said" 2>&1 &
-	ab=$!
+	for load in 1/300 3/4000 2/30000; do
+		ab -q -H 'Accept-Encoding: gzip' -c "${load%/*}" -t 600 -n 100000000 \
+			"http://127.0.0.1:$port/${load#*/}.html" >"$dir/said" 2>&1 &
+		ab+=($!)
+	done
 	watch web-server nginx
-	kill "$ab" "$nginx"
-	wait "$ab" "$nginx" 2>/dev/null
+	kill "${ab[@]}" "$nginx"
+	wait "${ab[@]}" "$nginx" 2>/dev/null
 }
 
 # Compilers start and end all the time.

@@ -25,8 +25,10 @@ database_start() { # WHAT
 	done
 }
 
-# Eight clients for so many seconds, in the background. Sets $pgbench.
+# Eight clients for so many seconds, in the background. Each transaction is one of three, chosen at random,
+# so that the clients do not fall in step with each other and with a timer. Sets $pgbench.
 database_load() { # SECONDS
-	"$database_bin/pgbench" -h "$dir/db" -U test -c 8 -j 2 -T "$1" postgres >"$dir/said" 2>&1 &
+	"$database_bin/pgbench" -h "$dir/db" -U test -c 8 -j 2 -T "$1" -b tpcb-like -b simple-update \
+		-b select-only@8 postgres >"$dir/said" 2>&1 &
 	pgbench=$!
 }

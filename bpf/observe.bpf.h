@@ -248,7 +248,10 @@ static __always_inline void observe_wide(const struct sample *s, const struct ta
 
 /* --- CPU time of threads without a tick ------------------------------------------------------- */
 
-/* Adds @ns to unseen_ns of the attachment with target @index. Global, as image_number(). */
+/*
+ * Adds @ns to unseen_ns of the attachment with target @index, unless it may not observe all
+ * processes. Global, as image_number().
+ */
 __attribute__((noinline)) int unseen_book(__u32 index, __u64 ns, __u32 scope)
 {
 	const struct profil_target *target = PLACE(&tables.target[index % PROFIL_MAX_TARGETS]);
@@ -256,7 +259,8 @@ __attribute__((noinline)) int unseen_book(__u32 index, __u64 ns, __u32 scope)
 	struct table t;
 
 	if ((target->flags & flags) == flags && table_of(&t, target->slot) &&
-	    t.observer->scope == scope)
+	    t.observer->scope == scope &&
+	    (scope == PROFIL_SCOPE_PROCESSES || scope_is_all(target->slot)))
 		TABLE_ADD(&t, unseen_ns, ns);
 	return 0;
 }

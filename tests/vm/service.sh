@@ -159,6 +159,25 @@ has_journal() { # JOURNALCTL_ARGS...
 	test "$(journalctl -q -o cat "$@")"
 }
 
+# The samples of the machine's profile are at least this many.
+has_samples() { # AT_LEAST
+	test "$(profilctl machine report -f json | jq .samples.total)" -ge "$1"
+}
+
+# Turned on by the file of options, the machine's profile goes on where it was before the restart.
+machine_through_restart() {
+	local status=1 before
+
+	cp /etc/profil/profild.conf "$dir/conf"
+	echo machine=97 >>/etc/profil/profild.conf
+	systemctl restart profild.service && await 120 has_samples 200 &&
+		before=$(profilctl machine report -f json | jq .samples.total) &&
+		systemctl restart profild.service && has_samples "$before" && status=0
+	cp "$dir/conf" /etc/profil/profild.conf
+	profilctl machine off
+	return "$status"
+}
+
 is_refused() {
 	as_user "$BUILD/tests/programs/split.linked" 0.1 2>&1 | grep 'Cannot allocate memory'
 }
@@ -194,6 +213,7 @@ attacks "${commands[@]}"
 
 check "a profile continues through systemctl restart" counts_through systemctl restart profild.service
 check "a profile continues through kill -9" counts_through killed
+check "the machine's profile from the file of options continues through systemctl restart" machine_through_restart
 check "a profile above a new limit continues through systemctl reload" counts_through reload "user-bins 1"
 check "the next is refused" is_refused
 check "the journal has it with its unit, user, priority and name" has_journal \

@@ -8,6 +8,7 @@
 #include "core/cleanup.h"
 #include "core/clocks.h"
 
+#include "profilctl/analyze/stacks/stack_ends.h"
 #include "profilctl/formats/output.h"
 #include "profilctl/symbols/symbolize.h"
 #include "profilctl/util/exit_status.h"
@@ -17,6 +18,9 @@
 
 /* Missing CPU time is reported from this amount, and from a tenth of the total. */
 #define MISSING_NS 100000000u
+
+/* Truncated stacks that --call-graph=fp may explain are reported from this share. */
+#define TRUNCATED_PERCENT 10.0
 
 /* The daemon replies after the last sample of the attachment is counted. */
 static void detach(struct recorder *r)
@@ -139,6 +143,23 @@ static void tell_earlier(const struct recorder *r)
 			    (double)e->used_ns / 1e9, e->nused, e->nused == 1 ? "" : "es");
 }
 
+/* Prints a note if many stacks are truncated, for which frame pointers alone may be the reason. */
+static void tell_frame_pointers(const struct recorder *r)
+{
+	double truncated = 0;
+	struct stack_ends e;
+
+	if (r->options->stack_mode != PROFIL_STACK_FP || !has_stacks(r->profile))
+		return;
+	if (!stack_ends_init(&e, r->profile))
+		truncated = 100 - stack_ends_percent(&e, e.ended[CALL_WHOLE]);
+	if (truncated >= TRUNCATED_PERCENT)
+		log_warning("%.0f %% of the stacks are truncated: --call-graph=fp follows frame "
+			    "pointers only; -g uses unwind rules too",
+			    truncated);
+	stack_ends_fini(&e);
+}
+
 int recorder_missing(const struct recorder *r)
 {
 	const struct profile *p = r->profile;
@@ -146,6 +167,7 @@ int recorder_missing(const struct recorder *r)
 
 	tell_hidden(r);
 	tell_earlier(r);
+	tell_frame_pointers(r);
 	if (p->unfollowed)
 		log_warning("%llu process%s could not be followed: profild's process table has no "
 			    "more room",

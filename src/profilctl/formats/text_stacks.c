@@ -157,18 +157,20 @@ static void node_write(FILE *out, const struct profile *p, const struct call_gra
 	size_t columns = t->columns > COLUMNS ? t->columns : COLUMNS;
 	size_t room = columns - NUMBERS_COLUMNS, most = room / 2;
 	size_t indent = depth < most ? depth : most;
-	char whole[4096], name[4096], file[300], level[32] = "", interval[32] = "";
+	char text[4096], fitting[4096], clean[4096], file[300], level[32] = "", interval[32] = "";
+	const char *name = tree_name(p, n->frame, text, sizeof(text));
 
 	if (!profile_is_off_cpu(p))
 		snprintf(interval, sizeof(interval), "%5.1f-%5.1f", i.low, i.high);
 	if (depth > most)
 		snprintf(level, sizeof(level), "(%zu) ", depth);
 	root_file(file, sizeof(file), p, g, n);
-	fit_name(name, sizeof(name), tree_name(p, n->frame, whole, sizeof(whole)),
-		 room - indent - strlen(level) - columns_of(file));
+	if (!t->full_names)
+		name = fit_name(fitting, sizeof(fitting), name,
+				room - indent - strlen(level) - columns_of(file));
 	fprintf(out, "%6.2f %% %11s %6.2f %%  %*s%s%s%s\n", profile_percent(p, n->total), interval,
 		profile_percent(p, n->self), (int)indent, "", level,
-		sanitize(whole, sizeof(whole), name), file);
+		sanitize(clean, sizeof(clean), name), file);
 }
 
 static int by_total(const void *a, const void *b)

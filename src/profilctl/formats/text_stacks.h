@@ -2,6 +2,7 @@
 #ifndef PROFIL_PROFILCTL_FORMATS_TEXT_STACKS_H
 #define PROFIL_PROFILCTL_FORMATS_TEXT_STACKS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "profilctl/profile/profile.h"
@@ -20,6 +21,7 @@ struct text_tree {
 	double least_percent;
 	size_t rows;	/* at most, those with the most samples; 0: no limit */
 	size_t columns; /* 0: 80 */
+	bool full_names;
 };
 
 /*

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/log.h"
 #include "options.h"
@@ -24,6 +25,24 @@ void options_fini(struct options *o)
 {
 	free(o->argv);
 	o->argv = NULL;
+}
+
+const char *options_stack_mode(const struct options *o, const char *operand)
+{
+	static const struct {
+		const char *mode, *option;
+	} modes[] = { { "auto", "--call-graph=auto" },
+		      { "cfi", "--call-graph=cfi" },
+		      { "fp", "--call-graph=fp" },
+		      { "dwarf", "--call-graph=cfi, or just -g" },
+		      { "lbr", "just -g" } };
+	size_t n = strcspn(operand, ",");
+
+	for (size_t i = 0; o->stack_mode && i < sizeof(modes) / sizeof(*modes); i++) {
+		if (strlen(modes[i].mode) == n && !strncmp(operand, modes[i].mode, n))
+			return modes[i].option;
+	}
+	return NULL;
 }
 
 int options_pid(pid_t *out, const char *arg)

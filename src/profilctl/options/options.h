@@ -131,6 +131,12 @@ void options_fini(struct options *o);
 /* Adds an operand without copying it. Returns 0 or -ENOMEM. */
 int options_add(struct options *o, char *operand);
 
+/*
+ * perf takes the mode of --call-graph as the next argument, as "dwarf,8192". If @operand is one,
+ * and call graphs are recorded, returns the option to give instead; NULL if not.
+ */
+const char *options_stack_mode(const struct options *o, const char *operand);
+
 /* Reads a process id. Returns 0, or a negative errno after a message. */
 int options_pid(pid_t *out, const char *arg);
 

@@ -48,8 +48,15 @@ static int parse(pid_t *pids, const struct options *o)
 {
 	int status = CTL_OK;
 
-	for (int i = 0; i < o->argc && !status; i++)
-		status = options_pid(&pids[i], o->argv[i]) ? CTL_USAGE : CTL_OK;
+	for (int i = 0; i < o->argc && !status; i++) {
+		const char *option = options_stack_mode(o, o->argv[i]);
+
+		if (option)
+			log_err("'%s' is not a process id (perf's '--call-graph %s' is %s)",
+				o->argv[i], o->argv[i], option);
+		if (option || options_pid(&pids[i], o->argv[i]))
+			status = CTL_USAGE;
+	}
 	for (int i = 0; i < o->argc && !status; i++) {
 		status = check(pids[i]);
 		for (int k = 0; k < i && !status; k++) {

@@ -143,28 +143,16 @@ static int observe(struct recorder *r, struct command *c)
 /* Prints why the command cannot be run. */
 static void refuse_command(const struct options *o, int err)
 {
-	static const struct {
-		const char *mode, *option;
-	} modes[] = { { "auto", "--call-graph=auto" },
-		      { "cfi", "--call-graph=cfi" },
-		      { "fp", "--call-graph=fp" },
-		      { "dwarf", "--call-graph=cfi, or just -g" },
-		      { "lbr", "just -g" } };
-	const char *name = o->argv[0];
+	const char *name = o->argv[0], *option;
 
-	/* perf takes the mode as the next argument, as "dwarf,8192". */
-	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
-		size_t n = strlen(modes[i].mode);
-
-		if (err == -ENOENT && o->stack_mode && !strncmp(name, modes[i].mode, n) &&
-		    (!name[n] || name[n] == ',')) {
-			log_err("cannot run %s: command not found (perf's '--call-graph %s' is %s)",
-				name, modes[i].mode, modes[i].option);
-			return;
-		}
-	}
-	log_err("cannot run %s: %s", name,
-		err == -ENOENT && !strchr(name, '/') ? "command not found" : strerror(-err));
+	option = err == -ENOENT ? options_stack_mode(o, name) : NULL;
+	if (option)
+		log_err("cannot run %s: command not found (perf's '--call-graph %s' is %s)", name,
+			name, option);
+	else
+		log_err("cannot run %s: %s", name,
+			err == -ENOENT && !strchr(name, '/') ? "command not found"
+							     : strerror(-err));
 }
 
 static int profile_command(struct recorder *r, struct command *c)

@@ -96,7 +96,8 @@ static int tree_write(FILE *out, const struct options *o, const struct profile *
 						: o->least_percent ? o->least_percent
 						: o->rows	   ? 0
 								   : TEXT_LEAST_PERCENT,
-			       .columns = out == stdout ? terminal_columns(STDOUT_FILENO) : 0 };
+			       .columns = out == stdout ? terminal_columns(STDOUT_FILENO) : 0,
+			       .full_names = o->full_names };
 	const char *name = o->callers ? o->callers : o->callees;
 	char what[512];
 	int err = text_tree(out, p, &t);

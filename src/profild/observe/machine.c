@@ -35,15 +35,17 @@ static int start(struct profild *d, uint64_t period_ns, bool found)
 	return err;
 }
 
+static uint64_t usual_period_ns(const struct profild *d)
+{
+	return d->config.machine_period_ns ? d->config.machine_period_ns : d->config.period_ns;
+}
+
 int machine_on(struct profild *d, uint64_t period_ns)
 {
-	uint64_t usual_ns =
-		d->config.machine_period_ns ? d->config.machine_period_ns : d->config.period_ns;
-
 	if (d->machine && (!period_ns || period_ns == d->machine->period_ns))
 		return 0;
 	machine_off(d);
-	return start(d, period_ns ? period_ns : usual_ns, false);
+	return start(d, period_ns ? period_ns : usual_period_ns(d), false);
 }
 
 void machine_off(struct profild *d)
@@ -51,12 +53,24 @@ void machine_off(struct profild *d)
 	d->machine = attachment_close(d->machine);
 }
 
+/* A table has one rate: another would discard what an earlier daemon counted. */
+static void tell_continued(const struct profild *d)
+{
+	uint64_t usual_ns = usual_period_ns(d);
+
+	log_notice("the machine's profile continues");
+	if (d->config.machine && d->machine->period_ns != usual_ns)
+		log_warning("--machine: the profile continues at %.0f Hz instead of %.0f Hz; "
+			    "'profilctl machine off', then 'on', starts it anew",
+			    1e9 / (double)d->machine->period_ns, 1e9 / (double)usual_ns);
+}
+
 void machine_open(struct profild *d)
 {
 	int err = d->places ? start(d, 0, true) : -ENOENT;
 
 	if (!err)
-		log_notice("the machine's profile continues");
+		tell_continued(d);
 	else if (err != -ENOENT)
 		log_warning("cannot continue the machine's profile of an earlier daemon: %s",
 			    strerror(-err));

@@ -190,6 +190,23 @@ Test(kernel_store, a_start_in_which_a_bpf_call_fails_leaves_every_pin)
 	ticks_expect_spell(buf[3], &time, TICKS_PERIOD_NS);
 }
 
+Test(kernel_store, the_machine_profile_continues_at_its_rate)
+{
+	static const char *before[] = { "--machine=97", NULL };
+	static const char *after[] = { "--machine=51", NULL };
+
+	daemon_stop(&d);
+	daemon_start(&d, NULL, before);
+	daemon_kill(&d);
+	daemon_restart(&d);
+	cr_expect(log_has("the machine's profile continues"), "it does not continue");
+	cr_expect_not(log_has("instead of"), "a warning at the same rate");
+	daemon_kill(&d);
+	d.args = after;
+	daemon_restart(&d);
+	cr_expect(log_has("the profile continues at 97 Hz instead of 51 Hz"), "no warning");
+}
+
 Test(kernel_store, a_directory_that_others_may_use_is_not_used)
 {
 	static unsigned short buf[LOOPS];

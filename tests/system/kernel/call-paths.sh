@@ -19,6 +19,12 @@ tree_names() {
 	grep -q ' stripped+0x' "$dir/tree" && ! grep -q '/stripped+0x' "$dir/tree"
 }
 
+frame_pointers() {
+	"$ctl" record -q --call-graph=fp -F 999 -o "$dir/profile" -- "$dir/static" raise 0.3 2>"$dir/err"
+	check "record --call-graph=fp of a program without frame pointers names the remedy" \
+		grep -q 'of the stacks are truncated: --call-graph=fp follows frame pointers only; -g uses' "$dir/err"
+}
+
 # Linkers write no .eh_frame_hdr into a static program. One without any rules is not a failure.
 static_programs() {
 	record --user-only -- "$dir/static" nested 0.6
@@ -202,6 +208,7 @@ build jit jit_calls.c
 daemon_start
 signals
 static_programs
+frame_pointers
 faults
 libraries
 generated

@@ -70,7 +70,7 @@ records "record returns 127 for a command that is not found" 127 -o "$profile" -
 said "record names a command that is not found" "profilctl: cannot run no-such-command: command not found"
 records "record returns 127 for a mode of call graphs as perf takes it" 127 -o "$profile" --call-graph dwarf,8192 true
 said "record names the option for this mode" \
-	"profilctl: cannot run dwarf,8192: command not found \(perf's '--call-graph dwarf' is --call-graph=cfi, or just -g\)"
+	"profilctl: cannot run dwarf,8192: command not found \(perf's '--call-graph dwarf,8192' is --call-graph=cfi, or just -g\)"
 records "record returns 127 for a path that does not exist" 127 -o "$profile" -- "$dir/none"
 records "record returns 126 for a file that cannot be executed" 126 -o "$profile" -- "$dir/text"
 said "record names a file that cannot be executed" "profilctl: cannot run $dir/text: Permission denied"

@@ -41,6 +41,8 @@ says "a missing value is named" 2 "attach: option -d needs a value: SECONDS" att
 says "the option is named as it was typed" 2 \
 	"record: --rate 0: must be a whole number from 1 to 50000 Hz" record --rate=0 true
 says "a wrong pid among valid ones is named" 2 "'2x' is not a process id" attach -p "$$,2x"
+says "a mode of call graphs as perf takes it is named" 2 \
+	"'fp' is not a process id (perf's '--call-graph fp' is --call-graph=fp)" attach --call-graph fp $$
 says "an empty pid is named" 2 "'' is not a process id" attach "$$,"
 
 # Options after operands.

@@ -48,6 +48,16 @@ shares=$(awk '{ printf "%s %.2f\n", $1, 100 * $2 / 7950 }' <<<"$inclusive")
 prints "--callees shows the inclusive shares" "$shares" by_callees
 prints "--tree shows the inclusive shares of functions with one outermost call" "$(grep -v cold <<<"$shares")" in_tree
 
+# A C++ name in a tree, which has 80 columns at least.
+long='std::map<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >, int>::operator[](int)'
+sed "s/\"do_it\"/\"$long\"/g" "$dir/small" >"$dir/long"
+named() { # OPTION...
+	"$ctl" report --tree -a "$@" "$dir/long" | grep -c "${long//[/\\[}\$"
+}
+
+prints "--tree shortens names" 0 named
+prints "--tree --full-names does not" 1 named --full-names
+
 by_folded() {
 	awk -v all="$functions" '{ n = $NF; sub(/ [0-9]+$/, ""); split("", seen); m = split($0, frame, ";")
 		for (i = 2; i <= m; i++) if (!seen[frame[i]]++) sum[frame[i]] += n }

@@ -131,6 +131,8 @@ enum profil_observe_flags {
 	PROFIL_OBSERVE_USER_ONLY = 1 << 2,     /* samples in kernel mode are dropped */
 	PROFIL_OBSERVE_KERNEL_STACKS = 1 << 3, /* stacks have the kernel's frames, too */
 	PROFIL_OBSERVE_LATER = 1 << 4,	       /* count from BEGIN on; not with scope PROCESSES */
+	PROFIL_OBSERVE_EVENT = 1 << 5,	       /* count @event_type instead of CPU time */
+	PROFIL_OBSERVE_CPU_CLOCK = 1 << 6, /* CPU time by perf events, at any rate; not the tick */
 };
 
 /* Which samples an attachment counts. All scopes except PROCESSES are tested at each sample. */
@@ -166,8 +168,8 @@ struct profil_msg_observe {
 	__u32 images;
 	__u32 groups;
 	/*
-	 * perf_event_attr's type and config; 0, 0: CPU time. PROFIL_EVENT_OFF_CPU, 0: the time that
-	 * threads sleep; it needs a stack_mode, and period_ns is of that time.
+	 * With PROFIL_OBSERVE_EVENT: perf_event_attr's type and config. PROFIL_EVENT_OFF_CPU, 0:
+	 * the time that threads sleep; it needs a stack_mode, and period_ns is of that time.
 	 */
 	__u32 event_type;
 	__u32 frequency; /* not 0: samples of an event in a second, instead of period_ns */

@@ -66,6 +66,7 @@ enum profil_target_flags {
 	PROFIL_TARGET_STACKS = 1 << 8,	/* an attachment's: counts stacks as well */
 	PROFIL_TARGET_OBSERVE = 1 << 7, /* an attachment's: counts places, in the table of @slot */
 	PROFIL_TARGET_CLOSED = 1 << 6,	/* it has stopped: no further sample is counted */
+	PROFIL_TARGET_PERF = 1 << 9,	/* perf events even where the tick has its rate */
 	/*
 	 * An attachment's: these bits are the number of the event whose samples it counts, or 0 if
 	 * it counts a clock's.

@@ -28,9 +28,34 @@ gets_a_profile() {
 		grep -aq "$(cat /proc/sys/kernel/random/boot_id)" "$dir/profile"
 }
 
+# Of the system calls of a program that does little else.
+names_the_kernel() {
+	local busy status
+
+	dd if=/dev/zero of=/dev/null bs=1 status=none &
+	busy=$!
+	gets_a_profile
+	status=$?
+	kill "$busy"
+	test "$status" -eq 0 && grep -aqE 'vfs_read|ksys_read|read_iter_zero|vfs_write' "$dir/profile"
+}
+
 gets_nothing() {
 	! as_user bash -c 'get /metrics' >"$dir/nothing" 2>&1 && grep -E 'Permission denied|connect' "$dir/nothing" &&
 		! grep samples "$dir/nothing"
+}
+
+# A process of another user, by its pid.
+attaches() {
+	local busy pid status=1
+
+	as_user sha256sum /dev/zero &
+	busy=$!
+	await 60 pgrep -u tester -x sha256sum && pid=$(pgrep -u tester -x sha256sum) &&
+		as_reader profilctl attach -d 2 -f json "$pid" >"$dir/attached" && status=0
+	kill "$pid"
+	wait "$busy"
+	test "$status" -eq 0 && test "$(jq .samples.total "$dir/attached")" -gt 10
 }
 
 has_files() { # AT_LEAST
@@ -42,9 +67,11 @@ check_http() {
 	check "profil-http does not run before the first reader" test "$(of_unit profil-http ActiveState)" = inactive
 	check "the machine's profile is turned on" profilctl machine on
 	check "a member of group profil gets a profile" gets_a_profile
+	check "a member attaches to another user's process" attaches
 	check "profil-http runs since then" test "$(of_unit profil-http ActiveState)" = active
 	check "as a user of its own" test "$(ps -o uid= -p "$(of_unit profil-http MainPID)")" -ge 61184
-	check "without a capability" grep -qx $'CapPrm:\t0000000000000000' "/proc/$(of_unit profil-http MainPID)/status"
+	check "with CAP_SYSLOG only" grep -qx $'CapPrm:\t0000000400000000' "/proc/$(of_unit profil-http MainPID)/status"
+	check "the kernel's functions have names" names_the_kernel
 	check "and metrics" as_reader bash -c 'get /metrics | grep -q "^# EOF"'
 	check "another user gets nothing" gets_nothing
 	check_exposure profil-http.service

@@ -133,11 +133,6 @@ int event_find(struct event *e, const char *name)
 	return find_tracepoint(e, name);
 }
 
-bool event_is_cpu_time(const struct event *e)
-{
-	return e->type == PERF_TYPE_SOFTWARE && e->config == PERF_COUNT_SW_CPU_CLOCK;
-}
-
 bool event_is_off_cpu(const struct event *e)
 {
 	return e->type == PROFIL_EVENT_OFF_CPU;

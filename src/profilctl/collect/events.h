@@ -17,9 +17,6 @@ struct event {
  */
 int event_find(struct event *e, const char *name);
 
-/* Says whether @e is CPU time, the default. */
-bool event_is_cpu_time(const struct event *e);
-
 /* Says whether @e is off-CPU time, which has a period in ns. */
 bool event_is_off_cpu(const struct event *e);
 

@@ -141,9 +141,10 @@ static int observe_failed(const struct recorder *r, int err)
 			return recorder_machine_denied();
 		if (!geteuid() && o->rate_hz)
 			return rate_refused(o);
-		log_err("profild does not let you observe this%s: permission denied (%srun as "
-			"root, or join group profil)",
-			o->rate_hz ? " at that rate" : "", o->rate_hz ? "take a lower rate, " : "");
+		log_err("profild does not let you observe this%s: permission denied (%s)",
+			o->rate_hz ? " at that rate" : "",
+			o->rate_hz ? "take a lower rate, or run as root"
+				   : "run as root, or join group profil");
 		return CTL_DENIED;
 	case -EINVAL:
 		if (!o->rate_hz)
@@ -156,7 +157,10 @@ static int observe_failed(const struct recorder *r, int err)
 	case -ENOMEM:
 	case -EAGAIN:
 	case -EDQUOT:
-		log_err("profild has no room for another attachment now; see 'profilctl list'");
+		log_err("profild has no room for another attachment now%s; see 'profilctl list'",
+			r->asked.scope == PROFIL_SCOPE_PROCESSES
+				? ""
+				: ": each user but root may have two that select processes");
 		return CTL_ERROR;
 	}
 	log_err("profild cannot observe: %s", strerror(-err));
@@ -193,11 +197,13 @@ static int ask(struct recorder *r, __u64 default_hz, struct profil_msg_reply *re
 	       int *unwind)
 {
 	const struct options *o = r->options;
-	bool is_event = r->asked.event_type || r->asked.event_config;
+	bool is_event = r->asked.flags & PROFIL_OBSERVE_EVENT;
 	int err;
 
 	if (!is_event)
 		r->asked.period_ns = period_of(o->rate_hz ? o->rate_hz : default_hz);
+	if (!is_event && (o->clock_by_event || (!o->rate_hz && default_hz)))
+		r->asked.flags |= PROFIL_OBSERVE_CPU_CLOCK;
 	err = client_observe(r->client, &r->asked, reply, table, unwind);
 	if (r->asked.scope == PROFIL_SCOPE_MACHINE && (err == -EPERM || err == -EACCES)) {
 		log_notice("only your own processes are observed (run as root, or join group "
@@ -209,6 +215,7 @@ static int ask(struct recorder *r, __u64 default_hz, struct profil_msg_reply *re
 	if (o->rate_hz || is_event || !default_hz || (err != -EINVAL && err != -EACCES))
 		return err;
 	r->asked.period_ns = 0;
+	r->asked.flags &= ~(__u32)PROFIL_OBSERVE_CPU_CLOCK;
 	return client_observe(r->client, &r->asked, reply, table, unwind);
 }
 
@@ -312,16 +319,19 @@ static int add_failed(pid_t pid, int err)
 		return CTL_GONE;
 	case -EACCES:
 	case -EPERM:
-		log_err("cannot observe process %d: permission denied (run as root, or join group "
-			"profil)",
-			(int)pid);
+		log_err("cannot observe process %d: permission denied (%s)", (int)pid,
+			geteuid() ? "run as root, or join group profil"
+				  : "this root may not: ask the one outside the container");
 		return CTL_DENIED;
 	}
 	log_err("cannot observe process %d: %s", (int)pid, strerror(-err));
 	return CTL_ERROR;
 }
 
-/* Opening the file proves to the daemon that profilctl has permission to read process @pid. */
+/*
+ * Opening the file proves to the daemon that profilctl has permission to read process @pid. Members
+ * of group profil need no proof: without permission it is the file of profilctl itself.
+ */
 static int open_maps(pid_t pid)
 {
 	char path[64];
@@ -329,7 +339,17 @@ static int open_maps(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && (errno == EACCES || errno == EPERM))
+		fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	return fd >= 0 ? fd : errno == ENOENT ? -ESRCH : -errno;
+}
+
+int recorder_attach(struct recorder *r, const struct watched *w)
+{
+	__cleanup(closep) int maps = open_maps(w->pid);
+	struct profil_msg_reply reply;
+
+	return maps < 0 ? maps : client_add(r->client, w->pidfd, maps, &reply);
 }
 
 static int watch(struct recorder *r, pid_t pid)
@@ -362,17 +382,15 @@ int recorder_watch(struct recorder *r, pid_t pid)
 
 static int add(struct recorder *r, pid_t pid)
 {
-	__cleanup(closep) int maps = open_maps(pid);
-	struct profil_msg_reply reply;
 	struct watched *w;
-	int err = maps < 0 ? maps : watch(r, pid);
+	int err = watch(r, pid);
 
 	if (err < 0)
 		return err;
 	w = &r->watched[r->nwatched - 1];
 	w->before_ns = procfs_cpu_ns(pid);
 	w->added = true;
-	return client_add(r->client, w->pidfd, maps, &reply);
+	return recorder_attach(r, w);
 }
 
 int recorder_add(struct recorder *r, pid_t pid)

@@ -83,6 +83,9 @@ int recorder_machine(struct recorder *r);
 /* Says that only others may see the machine profile, and returns a status. */
 int recorder_machine_denied(void);
 
+/* Asks the daemon to add @w to the attachment. Returns 0 or a negative errno. */
+int recorder_attach(struct recorder *r, const struct watched *w);
+
 /* Adds process @pid to the attachment and to the processes whose end recorder_run() waits for. */
 int recorder_add(struct recorder *r, pid_t pid);
 

@@ -1,6 +1,5 @@
 /* recorder_renew.c - replaces the table of a long-running attachment when it fills up */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,18 +22,6 @@ bool recorder_is_full(const struct recorder *r)
 			       (head->groups && head->used_groups > head->groups / 4 * 3));
 }
 
-static void add_again(struct recorder *r, const struct watched *w)
-{
-	__cleanup(closep) int maps = -1;
-	struct profil_msg_reply reply;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)w->pid);
-	maps = open(path, O_RDONLY | O_CLOEXEC);
-	if (maps >= 0)
-		client_add(r->client, w->pidfd, maps, &reply);
-}
-
 static bool is_watched(const struct recorder *r, pid_t pid)
 {
 	for (size_t i = 0; i < r->nwatched; i++) {
@@ -51,7 +38,7 @@ static void add_all_again(struct recorder *r, const struct profile *seen)
 		return;
 	for (size_t i = 0; i < r->nwatched; i++) {
 		if (r->watched[i].added && !r->watched[i].ended)
-			add_again(r, &r->watched[i]);
+			recorder_attach(r, &r->watched[i]);
 	}
 	for (size_t i = 1; i < seen->ngroups; i++) {
 		pid_t pid = seen->groups[i].pid;

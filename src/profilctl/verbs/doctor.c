@@ -22,6 +22,7 @@
 #include "profilctl/formats/output.h"
 #include "profilctl/symbols/jit_runtimes.h"
 #include "profilctl/util/first_line.h"
+#include "profilctl/util/membership.h"
 #include "verb.h"
 
 #define BPF_FS 0xcafe4a11u
@@ -126,9 +127,9 @@ static void find_privileges(struct examination *e)
 
 	if (!uid)
 		found(e, "privileges", STATE_OK, NULL, "root");
-	else if (e->has_daemon && may_trace_all())
-		found(e, "privileges", STATE_OK, NULL,
-		      "user %u may profile the machine, by CAP_SYS_PTRACE", uid);
+	else if (e->has_daemon && (may_trace_all() || is_member("profil")))
+		found(e, "privileges", STATE_OK, NULL, "user %u may profile the machine, by %s",
+		      uid, may_trace_all() ? "CAP_SYS_PTRACE" : "group profil");
 	else
 		found(e, "privileges", lacking(false, e),
 		      e->has_daemon ? "for those of others: sudo, or 'usermod -aG profil USER'"
@@ -240,7 +241,8 @@ static void find_nohz(struct examination *e)
 
 	first_line("/sys/devices/system/cpu/nohz_full", line, sizeof(line));
 	ok = !*line || !strcmp(line, "(null)");
-	found(e, "ticks", ok ? STATE_OK : STATE_NOTE, "run profild with --clock cpu-clock",
+	found(e, "ticks", ok ? STATE_OK : STATE_NOTE,
+	      "nothing: profild samples by perf events there, unless --clock tick forbids it",
 	      ok ? "every busy CPU has a timer tick" : "CPUs %.200s are nohz_full: no timer tick",
 	      line);
 }

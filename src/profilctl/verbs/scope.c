@@ -161,14 +161,13 @@ int scope_event(struct profil_msg_observe *m, struct profile *p, const struct op
 	err = event_find(&e, o->event);
 	if (err < 0)
 		return no_event(o, err);
-	if (event_is_cpu_time(&e))
-		return CTL_OK;
 	if (!event_is_here(&e)) {
 		log_err("this machine has no event %s; 'profilctl list --events' shows those that "
 			"it has",
 			o->event);
 		return CTL_ERROR;
 	}
+	m->flags |= PROFIL_OBSERVE_EVENT;
 	m->event_type = e.type;
 	m->event_config = e.config;
 	p->event = strdup(o->event);

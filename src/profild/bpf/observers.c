@@ -125,6 +125,8 @@ static uint32_t target_flags(const struct attachment *a)
 		flags |= PROFIL_TARGET_FOLLOW;
 	if (a->flags & PROFIL_OBSERVE_USER_ONLY)
 		flags |= PROFIL_TARGET_USER_ONLY;
+	if (a->flags & PROFIL_OBSERVE_CPU_CLOCK)
+		flags |= PROFIL_TARGET_PERF;
 	if (a->stacks)
 		flags |= PROFIL_TARGET_STACKS;
 	if (!a->privileged)

@@ -258,10 +258,11 @@ static void on_linger(void *arg)
 int clocks_use(struct clocks *c, uint64_t period_ns, uint32_t *flags)
 {
 	bool mode = !(*flags & PROFIL_TARGET_USER_ONLY) || c->mode_known;
+	bool perf = *flags & PROFIL_TARGET_PERF && c->choice != CLOCK_TICK;
 	int err;
 
 	*flags &= ~(uint32_t)PROFIL_TARGET_TICK;
-	if (c->ticks && period_ns >= c->tick_ns && mode) {
+	if (c->ticks && period_ns >= c->tick_ns && mode && !perf) {
 		*flags |= PROFIL_TARGET_TICK;
 		err = tick_attach(c);
 		c->tick_users += !err;

@@ -76,17 +76,22 @@ static int select_tasks(struct profil_observer *o, const struct profil_msg_obser
 	return 0;
 }
 
-#define KNOWN_FLAGS                                                                  \
-	(PROFIL_OBSERVE_INHERIT | PROFIL_OBSERVE_FOLLOW | PROFIL_OBSERVE_USER_ONLY | \
-	 PROFIL_OBSERVE_KERNEL_STACKS | PROFIL_OBSERVE_LATER)
+#define KNOWN_FLAGS                                                                   \
+	(PROFIL_OBSERVE_INHERIT | PROFIL_OBSERVE_FOLLOW | PROFIL_OBSERVE_USER_ONLY |  \
+	 PROFIL_OBSERVE_KERNEL_STACKS | PROFIL_OBSERVE_LATER | PROFIL_OBSERVE_EVENT | \
+	 PROFIL_OBSERVE_CPU_CLOCK)
 #define KNOWN_GROUPS                                                                               \
 	(PROFIL_GROUP_COMMAND | PROFIL_GROUP_CGROUP | PROFIL_GROUP_PROCESS | PROFIL_GROUP_THREAD | \
 	 PROFIL_GROUP_SUMS)
 
-/* CPU time is type and config 0, 0, or the software event CPU_CLOCK, whose config is 0. */
 bool attachment_is_event(const struct profil_msg_observe *m)
 {
-	return m->event_config || m->event_type > PERF_TYPE_SOFTWARE || m->frequency;
+	return m->flags & PROFIL_OBSERVE_EVENT;
+}
+
+static bool names_event(const struct profil_msg_observe *m)
+{
+	return m->event_type || m->event_config || m->frequency;
 }
 
 static int choose_event(struct event_choice *c, const struct profil_msg_observe *m,
@@ -110,7 +115,8 @@ static int make_header(struct profil_table *header, const struct profil_msg_obse
 {
 	if (m->flags & ~(__u32)KNOWN_FLAGS || m->group_by & ~(__u32)KNOWN_GROUPS || m->shift > 31 ||
 	    m->stack_mode > PROFIL_STACK_FP ||
-	    (m->flags & PROFIL_OBSERVE_LATER && m->scope == PROFIL_SCOPE_PROCESSES))
+	    (m->flags & PROFIL_OBSERVE_LATER && m->scope == PROFIL_SCOPE_PROCESSES) ||
+	    (names_event(m) && !attachment_is_event(m)))
 		return -EINVAL;
 	header->stack_mode = m->stack_mode;
 	header->shift = m->shift;

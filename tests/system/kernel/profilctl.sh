@@ -549,7 +549,7 @@ others() {
 	check "the samples of a user's program account for its CPU time" complete 3
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" record -F 1001 -- true 2>"$dir/stderr"
 	check "record returns 125 at a rate that a user may not take" test $? -eq 125
-	check "record advises a user to take a lower rate" grep -q 'at that rate: permission denied (take a lower rate, run as root' "$dir/stderr"
+	check "record advises a user to take a lower rate" grep -q 'at that rate: permission denied (take a lower rate, or run as root' "$dir/stderr"
 
 	"$ctl" record -F 1000 -f json -o "$dir/json" -- "$spin" split 100 2>"$dir/stderr" &
 	ctl_pid=$!

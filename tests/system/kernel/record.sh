@@ -22,6 +22,19 @@ said() { # NAME REGEX
 }
 
 daemon_start
+
+# Prints how many perf events the daemon has open during a recording.
+events_during() { # OPTIONS...
+	# shellcheck disable=SC2016 # another shell's
+	"$ctl" record -q "$@" -o "$dir/events" -- sh -c 'ls -l "/proc/$1/fd" | grep -c perf_event' sh "$daemon"
+}
+
+# The tick has the first rate everywhere.
+if test "$(events_during -F 50)" -eq 0; then
+	check "record -e cpu-clock uses perf events at a rate that the tick has" test "$(events_during -e cpu-clock -F 50)" -gt 0
+else
+	skip "record -e cpu-clock uses perf events at a rate that the tick has" "perf events are used at all rates"
+fi
 head -c 20000000 /dev/urandom | base64 -w 76 >"$dir/text"
 
 # Standard output belongs to the command.

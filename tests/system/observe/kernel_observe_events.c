@@ -24,6 +24,7 @@ static struct profil_msg_observe ask_event(__u32 type, __u64 config, __u64 perio
 {
 	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, period);
 
+	ask.flags |= PROFIL_OBSERVE_EVENT;
 	ask.event_type = type;
 	ask.event_config = config;
 	return ask;

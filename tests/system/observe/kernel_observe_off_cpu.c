@@ -27,6 +27,7 @@ static struct profil_msg_observe ask_off_cpu(enum profil_scope scope, __u64 peri
 {
 	struct profil_msg_observe ask = observer_ask(scope, period_ns);
 
+	ask.flags |= PROFIL_OBSERVE_EVENT;
 	ask.event_type = PROFIL_EVENT_OFF_CPU;
 	ask.stack_mode = PROFIL_STACK_AUTO;
 	return ask;

@@ -61,7 +61,7 @@ const char *stack_end_cure(enum call_root end, const struct object *o)
 						"rules from the start"
 					      : NULL;
 	case CALL_NO_ROOM:
-		return "profile a shorter time or fewer processes, or raise the user's quota";
+		return "profile for a shorter time, or fewer processes";
 	case CALL_NO_TABLE:
 	case CALL_NOWHERE:
 		break;

@@ -6,7 +6,7 @@
 #include "cpu_time.bpf.h"
 #include "place.bpf.h"
 #include "process_table.bpf.h"
-#include "unwind.bpf.h"
+#include "call_tree.bpf.h"
 
 /* One sample of the current thread. No padding, because it is passed to global functions. */
 struct sample {

@@ -34,7 +34,7 @@ static int check(pid_t pid)
 		return CTL_OK;
 	}
 	if (err == -EACCES || err == -EPERM)
-		return CTL_OK; /* profild decides: it knows who is in group profil */
+		return CTL_OK; /* profild decides: it knows the members of group profil */
 	log_err("process %d has ended", (int)pid);
 	return CTL_GONE;
 }

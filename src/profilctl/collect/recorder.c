@@ -39,7 +39,8 @@
 /* The table of a recording has 5 MiB with them. 8192 groups are the most that profild grants. */
 #define RECORDING_GROUPS 8192
 #define RECORDING_PLACES 327680
-/* 32 MiB: clang and rustc, with LLVM, have two or three million. */
+/* With -g 8 and 32 MiB: clang has 100,000 call paths, and with LLVM two or three million rules. */
+#define RECORDING_NODES (1u << 18)
 #define RECORDING_UNWIND_ROWS (1u << 22)
 
 enum source {
@@ -246,6 +247,7 @@ void recorder_room(struct profil_msg_observe *m)
 {
 	m->groups = RECORDING_GROUPS;
 	m->places = RECORDING_PLACES;
+	m->nodes = RECORDING_NODES;
 	m->unwind_rows = RECORDING_UNWIND_ROWS;
 }
 

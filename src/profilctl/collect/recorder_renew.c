@@ -18,6 +18,7 @@ bool recorder_is_full(const struct recorder *r)
 	const struct profil_table *head = r->reader.table.head;
 
 	return !r->machine && (head->used_places > (__u64)head->lines * PROFIL_LINE_PLACES / 2 ||
+			       head->used_nodes > head->nodes / 4 * 3 ||
 			       head->used_images > head->images / 4 * 3 ||
 			       (head->groups && head->used_groups > head->groups / 4 * 3));
 }

@@ -56,6 +56,11 @@ void text_stacks(FILE *out, const struct profile *p)
 			cut_write(out, p, &e, i);
 		if (e.without)
 			fprintf(out, "  %llu samples have no stack\n", e.without);
+		if (p->node_full)
+			fprintf(out,
+				"  %llu stacks lack their innermost frames: no room for more call "
+				"paths\n    profile for a shorter time, or fewer processes\n",
+				p->node_full);
 		stack_ends_fini(&e);
 	}
 }

@@ -20,7 +20,6 @@ enum call_root {
 	CALL_NOWHERE,	 /* the return address is not in executable memory */
 	CALL_DEEP,	 /* more frames than the walk's limit */
 	CALL_NOT_YET,	 /* the code's unwind rules were not loaded yet */
-	CALL_NO_ROOM,	 /* the tree was full: counted at the innermost frame that had a node */
 	CALL_ROOTS
 };
 

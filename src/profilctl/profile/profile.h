@@ -116,6 +116,7 @@ struct profile {
 	__u64 image_full; /* of lost: the table of images was full */
 	__u64 group_full; /* of binned: in group 0, because the table of groups was full */
 	__u64 saturated;  /* counters at their maximum */
+	__u64 node_full;  /* of binned: at an outer frame, because the tree of calls was full */
 
 	/* Missing from all counts. */
 	__u64 unfollowed; /* processes that did not fit into the process table */

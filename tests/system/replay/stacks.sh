@@ -125,6 +125,11 @@ for format in text tree pprof callgrind speedscope; do
 	prints "$format says how many stacks are complete" 1 said_in $format
 done
 
+sed 's/"samples": *{/&"node_full":7,/' "$dir/small" >"$dir/full"
+lacks='7 stacks lack their innermost frames'
+check "a profile with a full tree of calls says so" sh -c "'$ctl' report --tree '$dir/full' | grep -q '$lacks'"
+check "so does its JSON" sh -c "'$ctl' report -f json '$dir/full' | jq -e '.samples.node_full == 7'"
+
 # Validates the file by the parts of speedscope's schema that apply to it.
 speedscope_valid() {
 	# shellcheck disable=SC2016 # the name of a key

@@ -28,7 +28,6 @@ static const struct {
 	[CALL_DEEP] = { "too_deep", "more frames than are walked", "[cut: too deep]" },
 	[CALL_NOT_YET] = { "not_yet", "before its unwind rules were read",
 			   "[cut: rules not read yet]" },
-	[CALL_NO_ROOM] = { "no_room", "no room for more call paths", "[cut: no room]" },
 };
 
 const char *stack_end_text(enum call_root end)
@@ -60,8 +59,6 @@ const char *stack_end_cure(enum call_root end, const struct object *o)
 		return o->kind == OBJECT_FILE ? "its first moments only; the next run has the "
 						"rules from the start"
 					      : NULL;
-	case CALL_NO_ROOM:
-		return "profile for a shorter time, or fewer processes";
 	case CALL_NO_TABLE:
 	case CALL_NOWHERE:
 		break;
@@ -180,6 +177,8 @@ const char *stack_ends_summary(char *out, size_t bytes, const struct profile *p)
 	}
 	if (e.without)
 		append(out, bytes, "; %llu samples have no stack", e.without);
+	if (p->node_full)
+		append(out, bytes, "; %llu stacks lack their innermost frames", p->node_full);
 	stack_ends_fini(&e);
 	return out;
 }

@@ -331,6 +331,7 @@ static void read_outcomes(const struct profil_table *head, struct table_seen *se
 	into->unmatched += take_counter(&seen->unmatched, &head->unmatched);
 	into->image_full += image_full;
 	into->group_full += take_counter(&seen->group_full, &head->group_full);
+	into->node_full += take_counter(&seen->node_full, &head->node_full);
 	into->unfollowed += take_counter(&seen->unfollowed, &head->unfollowed);
 	into->secret += take_counter(&seen->secret, &head->secret);
 	into->unseen_ns += take_counter(&seen->unseen_ns, &head->unseen_ns);
@@ -373,6 +374,7 @@ int table_reader_read(struct table_reader *r, struct profile *into)
 
 	profile_borrow_again(into, r->profile);
 	into->unmatched = into->lost = into->image_full = into->group_full = 0;
+	into->node_full = 0;
 	into->unfollowed = into->secret = into->unseen_ns = 0;
 	if (!err)
 		err = read_places(r, NULL, into);

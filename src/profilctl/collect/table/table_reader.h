@@ -35,6 +35,7 @@ struct table_seen {
 	__u64 unfollowed;
 	__u64 secret;
 	__u64 unseen_ns;
+	__u64 node_full;
 };
 
 /* Returns 0 or -ENOMEM; table_seen_fini() in any case. */

@@ -236,12 +236,9 @@ __attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kerne
 	__u32 zero = 0;
 	struct unwind *u = bpf_map_lookup_elem(&unwinds, &zero);
 	struct table table, *t = &table;
-	__u64 began_ns = 0;
-	bool limited;
 
 	if (!u || !table_of(t, slot))
 		return 0;
-	limited = t->observer->flags & PROFIL_OBSERVER_NARROW;
 	if (u->busy && !held) {
 		TABLE_ADD(t, stack_lost, n);
 		return 0;
@@ -254,11 +251,9 @@ __attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kerne
 	u->depth = 0;
 	u->frames = PROFIL_FRAMES_MAX;
 	u->root = PROFIL_STACK_WHOLE;
-	if (limited) {
-		began_ns = bpf_ktime_get_ns();
-		if (!walk_is_paid(u, began_ns))
-			u->frames = 1;
-	}
+	u->limited = t->observer->flags & PROFIL_OBSERVER_NARROW;
+	if (u->limited)
+		u->frames = walk_begin(u);
 	task_memory_read(&u->memory);
 	if (user_pc && u->memory.mm)
 		stack_walk(u, user_pc, kernel_pc);
@@ -266,8 +261,8 @@ __attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kerne
 	if (!u->depth && kernel_pc && BPF_CORE_READ_BITFIELD(task, in_execve))
 		u->root = PROFIL_STACK_WHOLE;
 	tree_count(u, kernel_pc, n);
-	if (limited)
-		u->budget_ns -= (__s64)(bpf_ktime_get_ns() - began_ns);
+	if (u->limited)
+		walk_end(u);
 	if (!held)
 		*(volatile __u32 *)&u->busy = 0;
 	return 0;

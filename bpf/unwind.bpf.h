@@ -87,13 +87,14 @@ struct unwind {
 	__u32 shift; /* of the leaf's offset */
 	__u32 mode;  /* enum profil_stack_mode */
 	__u32 depth;
-	__u32 frames; /* at most: PROFIL_FRAMES_MAX, or 1 */
-	__u32 root;   /* enum profil_stack_root */
-	__u32 exact;  /* pc is an interrupted instruction, not a return address */
-	__u32 next;   /* added to the offset that is stored for pc; see above */
-	__u32 leaf;   /* the first frame is the sample's place */
-	__u32 node;   /* the innermost frame's so far */
-	__u32 left;   /* frames still to be entered into the tree */
+	__u32 frames;  /* at most: PROFIL_FRAMES_MAX, or 1 */
+	__u32 limited; /* walk_begin() says so */
+	__u32 root;    /* enum profil_stack_root */
+	__u32 exact;   /* pc is an interrupted instruction, not a return address */
+	__u32 next;    /* added to the offset that is stored for pc; see above */
+	__u32 leaf;    /* the first frame is the sample's place */
+	__u32 node;    /* the innermost frame's so far */
+	__u32 left;    /* frames still to be entered into the tree */
 	__u32 busy;
 	__u32 kernel_left; /* likewise, of the kernel */
 	__u32 kernel_from; /* index of the sample's own frame; those before it are the interrupt's
@@ -106,7 +107,7 @@ struct unwind {
 	__u64 pair[2]; /* words of the stack that stack_read() has found */
 	__u64 words_at;
 	__u64 words[STACK_WORDS]; /* of the stack, from words_at on */
-	__u64 budgeted_ns;	  /* budget_ns was paid until then; see walk_is_paid() */
+	__u64 budgeted_ns;	  /* budget_ns was paid until then; see walk_begin() */
 	__s64 budget_ns;
 	struct task_memory memory;
 	struct spot spot; /* of a step; here because the BPF stack is full */
@@ -340,15 +341,20 @@ static long step(__u32 i __attribute__((unused)), struct unwind **context)
 #define WALK_SHARE 10
 #define WALK_BURST_NS 10000000
 
-static __always_inline bool walk_is_paid(struct unwind *u, __u64 now_ns)
+static __attribute__((noinline)) __u32 walk_begin(struct unwind *u)
 {
-	__u64 paid_ns = (now_ns - u->budgeted_ns) / WALK_SHARE;
+	__u64 now_ns = bpf_ktime_get_ns(), paid_ns = (now_ns - u->budgeted_ns) / WALK_SHARE;
 	__s64 budget_ns;
 
 	u->budgeted_ns = now_ns;
 	budget_ns = u->budget_ns + (__s64)(paid_ns < WALK_BURST_NS ? paid_ns : WALK_BURST_NS);
 	u->budget_ns = budget_ns < WALK_BURST_NS ? budget_ns : WALK_BURST_NS;
-	return budget_ns > 0;
+	return budget_ns > 0 ? PROFIL_FRAMES_MAX : 1;
+}
+
+static __attribute__((noinline)) void walk_end(struct unwind *u)
+{
+	u->budget_ns -= (__s64)(bpf_ktime_get_ns() - u->budgeted_ns);
 }
 
 /* Walks the user's stack. */

@@ -74,13 +74,11 @@ Test(symbolize_calls, merges_addresses_of_a_function_into_one_frame)
 	profile_free(p);
 }
 
-extern const char ctl_stacks_inner[];
+#define INLINED_AT "ctl_stacks_inner"
+#include "inlined.h"
 
-static inline __attribute__((always_inline)) int inlined_here(int n)
-{
-	__asm__ volatile(".globl ctl_stacks_inner\nctl_stacks_inner: nop");
-	return n + 1;
-}
+/* Where inlined_here() is, in this unit and in another. */
+extern const char ctl_stacks_inner[], ctl_stacks_outer[];
 
 static __attribute__((noinline, noipa)) int has_inlined(int n)
 {
@@ -110,28 +108,43 @@ static int find_offset(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-Test(symbolize_calls, makes_nodes_of_inlined_functions)
+static __u64 offset_of(const void *address)
 {
-	struct place_search s = { .address = (ElfW(Addr))ctl_stacks_inner };
+	struct place_search s = { .address = (ElfW(Addr))address };
+
+	cr_assert(dl_iterate_phdr(find_offset, &s));
+	return s.offset;
+}
+
+/* A profile whose object 0 is the program of the tests, with debug information. */
+static struct profile *of_this_program(void)
+{
 	struct profile *p = profile_new();
 	struct lines *lines = NULL;
 	struct stat st;
 	char path[4096];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	__u32 object, node;
+	__u32 object;
 
 	cr_assert_eq(has_inlined(1), 9);
+	cr_assert_eq(ctl_stacks_alias(1), 20);
 	cr_assert_gt(n, 0);
 	path[n] = '\0';
 	cr_assert_eq(stat(path, &st), 0);
-	cr_assert(dl_iterate_phdr(find_offset, &s));
 	cr_assert_eq(
 		profile_add_object(p, path, st.st_dev, st.st_ino, open(path, O_RDONLY), &object),
 		0);
 	if (lines_open(&lines, &p->objects[object]) < 0)
 		cr_skip_test("the tests have no debug information");
 	lines_close(lines);
-	node = below(p, CALL_WHOLE, object, s.offset, 7);
+	return p;
+}
+
+Test(symbolize_calls, makes_nodes_of_inlined_functions)
+{
+	struct profile *p = of_this_program();
+	__u32 node = below(p, CALL_WHOLE, 0, offset_of(ctl_stacks_inner), 7);
+
 	cr_assert_eq(symbolize(p, NULL), 0);
 	cr_assert_eq(p->calls.n, CALL_ROOTS + 2);
 	cr_expect_str_eq(name_at(p, node), "has_inlined");
@@ -139,6 +152,20 @@ Test(symbolize_calls, makes_nodes_of_inlined_functions)
 	cr_expect_not(call_tree_is_inlined(&p->calls, node));
 	cr_expect(call_tree_is_inlined(&p->calls, node + 1));
 	cr_expect_eq(p->calls.node[node + 1].count, 7);
+	profile_free(p);
+}
+
+Test(symbolize_calls, makes_one_frame_of_a_function_that_two_units_inline)
+{
+	struct profile *p = of_this_program();
+
+	below(p, CALL_WHOLE, 0, offset_of(ctl_stacks_inner), 1);
+	below(p, CALL_WHOLE, 0, offset_of(ctl_stacks_outer), 1);
+	cr_assert_eq(symbolize(p, NULL), 0);
+	cr_assert_eq(p->calls.n, CALL_ROOTS + 4);
+	cr_expect_eq(p->calls.nframes, 3, "%zu frames", p->calls.nframes);
+	cr_expect_str_eq(name_at(p, CALL_ROOTS + 1), "inlined_here");
+	cr_expect_eq(p->calls.node[CALL_ROOTS + 1].frame, p->calls.node[CALL_ROOTS + 3].frame);
 	profile_free(p);
 }
 

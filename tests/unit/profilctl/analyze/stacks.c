@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profilctl/analyze/find_function.h"
 #include "profilctl/analyze/stacks/each_stack.h"
 #include "profilctl/analyze/stacks/flame_tree.h"
 #include "profilctl/analyze/stacks/stack_ends.h"
@@ -166,6 +167,23 @@ Test(symbolize_calls, makes_one_frame_of_a_function_that_two_units_inline)
 	cr_expect_eq(p->calls.nframes, 3, "%zu frames", p->calls.nframes);
 	cr_expect_str_eq(name_at(p, CALL_ROOTS + 1), "inlined_here");
 	cr_expect_eq(p->calls.node[CALL_ROOTS + 1].frame, p->calls.node[CALL_ROOTS + 3].frame);
+	profile_free(p);
+}
+
+Test(matches, finds_the_alias_of_a_frame_which_has_no_size)
+{
+	struct profile *p = of_this_program();
+	struct function f = { .name = strdup("other"), .offset = offset_of(ctl_stacks_elsewhere) };
+	struct matches m;
+
+	cr_assert_eq(profile_add_function(p, &f), 0);
+	f.name = strdup("not_ctl_stacks_alias");
+	f.offset += 4096;
+	cr_assert_eq(profile_add_function(p, &f), 0);
+	cr_assert_eq(matches_find(&m, p, "ctl_stacks_alias"), 0);
+	cr_assert_eq(m.n, 1);
+	cr_expect_str_eq(m.function[0]->name, "other");
+	matches_fini(&m);
 	profile_free(p);
 }
 

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib/lib.sh"
 
 ctl=$BUILD/profilctl
-for kind in small other large groups recursion; do
+for kind in small other large groups recursion namesakes; do
 	check "the profile \"$kind\" is made" tests/system/programs/stacks.py "$dir/$kind" "$kind"
 done
 
@@ -98,6 +98,10 @@ recursion() {
 
 check "report writes callgrind of recursive functions" "$ctl" report -f callgrind -o "$dir/recursion.callgrind" "$dir/recursion"
 reads callgrind_annotate "callgrind counts a sample of a recursion once" $'a 25\nb 22\nc 22\n25 22 22 30' recursion
+check "report writes callgrind of two functions of one name" "$ctl" report -f callgrind -o "$dir/namesakes.callgrind" "$dir/namesakes"
+reads callgrind_annotate "callgrind counts a sample in two functions of one name once" "a 10" \
+	sh -c "callgrind_annotate --auto=no --inclusive=yes --threshold=100 '$dir/namesakes.callgrind' |
+		sed -n 's/^ *\([0-9,]*\) .*:\(a\) .*/\2 \1/p'"
 peek() {
 	go tool pprof -peek '^cold$' -sample_index=samples "$dir/small.pprof" 2>/dev/null | awk '$3 == "|" { print $1, $4, $5, $6, $7 }'
 }

@@ -14,7 +14,9 @@
 #include "profilctl/analyze/stacks/flame_tree.h"
 #include "profilctl/analyze/stacks/stack_ends.h"
 #include "profilctl/symbols/dwarf_lines.h"
+#include "profilctl/formats/format.h"
 #include "profilctl/symbols/symbolize.h"
+#include "profilctl/symbols/symbolize_calls.h"
 
 /* Adds a frame below @parent. */
 static __u32 below(struct profile *p, __u32 parent, __u32 object, __u64 offset, __u64 count)
@@ -184,6 +186,55 @@ Test(matches, finds_the_alias_of_a_frame_which_has_no_size)
 	cr_assert_eq(m.n, 1);
 	cr_expect_str_eq(m.function[0]->name, "other");
 	matches_fini(&m);
+	profile_free(p);
+}
+
+/* The text in callgrind's format, which the caller frees. */
+static char *callgrind_of(const struct profile *p)
+{
+	char *text;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	cr_assert_not_null(out);
+	cr_assert_eq(callgrind_write(out, p), 0);
+	cr_assert_eq(fclose(out), 0);
+	return text;
+}
+
+/* Says whether @function is in @text, directly after @file. */
+static bool is_in_file(const char *text, const char *function, const char *file)
+{
+	const char *at = strstr(text, function);
+
+	cr_assert_not_null(at, "%s", text);
+	return (size_t)(at - text) > strlen(file) &&
+	       !strncmp(at - strlen(file), file, strlen(file));
+}
+
+Test(callgrind, names_the_file_of_a_function_and_not_of_what_is_inlined)
+{
+	struct profile *p = of_this_program();
+	struct symbolize_cache cache = { 0 };
+	__u64 at = offset_of(ctl_stacks_outer);
+	char *text;
+
+	p->command = strdup("tests");
+	cr_assert_eq(profile_add_place(p, 0, at, 1, 4), 0);
+	p->total = p->binned;
+	cr_assert_eq(symbolize(p, NULL), 0);
+	text = callgrind_of(p);
+	cr_expect(is_in_file(text, "fn=ctl_stacks_elsewhere", "fl=???\n"), "%s", text);
+	cr_expect(strstr(text, "/inlined.h\n0x"), "%s", text);
+	free(text);
+
+	below(p, CALL_WHOLE, 0, at, 4);
+	cr_assert_eq(symbolize_calls(p, &cache), 0);
+	symbolize_cache_fini(&cache);
+	text = callgrind_of(p);
+	cr_expect(is_in_file(text, "\nfn=ctl_stacks_elsewhere", "fl=???"), "%s", text);
+	cr_expect(is_in_file(text, "\nfn=inlined_here", "/inlined.h"), "%s", text);
+	free(text);
 	profile_free(p);
 }
 

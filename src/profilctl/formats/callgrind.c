@@ -69,8 +69,8 @@ int callgrind_write(FILE *out, const struct profile *p)
 {
 	bool calls = has_stacks(p);
 	char ends[2048];
-	struct spots s;
-	int err = spots_init(&s, p, true);
+	struct spots s = { 0 };
+	int err = calls ? 0 : spots_init(&s, p, true);
 
 	if (!err) {
 		fputs("# callgrind format\nversion: 1\ncreator: profilctl " PROFIL_VERSION "\n",

@@ -178,7 +178,8 @@ static void samples(struct pprof *w)
 
 static int write_all(FILE *out, struct pprof *w)
 {
-	int err = spots_init(&w->spots, w->profile, true);
+	bool stacks = has_stacks(w->profile);
+	int err = stacks ? 0 : spots_init(&w->spots, w->profile, true);
 
 	if (!err)
 		err = proto_init(&w->proto);
@@ -190,10 +191,10 @@ static int write_all(FILE *out, struct pprof *w)
 		return err;
 	head(w);
 	mappings(w);
-	err = has_stacks(w->profile) ? pprof_stacks(w) : functions(w);
+	err = stacks ? pprof_stacks(w) : functions(w);
 	if (err < 0)
 		return err;
-	if (!has_stacks(w->profile))
+	if (!stacks)
 		samples(w);
 	err = proto_complete(&w->proto);
 	return err ? err : gzip_write(out, w->proto.whole.bytes, w->proto.whole.n);

@@ -83,7 +83,9 @@ int gmon_write(FILE *out, const struct profile *p)
 {
 	__cleanup(freep) struct place *places = places_sorted(&p->places);
 	__u32 main = 0;
-	int err = places ? profile_main_object(&main, p) : -ENOMEM;
+	int err = profile_is_of_events(p) ? -EDOM
+		  : places		  ? profile_main_object(&main, p)
+					  : -ENOMEM;
 
 	if (err < 0)
 		return err;

@@ -256,6 +256,12 @@ static inline bool profile_is_off_cpu(const struct profile *p)
 	return p->event && p->tick_ns;
 }
 
+/* Says whether the samples are of events, and not of time. */
+static inline bool profile_is_of_events(const struct profile *p)
+{
+	return p->event && !p->tick_ns;
+}
+
 /* The share of @samples in all samples. */
 double profile_percent(const struct profile *p, __u64 samples);
 

@@ -19,7 +19,8 @@ static void head(struct pprof *w)
 	char ends[2048];
 
 	proto_sample_type(&w->proto, "samples", "count");
-	proto_sample_type(&w->proto, type, unit);
+	if (pprof_period(p))
+		proto_sample_type(&w->proto, type, unit);
 	proto_period(&w->proto, type, unit, pprof_period(p));
 	proto_time(&w->proto, (__u64)p->started * 1000000000u, p->duration_ns);
 	proto_comment(&w->proto, p->command);

@@ -75,4 +75,16 @@ for format in gmon gperftools; do
 	check "$format takes time" "$ctl" report -f $format -o "$dir/$format" "$dir/time"
 done
 check "no file is written then" test ! -e "$dir/none"
+
+# The kernel has no addresses for a user without the right: all of it is at offset 0, and has no name.
+check "a profile without kernel addresses is made" python3 -c '
+import json, sys
+p = json.load(open(sys.argv[1]))
+p["stacks"]["frames"][4] = [None, 2, 0]
+for node in p["stacks"]["nodes"]:
+    if node[1] == 4: node[3] = 0
+json.dump(p, open(sys.argv[2], "w"))' "$dir/time" "$dir/hidden"
+prints "a kernel without addresses has its name in stacks" 'spin;main;hot;[kernel] 40' sh -c "'$ctl' report -f folded '$dir/hidden' | grep kernel"
+prints "--callers finds a kernel without addresses" '[kernel]' \
+	sh -c "'$ctl' report --callers '[kernel]' '$dir/hidden' | awk '/ %  *.kernel.\$/ { print \$NF }'"
 finish

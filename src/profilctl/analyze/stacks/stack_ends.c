@@ -188,9 +188,13 @@ const char *call_frame_name(const struct profile *p, __u32 frame, char *out, siz
 {
 	const struct call_frame *f = &p->calls.frame[frame];
 
+	const struct object *o = &p->objects[f->object];
+
 	if (f->name)
 		snprintf(out, bytes, "%s", f->name);
+	else if (o->kind == OBJECT_KERNEL && !f->offset) /* its addresses were hidden */
+		snprintf(out, bytes, "%s", o->path);
 	else
-		snprintf(out, bytes, "%s+0x%llx", p->objects[f->object].path, f->offset);
+		snprintf(out, bytes, "%s+0x%llx", o->path, f->offset);
 	return out;
 }

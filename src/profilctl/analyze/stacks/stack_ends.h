@@ -52,7 +52,7 @@ const char *stack_without_frame(enum call_root end);
  */
 const char *stack_ends_summary(char *out, size_t bytes, const struct profile *p);
 
-/* Writes the name of a frame, or object+0xOFFSET. Returns @out. */
+/* Writes the name of a frame, or object+0xOFFSET; of a kernel without addresses, its object. */
 const char *call_frame_name(const struct profile *p, __u32 frame, char *out, size_t bytes);
 
 #endif

@@ -30,7 +30,9 @@ struct extent *extents_new(const struct profile *p)
 	for (size_t i = CALL_ROOTS; i < p->calls.n; i++) {
 		const struct call_node *n = &p->calls.node[i];
 
-		reach(&extents[n->object], &(struct place){ .offset = n->offset, .width = 1 });
+		/* The call of a return address is before it. */
+		reach(&extents[n->object],
+		      &(struct place){ .offset = n->offset - !!n->offset, .width = 2 });
 	}
 	for (size_t i = 0; i < p->nobjects; i++) {
 		struct extent *e = &extents[i];

@@ -48,6 +48,16 @@ shares=$(awk '{ printf "%s %.2f\n", $1, 100 * $2 / 7950 }' <<<"$inclusive")
 prints "--callees shows the inclusive shares" "$shares" by_callees
 prints "--tree shows the inclusive shares of functions with one outermost call" "$(grep -v cold <<<"$shares")" in_tree
 
+# The text of all its stacks is 1 GB.
+little_memory() {
+	python3 -c '
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+sys.exit(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss > 300 << 10)' "$@"
+}
+
+check "folded holds less than 300 MB of 120000 stacks" little_memory "$ctl" report -f folded "$dir/large"
+
 # A C++ name in a tree, which has 80 columns at least.
 long='std::map<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >, int>::operator[](int)'
 sed "s/\"do_it\"/\"$long\"/g" "$dir/small" >"$dir/long"

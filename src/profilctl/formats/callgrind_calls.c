@@ -20,6 +20,8 @@
 
 #define UNKNOWN "???"
 #define ALL "[threads]"
+/* Edges are merged when their number has doubled since the last time, and is at least this. */
+#define EDGES_MIN 16384
 
 /* Samples of a call from @caller at @object and @offset; if @callee is @caller, its own cost. */
 struct edge {
@@ -36,8 +38,9 @@ struct edges {
 	const struct profile *profile;
 	struct edge *edge;
 	size_t n;
-	__u32 *same; /* of each frame: the first frame that is the same function to readers */
-	__u32 *seen; /* of these: number of the last stack that contained one of them */
+	size_t merged; /* edges after the last merge() */
+	__u32 *same;   /* of each frame: the first frame that is the same function to readers */
+	__u32 *seen;   /* of these: number of the last stack that contained one of them */
 	__u32 stacks;
 	struct lines **lines;
 	const char **file; /* of each frame */
@@ -66,7 +69,7 @@ static void merge(struct edges *e)
 		else
 			e->edge[n++] = e->edge[i];
 	}
-	e->n = n;
+	e->n = e->merged = n;
 }
 
 static int add(struct edges *e, const struct edge *edge)
@@ -114,6 +117,8 @@ static int add_stack(void *arg, const struct stack *s)
 		err = add(e, &(struct edge){ .caller = all_of(e),
 					     .callee = callee,
 					     .samples = s->samples });
+	if (e->n > 2 * e->merged + EDGES_MIN)
+		merge(e);
 	return err;
 }
 

@@ -241,7 +241,9 @@ Test(ctl_profile, gmon_refuses_counts_that_its_bins_cannot_hold)
 	cr_assert_eq(profile_add_place(p, a, 0x1000, 1, 1024 * 65535 - 1), 0);
 	p->total = p->binned;
 	cr_expect_eq(format_find("gmon")->write(out, p), 0);
-	p->total += 1 << 26; /* elsewhere */
+	p->total += 1 << 26; /* elsewhere, in all bins of a page */
+	cr_expect_eq(format_find("gmon")->write(out, p), 0);
+	p->total += 1ull << 38;
 	cr_expect_eq(format_find("gmon")->write(out, p), -EOVERFLOW);
 	fclose(out);
 	profile_free(p);

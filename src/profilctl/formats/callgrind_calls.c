@@ -17,6 +17,7 @@
 #include "profilctl/analyze/stacks/each_stack.h"
 #include "profilctl/symbols/dwarf_lines.h"
 #include "profilctl/util/grow.h"
+#include "profilctl/util/utf8.h"
 
 #define UNKNOWN "???"
 #define ALL "[threads]"
@@ -167,8 +168,17 @@ static int find_same(struct edges *e)
 void callgrind_name(FILE *out, const char *key, const char *s)
 {
 	fputs(key, out);
-	for (; *s; s++)
-		fputc((unsigned char)*s < ' ' ? ' ' : *s, out);
+	while (*s) {
+		size_t n = utf8_bytes(s);
+
+		if (!n)
+			fputs("\357\277\275", out);
+		else if ((unsigned char)*s < ' ')
+			fputc(' ', out);
+		else
+			fwrite(s, 1, n, out);
+		s += n ? n : 1;
+	}
 	fputc('\n', out);
 }
 

@@ -11,15 +11,6 @@
 #include "profilctl/analyze/stacks/stack_ends.h"
 #include "profilctl/util/grow.h"
 
-/* The program's name without its arguments. */
-static void program_name(char *out, size_t bytes, const struct profile *p)
-{
-	snprintf(out, bytes, "%s", p->command);
-	out[strcspn(out, " ")] = '\0';
-	if (!*out)
-		snprintf(out, bytes, "[unknown]");
-}
-
 /* The names of a function, its object and its program, separated by semicolons. */
 struct line {
 	char *frames;
@@ -140,7 +131,8 @@ int folded_write(FILE *out, const struct profile *p)
 	struct folded f = { .profile = p };
 	__cleanup(freep) char *program = NULL;
 
-	program_name(f.program, sizeof(f.program), p);
+	if (!*profile_program(f.program, sizeof(f.program), p))
+		strcpy(f.program, "[unknown]");
 	program = folded_name(profile_base_name(f.program));
 	if (!program)
 		return -ENOMEM;

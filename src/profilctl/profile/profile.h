@@ -241,6 +241,12 @@ struct function *profile_same_function(const struct profile *p, struct function 
 const char *profile_function_name(const struct profile *p, const struct function *f, char *out,
 				  size_t bytes);
 
+/*
+ * Writes the command without its arguments. These are separated by blanks, which the name of a file
+ * can have, too: it is the name of an object, or else ends at the first blank. Returns @out.
+ */
+const char *profile_program(char *out, size_t bytes, const struct profile *p);
+
 /* The last part of a path. */
 const char *profile_base_name(const char *path);
 

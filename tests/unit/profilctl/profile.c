@@ -9,6 +9,7 @@
 #include "profilctl/formats/output.h"
 #include "profilctl/profile/profile.h"
 #include "profilctl/symbols/symbolize.h"
+#include "profilctl/util/utf8.h"
 
 static __u32 object(struct profile *p, const char *path, __u64 ino)
 {
@@ -309,4 +310,57 @@ Test(ctl_profile, borrowing_again_shows_new_objects)
 	cr_expect_str_eq(p->objects[99].path, "/bin/99");
 	profile_give_back(p);
 	profile_free(from);
+}
+
+/* A profile of one function @name, which the caller frees. */
+static struct profile *of_function(const char *command, const char *path, const char *name)
+{
+	struct profile *p = profile_new();
+	struct function f = {
+		.name = strdup(name), .object = object(p, path, 1), .size = 1, .samples = 1
+	};
+
+	p->command = strdup(command);
+	cr_assert_eq(profile_add_function(p, &f), 0);
+	cr_assert_eq(profile_add_place(p, f.object, 0, 1, 1), 0);
+	p->total = p->binned;
+	return p;
+}
+
+Test(ctl_profile, text_formats_are_utf8)
+{
+	static const char *const names[] = { "folded", "callgrind" };
+	struct profile *p = of_function("a\xff", "/b\xc3", "c\xe2\x82\n;\xc3\xa4");
+
+	for (size_t i = 0; i < 2; i++) {
+		char *text;
+		size_t n;
+		FILE *out = open_memstream(&text, &n);
+
+		cr_assert_eq(format_find(names[i])->write(out, p), 0);
+		fclose(out);
+		cr_expect(utf8_is_valid(text), "%s: %s", names[i], text);
+		cr_expect(strstr(text, "c\xef\xbf\xbd\xef\xbf\xbd "), "%s: %s", names[i], text);
+		free(text);
+	}
+	profile_free(p);
+}
+
+static void expect_program(const char *command, const char *path, const char *program)
+{
+	struct profile *p = of_function(command, path, "f");
+	char out[64];
+
+	cr_expect_str_eq(profile_program(out, sizeof(out), p), program);
+	profile_free(p);
+}
+
+Test(ctl_profile, a_program_can_have_blanks_in_its_name)
+{
+	expect_program("/opt/my program/spin -a b", "/opt/my program/spin", "/opt/my program/spin");
+	expect_program("./my spin", "/opt/my spin", "my spin");
+	expect_program("/bin/sh -c x y", "/lib/x y", "/bin/sh");
+	expect_program("spin -a b", "/usr/bin/spin", "spin");
+	expect_program("spin", "/usr/bin/other", "spin");
+	expect_program("", "/usr/bin/other", "");
 }

@@ -150,11 +150,9 @@ int html_write(FILE *out, const struct profile *p)
 	char program[256];
 	int err;
 
-	snprintf(program, sizeof(program), "%s", p->command);
-	program[strcspn(program, " ")] = '\0';
 	page_begin(out, p->command);
 	fputs("<h1>", out);
-	page_text(out, profile_base_name(program));
+	page_text(out, profile_base_name(profile_program(program, sizeof(program), p)));
 	fputs("</h1>\n", out);
 	provenance(out, p);
 	err = calls(out, p);

@@ -8,6 +8,7 @@
 #include "profilctl/formats/format.h"
 #include "profilctl/formats/output.h"
 #include "profilctl/profile/profile.h"
+#include "profilctl/formats/synthetic_addresses.h"
 #include "profilctl/symbols/symbolize.h"
 #include "profilctl/util/utf8.h"
 
@@ -363,4 +364,23 @@ Test(ctl_profile, a_program_can_have_blanks_in_its_name)
 	expect_program("spin -a b", "/usr/bin/spin", "spin");
 	expect_program("spin", "/usr/bin/other", "spin");
 	expect_program("", "/usr/bin/other", "");
+}
+
+/* arm64 has the kernel's modules before _text, from which offsets count. */
+Test(ctl_profile, the_extent_of_an_object_can_begin_below_its_offset_0)
+{
+	struct profile *p = profile_new();
+	__u32 kernel = object(p, PROFILE_KERNEL, 0), other = object(p, "/bin/a", 1);
+	__u64 module = 0 - (__u64)0x5008;
+	struct extent *e;
+
+	cr_assert_eq(profile_add_place(p, kernel, 0x1234, 1, 1), 0);
+	cr_assert_eq(profile_add_place(p, kernel, module, 1, 1), 0);
+	cr_assert_eq(profile_add_place(p, other, 0x1000, 1, 1), 0);
+	e = extents_new(p);
+	cr_expect_eq(e[kernel].end - e[kernel].start, 0x8000);
+	cr_expect_eq(extent_address(&e[kernel], module), e[kernel].start + 0xff8);
+	cr_expect_gt(e[other].start, e[kernel].end);
+	free(e);
+	profile_free(p);
 }

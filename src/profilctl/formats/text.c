@@ -350,17 +350,25 @@ static void when(FILE *out, const struct profile *p, const struct text_options *
 	}
 }
 
-/* Says whether kernel code has no symbols: then it is one function, named like its object. */
+/*
+ * Says whether kernel code has no symbols: then it is one function, named like its object. With
+ * symbols, single places can be outside of all functions.
+ */
 static bool kernel_is_nameless(const struct profile *p)
 {
+	bool nameless = false;
+
 	for (size_t i = 0; i < p->nfunctions; i++) {
 		const struct function *f = &p->functions[i];
 		const struct object *o = &p->objects[f->object];
 
-		if (o->kind == OBJECT_KERNEL && (!f->name || !strcmp(f->name, o->path)))
-			return true;
+		if (o->kind != OBJECT_KERNEL)
+			continue;
+		if (f->name && strcmp(f->name, o->path) != 0)
+			return false;
+		nameless = true;
 	}
-	return false;
+	return nameless;
 }
 
 /* The ending of "process". */

@@ -380,8 +380,6 @@ static const char *plural(__u64 n)
 /* Writes notes about samples that are missing or have no place. */
 static void shortcomings(FILE *out, const struct profile *p)
 {
-	if (p->saturated)
-		fprintf(out, "%llu counters are full\n", p->saturated);
 	if (p->image_full)
 		fprintf(out, "%llu samples were lost for want of room for another file\n",
 			p->image_full);

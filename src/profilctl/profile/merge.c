@@ -239,7 +239,6 @@ static void add_outcomes(struct profile *into, const struct profile *from)
 	into->lost += from->lost;
 	into->image_full += from->image_full;
 	into->group_full += from->group_full;
-	into->saturated += from->saturated;
 	into->unfollowed += from->unfollowed;
 	into->secret += from->secret;
 	into->hidden += from->hidden;

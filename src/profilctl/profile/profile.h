@@ -115,7 +115,6 @@ struct profile {
 	/* Parts of these, by reason. */
 	__u64 image_full; /* of lost: the table of images was full */
 	__u64 group_full; /* of binned: in group 0, because the table of groups was full */
-	__u64 saturated;  /* counters at their maximum */
 
 	/* Missing from all counts. */
 	__u64 unfollowed; /* processes that did not fit into the process table */

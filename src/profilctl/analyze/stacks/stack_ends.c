@@ -46,11 +46,6 @@ const char *stack_end_frame(enum call_root end)
 	return ends[end].frame;
 }
 
-const char *stack_without_frame(enum call_root end)
-{
-	return end == CALL_NOWHERE ? "[unmatched]" : "[no stack]";
-}
-
 const char *stack_end_cure(enum call_root end, const struct object *o)
 {
 	switch (end) {

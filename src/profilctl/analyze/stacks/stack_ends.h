@@ -43,9 +43,6 @@ const char *stack_end_cure(enum call_root end, const struct object *o);
  */
 const char *stack_end_frame(enum call_root end);
 
-/* The name of the only frame of a stack without frames. */
-const char *stack_without_frame(enum call_root end);
-
 /*
  * A line with the share of complete stacks of @p, where and why most others are truncated, and the
  * remedy. Names are not sanitized. Returns @out.

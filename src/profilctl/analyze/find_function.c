@@ -84,7 +84,8 @@ static void find_alias_in(struct matches *out, const struct profile *p, __u32 ob
 		for (size_t i = 0; i < p->nfunctions; i++) {
 			const struct function *f = &p->functions[i];
 
-			if (f->object == object && at - f->offset < f->size)
+			/* The frame of a stack has no size. */
+			if (f->object == object && (at == f->offset || at - f->offset < f->size))
 				out->function[out->n++] = f;
 		}
 	}

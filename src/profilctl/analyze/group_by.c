@@ -142,6 +142,7 @@ static struct row spot_row(const struct spot *s, const char *where, const char *
 			   const char *rest)
 {
 	struct row row = { .object = s->place.object,
+			   .offset = s->function ? s->function->offset : 0,
 			   .samples = s->place.count,
 			   .function_at = strlen(where),
 			   .function_len = strlen(function) };
@@ -189,6 +190,8 @@ static int add_spot(struct rows *rows, const struct profile *p, const struct spo
 		row = instruction_row(s, function);
 	else
 		row = spot_row(s, "", s->inlined ? s->inlined : function, "");
+	if (by == ROWS_INLINED && s->inlined)
+		row.offset = 0; /* the same function wherever it is inlined */
 	return add(rows, &row);
 }
 
@@ -198,10 +201,12 @@ static int by_name(const void *a, const void *b)
 
 	if (x->object != y->object)
 		return x->object < y->object ? -1 : 1;
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
 	return strcmp(x->name, y->name);
 }
 
-/* Merges rows with the same name and object. */
+/* Merges rows with the same name, object and offset. */
 static void merge(struct rows *rows)
 {
 	size_t n = 0;

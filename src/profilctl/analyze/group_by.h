@@ -25,7 +25,8 @@ struct row {
 	size_t function_len;
 	__u64 samples;
 	__u32 object;
-	bool shared; /* see struct function */
+	__u64 offset; /* of the function, which tells two of one name apart; 0: none */
+	bool shared;  /* see struct function */
 };
 
 /* Most samples first; they add up to binned. */

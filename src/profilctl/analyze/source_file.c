@@ -1,9 +1,11 @@
 /* source_file.c - the lines of a source file */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/cleanup.h"
 
@@ -13,18 +15,20 @@
 
 static int read_all(char **out, const char *path)
 {
-	__cleanup(fclosep) FILE *f = fopen(path, "re");
+	__cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* of a FIFO */
 	struct stat st;
-	size_t n;
+	size_t n = 0;
+	ssize_t got;
 
-	if (!f || fstat(fileno(f), &st) < 0)
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size > SOURCE_BYTES_MAX)
 		return -EINVAL;
 	*out = malloc((size_t)st.st_size + 1);
 	if (!*out)
 		return -ENOMEM;
-	n = fread(*out, 1, (size_t)st.st_size, f);
+	while (n < (size_t)st.st_size && (got = read(fd, *out + n, (size_t)st.st_size - n)) > 0)
+		n += (size_t)got;
 	(*out)[n] = '\0';
 	return 0;
 }

@@ -27,9 +27,10 @@ static void passes_fini(struct passes *k)
 	free(k->function);
 }
 
+/* Compares literally first: a name in brackets is not a pattern. */
 static bool is_like(const char *pattern, const char *name)
 {
-	return !fnmatch(pattern, name, 0);
+	return !strcmp(pattern, name) || !fnmatch(pattern, name, 0);
 }
 
 static bool group_passes(const struct group *g, const struct view_filter *f)
@@ -63,9 +64,8 @@ static int find_objects(struct passes *k, const struct profile *p, const struct 
 	for (size_t i = 0; k->object && i < p->nobjects; i++) {
 		const char *path = p->objects[i].path;
 
-		/* Compare literally first: a name in brackets is not a pattern. */
-		k->object[i] = !strcmp(f->object, path) || is_like(f->object, path) ||
-			       is_like(f->object, profile_base_name(path));
+		k->object[i] =
+			is_like(f->object, path) || is_like(f->object, profile_base_name(path));
 	}
 	return k->object ? 0 : -ENOMEM;
 }

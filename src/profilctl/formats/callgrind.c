@@ -8,12 +8,27 @@
 
 #define UNKNOWN "???"
 
-static void function(FILE *out, const struct profile *p, const struct spot *spot)
+static bool is_same_function(const struct spot *a, const struct spot *b)
+{
+	return a->function == b->function && a->place.object == b->place.object;
+}
+
+/* The file of the function at spot @i, the first of its spots: that of code not inlined into it. */
+static const char *file_of(const struct spots *s, size_t i)
+{
+	for (size_t k = i; k < s->n && is_same_function(&s->spot[k], &s->spot[i]); k++) {
+		if (s->spot[k].file && !s->spot[k].inlined)
+			return s->spot[k].file;
+	}
+	return UNKNOWN;
+}
+
+static void function(FILE *out, const struct profile *p, const struct spot *spot, const char *file)
 {
 	char buf[4096];
 
 	callgrind_name(out, "ob=", p->objects[spot->place.object].path);
-	callgrind_name(out, "fl=", spot->file ? spot->file : UNKNOWN);
+	callgrind_name(out, "fl=", file);
 	callgrind_name(out, "fn=",
 		       spot->function ? profile_function_name(p, spot->function, buf, sizeof(buf))
 				      : UNKNOWN);
@@ -33,10 +48,11 @@ static void spots_write(FILE *out, const struct profile *p, const struct spots *
 		const struct spot *spot = &s->spot[i];
 		const char *now = spot->file ? spot->file : UNKNOWN;
 
-		if (!i || spot->function != spot[-1].function ||
-		    spot->place.object != spot[-1].place.object)
-			function(out, p, spot);
-		else if (strcmp(now, file) != 0)
+		if (!i || !is_same_function(spot, &spot[-1])) {
+			file = file_of(s, i);
+			function(out, p, spot, file);
+		}
+		if (strcmp(now, file) != 0)
 			callgrind_name(out, "fi=", now);
 		file = now;
 		cost(out, p, spot);
@@ -53,8 +69,8 @@ int callgrind_write(FILE *out, const struct profile *p)
 {
 	bool calls = has_stacks(p);
 	char ends[2048];
-	struct spots s;
-	int err = spots_init(&s, p, true);
+	struct spots s = { 0 };
+	int err = calls ? 0 : spots_init(&s, p, true);
 
 	if (!err) {
 		fputs("# callgrind format\nversion: 1\ncreator: profilctl " PROFIL_VERSION "\n",

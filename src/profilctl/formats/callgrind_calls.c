@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/cleanup.h"
 
@@ -16,9 +17,12 @@
 #include "profilctl/analyze/stacks/each_stack.h"
 #include "profilctl/symbols/dwarf_lines.h"
 #include "profilctl/util/grow.h"
+#include "profilctl/util/utf8.h"
 
 #define UNKNOWN "???"
 #define ALL "[threads]"
+/* Edges are merged when their number has doubled since the last time, and is at least this. */
+#define EDGES_MIN 16384
 
 /* Samples of a call from @caller at @object and @offset; if @callee is @caller, its own cost. */
 struct edge {
@@ -26,6 +30,7 @@ struct edge {
 	__u32 callee;
 	__u32 object;
 	int line;
+	bool inlined; /* the call is to a function inlined at @offset, so its own line is unknown */
 	__u64 offset;
 	__u64 samples;
 };
@@ -34,7 +39,9 @@ struct edges {
 	const struct profile *profile;
 	struct edge *edge;
 	size_t n;
-	__u32 *seen; /* of each frame: number of the last stack that contained it */
+	size_t merged; /* edges after the last merge() */
+	__u32 *same;   /* of each frame: the first frame that is the same function to readers */
+	__u32 *seen;   /* of these: number of the last stack that contained one of them */
 	__u32 stacks;
 	struct lines **lines;
 	const char **file; /* of each frame */
@@ -63,7 +70,7 @@ static void merge(struct edges *e)
 		else
 			e->edge[n++] = e->edge[i];
 	}
-	e->n = n;
+	e->n = e->merged = n;
 }
 
 static int add(struct edges *e, const struct edge *edge)
@@ -93,28 +100,85 @@ static int add_stack(void *arg, const struct stack *s)
 	e->stacks++;
 	for (size_t i = 0; !err && i < s->n; i++) {
 		const struct call_node *n = s->node[i] >= CALL_ROOTS ? &t->node[s->node[i]] : NULL;
+		__u32 *seen = &e->seen[e->same[s->frame[i]]];
 		struct edge edge = { .caller = s->frame[i],
 				     .callee = callee,
 				     .object = n ? n->object : 0,
+				     .inlined = n && i && call_tree_is_inlined(t, s->node[i - 1]),
 				     .offset = n ? n->offset : 0,
 				     .samples = s->samples };
 
-		if (e->seen[s->frame[i]] == e->stacks)
+		if (*seen == e->stacks)
 			continue;
-		e->seen[s->frame[i]] = e->stacks;
+		*seen = e->stacks;
 		callee = s->frame[i];
 		err = add(e, &edge);
 	}
-	return err ? err
-		   : add(e, &(struct edge){
-				    .caller = all_of(e), .callee = callee, .samples = s->samples });
+	if (!err)
+		err = add(e, &(struct edge){ .caller = all_of(e),
+					     .callee = callee,
+					     .samples = s->samples });
+	if (e->n > 2 * e->merged + EDGES_MIN)
+		merge(e);
+	return err;
+}
+
+/* What readers know of a frame's function. */
+struct identity {
+	const char *path;
+	const char *name; /* NULL: unlike any other */
+	__u32 frame;
+};
+
+static int by_identity(const void *a, const void *b)
+{
+	const struct identity *x = a, *y = b;
+	int order = strcmp(x->path, y->path);
+
+	if (!order)
+		order = x->name && y->name ? strcmp(x->name, y->name) : !y->name - !x->name;
+	return order ? order : (x->frame > y->frame) - (x->frame < y->frame);
+}
+
+static bool is_same(const struct identity *a, const struct identity *b)
+{
+	return a->name && b->name && !strcmp(a->name, b->name) && !strcmp(a->path, b->path);
+}
+
+/* Static functions of several units can have one name. */
+static int find_same(struct edges *e)
+{
+	const struct call_tree *t = &e->profile->calls;
+	__cleanup(freep) struct identity *all = calloc(t->nframes + 1, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	for (__u32 i = 0; i <= all_of(e); i++)
+		e->same[i] = i;
+	for (__u32 i = 0; i < t->nframes; i++)
+		all[i] = (struct identity){ stack_frame_path(e->profile, i), t->frame[i].name, i };
+	qsort(all, t->nframes, sizeof(*all), by_identity);
+	for (size_t i = 1; i < t->nframes; i++) {
+		if (is_same(&all[i - 1], &all[i]))
+			e->same[all[i].frame] = e->same[all[i - 1].frame];
+	}
+	return 0;
 }
 
 void callgrind_name(FILE *out, const char *key, const char *s)
 {
 	fputs(key, out);
-	for (; *s; s++)
-		fputc((unsigned char)*s < ' ' ? ' ' : *s, out);
+	while (*s) {
+		size_t n = utf8_bytes(s);
+
+		if (!n)
+			fputs("\357\277\275", out);
+		else if ((unsigned char)*s < ' ')
+			fputc(' ', out);
+		else
+			fwrite(s, 1, n, out);
+		s += n ? n : 1;
+	}
 	fputc('\n', out);
 }
 
@@ -143,7 +207,7 @@ static void find_lines(struct edges *e)
 		bool own = edge->caller == edge->callee;
 		const char *file;
 
-		if (edge->caller >= p->calls.nframes ||
+		if (edge->caller >= p->calls.nframes || edge->inlined ||
 		    !lines_find(e->lines[edge->object], edge->offset - !own, &file, &edge->line))
 			edge->line = 0;
 		else if (!e->file[edge->caller])
@@ -174,11 +238,14 @@ static void edges_write(FILE *out, const struct edges *e)
 int callgrind_calls(FILE *out, const struct profile *p)
 {
 	struct edges e = { .profile = p,
+			   .same = calloc(stack_frames(p) + 1, sizeof(__u32)),
 			   .seen = calloc(stack_frames(p) + 1, sizeof(__u32)),
 			   .lines = calloc(p->nobjects + 1, sizeof(struct lines *)),
 			   .file = calloc(stack_frames(p) + 1, sizeof(char *)) };
-	int err = e.seen && e.lines && e.file ? each_stack(p, add_stack, &e) : -ENOMEM;
+	int err = e.same && e.seen && e.lines && e.file ? find_same(&e) : -ENOMEM;
 
+	if (!err)
+		err = each_stack(p, add_stack, &e);
 	if (!err) {
 		merge(&e);
 		find_lines(&e);
@@ -187,6 +254,7 @@ int callgrind_calls(FILE *out, const struct profile *p)
 	for (size_t i = 0; e.lines && i < p->nobjects; i++)
 		lines_close(e.lines[i]);
 	free(e.lines);
+	free(e.same);
 	free(e.seen);
 	free(e.file);
 	free(e.edge);

@@ -6,7 +6,9 @@
 
 #include "profilctl/profile/profile.h"
 
-/* Writes a line: @key, then @s with blanks for control characters. */
+/*
+ * Writes a line: @key, then @s with blanks for control characters and U+FFFD for what is not UTF-8.
+ */
 void callgrind_name(FILE *out, const char *key, const char *s);
 
 /* Writes the functions and calls of @p, which has stacks. Returns 0 or -ENOMEM. */

@@ -3,35 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cleanup.h"
+
+#include "folded_stacks.h"
 #include "format.h"
-#include "profilctl/analyze/stacks/each_stack.h"
 #include "profilctl/analyze/sample_location.h"
 #include "profilctl/analyze/stacks/stack_ends.h"
 #include "profilctl/util/grow.h"
 
-/* Semicolons separate frames, newlines stacks: a name must contain neither. */
-static void frame(FILE *out, const char *name)
-{
-	for (; *name; name++)
-		fputc(*name == ';' ? ':' : (unsigned char)*name < ' ' ? ' ' : *name, out);
-}
-
-/* The program's name without its arguments. */
-static void program_name(char *out, size_t bytes, const struct profile *p)
-{
-	snprintf(out, bytes, "%s", p->command);
-	out[strcspn(out, " ")] = '\0';
-	if (!*out)
-		snprintf(out, bytes, "[unknown]");
-}
-
-/* The frames of a stack, separated by semicolons. */
+/* The names of a function, its object and its program, separated by semicolons. */
 struct line {
 	char *frames;
 	__u64 samples;
 };
 
-/* Different stacks can have the same names: their lines are added up before they are written. */
+/* Different functions can have the same names: their lines are added up before they are written. */
 struct folded {
 	const struct profile *profile;
 	char program[256];
@@ -53,53 +39,20 @@ static int add(struct folded *f, char *frames, __u64 samples)
 	return 0;
 }
 
-/* Closes the stream that wrote @frames, and adds its line. */
-static int add_stream(struct folded *f, FILE *out, char **frames, __u64 samples)
-{
-	if (fclose(out)) {
-		free(*frames);
-		return -ENOMEM;
-	}
-	return add(f, *frames, samples);
-}
-
-static int add_stack(void *arg, const struct stack *s)
-{
-	struct folded *f = arg;
-	char name[4096], *frames;
-	size_t bytes;
-	FILE *out = open_memstream(&frames, &bytes);
-
-	if (!out)
-		return -ENOMEM;
-	frame(out, profile_base_name(f->program));
-	for (size_t i = s->n; i-- > 0;) {
-		fputc(';', out);
-		frame(out, stack_frame_name(f->profile, s->frame[i], name, sizeof(name)));
-	}
-	return add_stream(f, out, &frames, s->samples);
-}
-
 static int add_function(struct folded *f, const char *command, const char *object, const char *name,
 			__u64 samples)
 {
-	size_t bytes;
+	__cleanup(freep) char *program = folded_name(profile_base_name(command));
+	__cleanup(freep) char *file = folded_name(object ? profile_base_name(object) : "");
+	__cleanup(freep) char *function = folded_name(name);
 	char *frames;
-	FILE *out;
 
 	if (!samples)
 		return 0;
-	out = open_memstream(&frames, &bytes);
-	if (!out)
+	if (!program || !file || !function ||
+	    asprintf(&frames, "%s;%s%s%s", program, file, object ? ";" : "", function) < 0)
 		return -ENOMEM;
-	frame(out, profile_base_name(command));
-	fputc(';', out);
-	if (object) {
-		frame(out, profile_base_name(object));
-		fputc(';', out);
-	}
-	frame(out, name);
-	return add_stream(f, out, &frames, samples);
+	return add(f, frames, samples);
 }
 
 /* Adds a line for each spot. */
@@ -159,19 +112,29 @@ static void lines_write(FILE *out, const struct line *line, size_t n)
 	}
 }
 
+static int functions_write(FILE *out, struct folded *f)
+{
+	int err = add_functions(f);
+
+	if (!err && f->n) {
+		qsort(f->line, f->n, sizeof(*f->line), by_frames);
+		lines_write(out, f->line, f->n);
+	}
+	for (size_t i = 0; i < f->n; i++)
+		free(f->line[i].frames);
+	free(f->line);
+	return err;
+}
+
 int folded_write(FILE *out, const struct profile *p)
 {
 	struct folded f = { .profile = p };
-	int err;
+	__cleanup(freep) char *program = NULL;
 
-	program_name(f.program, sizeof(f.program), p);
-	err = has_stacks(p) ? each_stack(p, add_stack, &f) : add_functions(&f);
-	if (!err && f.n) {
-		qsort(f.line, f.n, sizeof(*f.line), by_frames);
-		lines_write(out, f.line, f.n);
-	}
-	for (size_t i = 0; i < f.n; i++)
-		free(f.line[i].frames);
-	free(f.line);
-	return err;
+	if (!*profile_program(f.program, sizeof(f.program), p))
+		strcpy(f.program, "[unknown]");
+	program = folded_name(profile_base_name(f.program));
+	if (!program)
+		return -ENOMEM;
+	return has_stacks(p) ? folded_stacks(out, p, program) : functions_write(out, &f);
 }

@@ -6,7 +6,10 @@
 
 #include "profilctl/profile/profile.h"
 
-/* A writer has no side effects but its output. It returns 0 or a negative errno. */
+/*
+ * A writer has no side effects but its output. It returns 0 or a negative errno, -EDOM if the
+ * format cannot say that samples are of events.
+ */
 struct format {
 	const char *name;
 	int (*write)(FILE *out, const struct profile *p); /* NULL: text, which takes options */

@@ -13,7 +13,7 @@
 #define BIN 2u /* bytes, the finest that gprof supports */
 #define BINS (PAGE / BIN)
 /*
- * Address for samples of all other objects: above every program, so that gprof counts their time
+ * Page for samples of all other objects: above every program, so that gprof counts their time
  * without a name.
  */
 #define ELSEWHERE 0x700000000000u
@@ -72,8 +72,8 @@ static int pages_write(FILE *out, const struct profile *p, const struct place *p
 	}
 	if (sum && !err)
 		err = page_write(out, p, page * PAGE, count);
-	memset(count, 0, sizeof(count));
-	count[0] = p->total - sum;
+	for (size_t i = 0; i < BINS; i++)
+		count[i] = (p->total - sum) / BINS + (i < (p->total - sum) % BINS);
 	if (count[0] && !err)
 		err = page_write(out, p, ELSEWHERE, count);
 	return err;
@@ -83,7 +83,9 @@ int gmon_write(FILE *out, const struct profile *p)
 {
 	__cleanup(freep) struct place *places = places_sorted(&p->places);
 	__u32 main = 0;
-	int err = places ? profile_main_object(&main, p) : -ENOMEM;
+	int err = profile_is_of_events(p) ? -EDOM
+		  : places		  ? profile_main_object(&main, p)
+					  : -ENOMEM;
 
 	if (err < 0)
 		return err;

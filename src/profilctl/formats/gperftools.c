@@ -47,6 +47,8 @@ int gperftools_write(FILE *out, const struct profile *p)
 	__cleanup(freep) struct extent *extents = extents_new(p);
 	__cleanup(freep) struct place *places = places_sorted(&p->places);
 
+	if (profile_is_of_events(p))
+		return -EDOM;
 	if (!extents || !places)
 		return -ENOMEM;
 	header(out, p);

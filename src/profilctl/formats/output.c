@@ -30,6 +30,8 @@ static const char *reason(int err)
 		return "disk quota exceeded";
 	case EOVERFLOW:
 		return "more samples at one place than the format holds (try -f pprof)";
+	case EDOM:
+		return "the format is for samples of time, and these are of events (try -f pprof)";
 	default:
 		return strerror(-err);
 	}

@@ -1,4 +1,4 @@
-/* speedscope.c - speedscope's JSON, in nanoseconds of CPU time */
+/* speedscope.c - speedscope's JSON, in nanoseconds; samples of events in samples */
 #include <errno.h>
 
 #include "format.h"
@@ -13,6 +13,12 @@ struct scope_parts {
 	json_t *weights;
 };
 
+/* What one sample weighs. */
+static __u64 weight_of(const struct profile *p)
+{
+	return p->tick_ns ? p->tick_ns : 1;
+}
+
 /*
  * Adds a frame and a sample that consists of it, with that weight. Returns 0, or -1 if out of
  * memory.
@@ -20,7 +26,7 @@ struct scope_parts {
 static int add(struct scope_parts *s, json_t *name, const char *file, __u64 ticks)
 {
 	json_int_t frame = (json_int_t)json_array_size(s->frames);
-	json_int_t weight = (json_int_t)(ticks * s->profile->tick_ns);
+	json_int_t weight = (json_int_t)(ticks * weight_of(s->profile));
 
 	if (!ticks) {
 		json_decref(name);
@@ -58,7 +64,7 @@ static int add_stack(void *arg, const struct stack *s)
 		err |= json_array_append_new(frames, json_integer((json_int_t)s->frame[i]));
 	err |= json_array_append_new(parts->samples, frames);
 	err |= json_array_append_new(
-		parts->weights, json_integer((json_int_t)(s->samples * parts->profile->tick_ns)));
+		parts->weights, json_integer((json_int_t)(s->samples * weight_of(parts->profile))));
 	return err ? -ENOMEM : 0;
 }
 
@@ -97,8 +103,8 @@ int speedscope_write(FILE *out, const struct profile *p)
 		"https://www.speedscope.app/file-format-schema.json", "exporter",
 		"profilctl " PROFIL_VERSION, "name", jsonname(p->command), "activeProfileIndex", 0,
 		"shared", "frames", s.frames, "profiles", "type", "sampled", "name", name_of(p),
-		"unit", "nanoseconds", "startValue", 0, "endValue",
-		(json_int_t)(p->total * p->tick_ns), "samples", s.samples, "weights", s.weights);
+		"unit", p->tick_ns ? "nanoseconds" : "none", "startValue", 0, "endValue",
+		(json_int_t)(p->total * weight_of(p)), "samples", s.samples, "weights", s.weights);
 
 	if (err || !root)
 		return -ENOMEM;

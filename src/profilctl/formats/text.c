@@ -36,11 +36,6 @@ struct table {
 	size_t object_columns;
 };
 
-static bool counts_events(const struct profile *p)
-{
-	return p->event && !p->tick_ns;
-}
-
 /* Writes the numbers of a line, before the name. */
 static void numbers(const struct table *t, __u64 samples, bool colour)
 {
@@ -55,9 +50,9 @@ static void numbers(const struct table *t, __u64 samples, bool colour)
 	fprintf(t->out, "%s%6.2f %%%s  ", on, percent, off);
 	if (t->interval)
 		fprintf(t->out, "%5.1f-%5.1f  ", i.low, i.high);
-	if (counts_events(t->profile) && !t->profile->period)
+	if (profile_is_of_events(t->profile) && !t->profile->period)
 		fprintf(t->out, "%9llu %9s  ", samples, ""); /* at a frequency */
-	else if (counts_events(t->profile))
+	else if (profile_is_of_events(t->profile))
 		fprintf(t->out, "%9llu %9.3g  ", samples,
 			(double)samples * (double)t->profile->period);
 	else
@@ -197,9 +192,9 @@ static void head(const struct table *t)
 
 	fprintf(t->out, "\n%s  self %%  %s  samples   %s  ", o->colour ? "\033[1m" : "",
 		t->interval ? " 95 % of it  " : "",
-		!counts_events(t->profile) ? "seconds"
-		: t->profile->period	   ? " events"
-					   : "       ");
+		!profile_is_of_events(t->profile) ? "seconds"
+		: t->profile->period		  ? " events"
+						  : "       ");
 	if (!rows_have_object(o->by)) {
 		fputs(heading(o->by), t->out);
 	} else {
@@ -355,17 +350,25 @@ static void when(FILE *out, const struct profile *p, const struct text_options *
 	}
 }
 
-/* Says whether kernel code has no symbols: then it is one function, named like its object. */
+/*
+ * Says whether kernel code has no symbols: then it is one function, named like its object. With
+ * symbols, single places can be outside of all functions.
+ */
 static bool kernel_is_nameless(const struct profile *p)
 {
+	bool nameless = false;
+
 	for (size_t i = 0; i < p->nfunctions; i++) {
 		const struct function *f = &p->functions[i];
 		const struct object *o = &p->objects[f->object];
 
-		if (o->kind == OBJECT_KERNEL && (!f->name || !strcmp(f->name, o->path)))
-			return true;
+		if (o->kind != OBJECT_KERNEL)
+			continue;
+		if (f->name && strcmp(f->name, o->path) != 0)
+			return false;
+		nameless = true;
 	}
-	return false;
+	return nameless;
 }
 
 /* The ending of "process". */
@@ -377,8 +380,6 @@ static const char *plural(__u64 n)
 /* Writes notes about samples that are missing or have no place. */
 static void shortcomings(FILE *out, const struct profile *p)
 {
-	if (p->saturated)
-		fprintf(out, "%llu counters are full\n", p->saturated);
 	if (p->image_full)
 		fprintf(out, "%llu samples were lost for want of room for another file\n",
 			p->image_full);

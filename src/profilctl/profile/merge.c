@@ -9,6 +9,7 @@
 
 /* Functions are merged when their number has doubled since the last time, and is at least this. */
 #define FUNCTIONS_MIN 16384
+#define ROOM_MIN 64
 
 /* Index + 1 in @into of each object and group of @from; 0: not looked up yet. */
 struct numbers {
@@ -64,20 +65,66 @@ static bool is_same_group(const struct group *a, const struct group *b)
 	       is_same_name(a->cgroup, b->cgroup);
 }
 
+static __u64 hash_text(__u64 h, const char *s)
+{
+	for (; s && *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+	return h;
+}
+
+/* The slot of the group, or the free one for it. */
+static __u32 *slot_of(const struct merge *m, const struct group *g)
+{
+	__u64 h = ((__u64)g->pid << 32 ^ (__u64)g->tid ^ g->start_ns) * 0x9e3779b97f4a7c15u;
+	size_t at;
+
+	h = hash_text(hash_text(hash_text(h, g->command), g->thread), g->cgroup);
+	at = (size_t)(h ^ h >> 32) & (m->room - 1);
+	while (m->slot[at] && !is_same_group(&m->into->groups[m->slot[at]], g))
+		at = (at + 1) & (m->room - 1);
+	return &m->slot[at];
+}
+
+/* Keeps half of the slots free. */
+static int make_room(struct merge *m)
+{
+	const struct profile *p = m->into;
+	size_t room = m->room ? m->room : ROOM_MIN;
+	__u32 *slot;
+
+	while (2 * (p->ngroups + 1) >= room)
+		room *= 2;
+	if (room == m->room)
+		return 0;
+	slot = calloc(room, sizeof(*slot));
+	if (!slot)
+		return -ENOMEM;
+	free(m->slot);
+	m->slot = slot;
+	m->room = room;
+	for (__u32 i = 1; i < p->ngroups; i++)
+		*slot_of(m, &p->groups[i]) = i;
+	return 0;
+}
+
 static int copy_name(char **out, const char *name)
 {
 	*out = name ? strdup(name) : NULL;
 	return name && !*out ? -ENOMEM : 0;
 }
 
-static int add_group(struct profile *into, const struct group *g, __u32 *index)
+static int add_group(struct merge *m, const struct group *g, __u32 *index)
 {
 	struct group own = { .pid = g->pid, .tid = g->tid, .uid = g->uid, .start_ns = g->start_ns };
+	int err = make_room(m);
+	__u32 *slot;
 
-	for (*index = 1; *index < into->ngroups; ++*index) {
-		if (is_same_group(&into->groups[*index], g))
-			return 0;
-	}
+	if (err < 0)
+		return err;
+	slot = slot_of(m, g);
+	*index = *slot;
+	if (*slot)
+		return 0;
 	if (copy_name(&own.command, g->command) | copy_name(&own.thread, g->thread) |
 	    copy_name(&own.cgroup, g->cgroup) | copy_name(&own.unit, g->unit)) {
 		free(own.command);
@@ -86,7 +133,10 @@ static int add_group(struct profile *into, const struct group *g, __u32 *index)
 		free(own.unit);
 		return -ENOMEM;
 	}
-	return profile_add_group(into, &own, index);
+	err = profile_add_group(m->into, &own, index);
+	if (!err)
+		*slot = *index;
+	return err;
 }
 
 static int object_number(struct merge *m, const struct numbers *n, const struct profile *from,
@@ -107,7 +157,7 @@ static int group_number(struct merge *m, const struct numbers *n, const struct p
 	int err = 0;
 
 	if (group && !n->group[group])
-		err = add_group(m->into, &from->groups[group], &n->group[group]);
+		err = add_group(m, &from->groups[group], &n->group[group]);
 	*index = group ? n->group[group] : 0;
 	return err;
 }
@@ -189,7 +239,6 @@ static void add_outcomes(struct profile *into, const struct profile *from)
 	into->lost += from->lost;
 	into->image_full += from->image_full;
 	into->group_full += from->group_full;
-	into->saturated += from->saturated;
 	into->node_full += from->node_full;
 	into->unfollowed += from->unfollowed;
 	into->secret += from->secret;
@@ -256,4 +305,7 @@ void merge_end(struct merge *m)
 {
 	count_together(m);
 	profile_sort_functions(m->into);
+	free(m->slot);
+	m->slot = NULL;
+	m->room = 0;
 }

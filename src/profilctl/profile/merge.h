@@ -9,6 +9,8 @@ struct merge {
 	struct profile *into;
 	size_t added;  /* number of profiles */
 	size_t sorted; /* functions of @into that are sorted and merged already */
+	__u32 *slot;   /* hash table of the groups of @into: indices; 0: free */
+	size_t room;
 };
 
 /*
@@ -19,7 +21,7 @@ struct merge {
  */
 int merge_add(struct merge *m, const struct profile *from);
 
-/* Completes @into: merges and sorts its functions. */
+/* Completes @into: merges and sorts its functions. Frees what is not part of it. */
 void merge_end(struct merge *m);
 
 #endif

@@ -378,6 +378,33 @@ const char *profile_function_name(const struct profile *p, const struct function
 	return out;
 }
 
+/* Says whether the path of an object, or its last parts, are the first @n bytes of @name. */
+static bool is_object(const struct profile *p, const char *name, size_t n)
+{
+	for (size_t i = 0; n && i < p->nobjects; i++) {
+		const char *path = p->objects[i].path;
+		size_t bytes = strlen(path);
+
+		if (bytes >= n && !memcmp(path + bytes - n, name, n) &&
+		    (bytes == n || path[bytes - n - 1] == '/'))
+			return true;
+	}
+	return false;
+}
+
+const char *profile_program(char *out, size_t bytes, const struct profile *p)
+{
+	const char *name = p->command + (strncmp(p->command, "./", 2) ? 0 : 2);
+	size_t first = strcspn(name, " "), n = first;
+
+	while (name[n] && !is_object(p, name, n))
+		n += 1 + strcspn(name + n + 1, " ");
+	if (!name[n] && !is_object(p, name, n))
+		n = first;
+	snprintf(out, bytes, "%.*s", (int)n, name);
+	return out;
+}
+
 const char *profile_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');

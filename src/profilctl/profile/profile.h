@@ -115,7 +115,6 @@ struct profile {
 	/* Parts of these, by reason. */
 	__u64 image_full; /* of lost: the table of images was full */
 	__u64 group_full; /* of binned: in group 0, because the table of groups was full */
-	__u64 saturated;  /* counters at their maximum */
 	__u64 node_full;  /* of binned: at an outer frame, because the tree of calls was full */
 
 	/* Missing from all counts. */
@@ -242,6 +241,12 @@ struct function *profile_same_function(const struct profile *p, struct function 
 const char *profile_function_name(const struct profile *p, const struct function *f, char *out,
 				  size_t bytes);
 
+/*
+ * Writes the command without its arguments. These are separated by blanks, which the name of a file
+ * can have, too: it is the name of an object, or else ends at the first blank. Returns @out.
+ */
+const char *profile_program(char *out, size_t bytes, const struct profile *p);
+
 /* The last part of a path. */
 const char *profile_base_name(const char *path);
 
@@ -255,6 +260,12 @@ __u64 profile_slices(const struct profile *p, const struct function *f, size_t f
 static inline bool profile_is_off_cpu(const struct profile *p)
 {
 	return p->event && p->tick_ns;
+}
+
+/* Says whether the samples are of events, and not of time. */
+static inline bool profile_is_of_events(const struct profile *p)
+{
+	return p->event && !p->tick_ns;
 }
 
 /* The share of @samples in all samples. */

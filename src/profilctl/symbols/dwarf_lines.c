@@ -30,11 +30,16 @@ struct lines {
 	void *paths;   /* struct text: absolute paths by relative ones */
 	void *inlined; /* struct text: names of functions */
 	void *scopes;  /* struct scopes */
+	/*
+	 * The texts of the first two, by contents: each unit has its own entry for a function or a
+	 * file, but equal texts are the same pointer.
+	 */
+	void *texts;
 };
 
 struct text {
 	const void *about;
-	char *text;
+	const char *text;
 };
 
 /* The functions of a unit, and those inlined into them. */
@@ -58,12 +63,9 @@ static void *find_pointer(void **tree, const void *pointer)
 	return found ? *found : NULL;
 }
 
-static void free_text(void *node)
+static int by_text(const void *a, const void *b)
 {
-	struct text *t = node;
-
-	free(t->text);
-	free(t);
+	return strcmp(a, b);
 }
 
 static void free_scopes(void *node)
@@ -78,8 +80,9 @@ void lines_close(struct lines *l)
 {
 	if (!l)
 		return;
-	tdestroy(l->paths, free_text);
-	tdestroy(l->inlined, free_text);
+	tdestroy(l->paths, free);
+	tdestroy(l->inlined, free);
+	tdestroy(l->texts, free);
 	tdestroy(l->scopes, free_scopes);
 	die_ranges_fini(&l->units);
 	debug_file_close(l->file);
@@ -141,19 +144,23 @@ static bool find_unit(struct lines *l, Dwarf_Addr addr)
 	return l->has_unit;
 }
 
-/* Stores @text for key @about; takes ownership of @text. Returns it, or NULL if out of memory. */
-static const char *keep(void **tree, const void *about, char *text)
+/*
+ * Stores @text for key @about; takes ownership of @text. Returns the text in l->texts, or NULL if
+ * out of memory.
+ */
+static const char *keep(struct lines *l, void **tree, const void *about, char *text)
 {
-	struct text *node = text ? malloc(sizeof(*node)) : NULL;
+	char *const *known = text ? tsearch(text, &l->texts, by_text) : NULL;
+	struct text *node = known ? malloc(sizeof(*node)) : NULL;
 
-	if (node)
-		*node = (struct text){ about, text };
-	if (!node || !tsearch(node, tree, by_pointer)) {
-		free(node);
+	if (!known || *known != text)
 		free(text);
-		return NULL;
+	if (node) {
+		*node = (struct text){ about, *known };
+		if (!tsearch(node, tree, by_pointer))
+			free(node);
 	}
-	return text;
+	return known ? *known : NULL;
 }
 
 /*
@@ -171,7 +178,7 @@ static const char *full_path(struct lines *l, const char *relative)
 	dir = dwarf_formstring(dwarf_attr(&l->unit, DW_AT_comp_dir, &attr));
 	if (!dir || asprintf(&full, "%s/%s", dir, relative) < 0)
 		return relative;
-	dir = keep(&l->paths, relative, full);
+	dir = keep(l, &l->paths, relative, full);
 	return dir ? dir : relative;
 }
 
@@ -276,7 +283,7 @@ size_t lines_inlines(struct lines *l, __u64 offset, const char **name, size_t ma
 	die = s ? die_ranges_find(&s->ranges, offset + l->vaddr) : NULL;
 	while (n < max && die && dwarf_tag(die) == DW_TAG_inlined_subroutine) {
 		known = find_pointer(&l->inlined, origin_of(die));
-		name[n] = known ? known->text : keep(&l->inlined, origin_of(die), name_of(die));
+		name[n] = known ? known->text : keep(l, &l->inlined, origin_of(die), name_of(die));
 		n += name[n] != NULL;
 		die = die_ranges_outer(&s->ranges, die);
 	}

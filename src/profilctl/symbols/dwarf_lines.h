@@ -22,7 +22,10 @@ void lines_close(struct lines *l);
  */
 bool lines_find(struct lines *l, __u64 offset, const char **file, int *line);
 
-/* The innermost function that is inlined at @offset, valid until lines_close(). NULL: none. */
+/*
+ * The innermost function that is inlined at @offset, valid until lines_close(). NULL: none. Equal
+ * names are the same pointer, in whichever compilation units.
+ */
 const char *lines_inlined(struct lines *l, __u64 offset);
 
 /* The same for up to @max inlined functions, innermost first. Returns their number. */

@@ -53,8 +53,9 @@ int symbolize_cached(struct symbols **out, const struct profile *p, __u32 object
 	if (err)
 		return err;
 	o = &cache->objects[object];
-	if (!o->symbols)
+	if (!o->symbols && !o->tried)
 		o->symbols = symbols_of(p, &p->objects[object]);
+	o->tried = true;
 	o->used_ns = now_ns();
 	*out = o->symbols;
 	return 0;
@@ -69,6 +70,7 @@ void symbolize_cache_renew(struct symbolize_cache *cache, const struct profile *
 
 		if (!strcmp(p->objects[i].path, PROFILE_ANON) || now - o->used_ns > UNUSED_NS)
 			symbols_close(steal(o->symbols));
+		o->tried = o->symbols != NULL;
 	}
 }
 

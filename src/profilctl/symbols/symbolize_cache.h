@@ -11,6 +11,7 @@ struct symbols;
 struct symbolize_cache_entry {
 	struct symbols *symbols; /* NULL: not read, or the object has none */
 	__u64 used_ns;		 /* CLOCK_MONOTONIC */
+	bool tried;		 /* to read the symbols, since the cache was renewed */
 };
 
 /* Symbols that were read already, by object. All zero: empty. */
@@ -21,8 +22,8 @@ struct symbolize_cache {
 
 /*
  * Drops the symbols of JIT-compiled code, which change all the time, and those that have not been
- * used for a minute: on a machine that replaces programs all day they would fill the memory. @p has
- * the cache's objects.
+ * used for a minute: on a machine that replaces programs all day they would fill the memory.
+ * Objects without symbols will be tried again. @p has the cache's objects.
  */
 void symbolize_cache_renew(struct symbolize_cache *cache, const struct profile *p);
 

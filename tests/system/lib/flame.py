@@ -5,6 +5,7 @@ usage: flame.py PROFILCTL PROFILE OTHER LARGE DIR
 
 Prints a line "ok NAME" or "FAIL NAME: why" for each fact.
 """
+import json
 import os
 import subprocess
 import sys
@@ -180,11 +181,27 @@ def two(b):
     fact("no name in a diff adds an element", b.value("[document.title, document.images.length, document.scripts.length]"), ["profilctl diff", 0, 3])
 
 
+def sleeps(b):
+    """The same two as profiles of sleeps, whose changes are not judged."""
+    paths = [os.path.join(DIR, f"sleeps-{n}") for n in (1, 2)]
+    for source, path in zip((PROFILE, OTHER), paths):
+        with open(source) as f, open(path, "w") as to:
+            json.dump({**json.load(f), "event": "off-cpu"}, to)
+    b.open(page("sleeps.html", "diff", *paths))
+    colour = "(name) => [...document.querySelectorAll('.frame')].filter((e) => e.getAttribute('aria-label').startsWith(name)).map((e) => e.classList[1]).join()"
+    fact("a diff of sleeps colours every change of a share",
+         [b.value(f"({colour})('{name}')") for name in ("cold, 7", "inner", "main")], ["more", "less", "more"])
+    fact("a diff of sleeps does not tell of chance", b.value("document.querySelector('.flame').textContent.includes('chance')"), False)
+    b.mouse("mouseMoved", *at(b, "do_it"))
+    fact("a change of sleeps is not said to be chance", b.value(DETAILS)[-1], "change: -0.04 points")
+
+
 def main():
     b = Browser(seconds=100)
     try:
         one(b)
         two(b)
+        sleeps(b)
         large(b)
         fact("no page has a script error or loads anything", b.said, [])
     finally:

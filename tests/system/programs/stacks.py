@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""stacks.py - writes a profile with stacks of known counts: stacks.py FILE [small|other|large|groups|recursion]
+"""stacks.py - writes a profile with stacks of known counts: stacks.py FILE
+[small|other|large|groups|recursion|namesakes]
 
 By default main calls hot, which calls itself and cold; hot enters the kernel; there are inlined functions, names
 with markup, stacks that were cut, and samples without a stack. 'other' is the same program with more of cold;
 'large' has 120000 contexts of long names; in 'groups' the samples are of two processes; in
-'recursion' functions call each other.
+'recursion' functions call each other; in 'namesakes' two static functions have one name.
 """
 import json
 import random
@@ -50,6 +51,13 @@ def recursion():
     return frames, nodes, [[SPIN, 260, 1, 3], [SPIN, 516, 1, 7], [SPIN, 772, 1, 15]]
 
 
+def namesakes():
+    """a calls b, which calls another function a."""
+    frames = [["a", SPIN, 256], ["b", SPIN, 512], ["a", SPIN, 768]]
+    nodes = [[0, 0, SPIN, 260, 0], [3, 1, SPIN, 516, 0], [4, 2, SPIN, 772, 10]]
+    return frames, nodes, [[SPIN, 772, 1, 10]]
+
+
 def large():
     random.seed(1)
     frames = [[f"std::vector<std::map<std::__cxx11::basic_string<char>, part{i}>, std::allocator<part{i}> >::emplace_back<{'x' * (i % 150)}>(int&&)",
@@ -84,7 +92,7 @@ def profile(frames, nodes, places, unmatched, lost):
 
 def main():
     kind = sys.argv[2] if len(sys.argv) > 2 else "small"
-    parts = large() if kind == "large" else recursion() if kind == "recursion" else small(900 if kind == "other" else 300)
+    parts = large() if kind == "large" else recursion() if kind == "recursion" else namesakes() if kind == "namesakes" else small(900 if kind == "other" else 300)
     p = profile(*parts, 3, 2)
     if kind == "groups":
         p["groups"] = [{"command": c, "pid": n, "tid": 0, "uid": 0, "start_ns": 0, "thread": None, "cgroup": None, "unit": None, "samples": 0}

@@ -93,4 +93,21 @@ else
 	skip "a killed profilctl leaves the old profile whole" "strace cannot trace here"
 fi
 umount "$small"
+# A profile with a place of the kernel that is in no function; the others have none, or one.
+kernel() { # NAMED
+	sample_profile "$dir/kernel" && python3 -c '
+import json, sys
+path, named = sys.argv[1:]
+p = json.load(open(path))
+p["objects"].append({"path": "[kernel]", "build_id": ""})
+p["places"] += [[1, 64, 1, 5], [1, 8192, 1, 5]]
+p["samples"]["total"] += 10
+p["samples"]["binned"] += 10
+for offset, name in ((64, named), (8192, "")):
+    p["functions"].append({"name": name or "", "object": "[kernel]", "samples": 5, "offset": offset, "size": 64, "named": name != ""})
+json.dump(p, open(path, "w"))' "$dir/kernel" "$1" && "$BUILD/profilctl" report "$dir/kernel" | grep -c 'functions of the kernel have no names'
+}
+
+check "a kernel without names is told of" test "$(kernel "")" = 1
+check "a kernel with a place in no function has names" test "$(kernel do_it)" = 0
 finish

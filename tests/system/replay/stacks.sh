@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib/lib.sh"
 
 ctl=$BUILD/profilctl
-for kind in small other large groups recursion; do
+for kind in small other large groups recursion namesakes; do
 	check "the profile \"$kind\" is made" tests/system/programs/stacks.py "$dir/$kind" "$kind"
 done
 
@@ -47,6 +47,16 @@ in_tree() {
 shares=$(awk '{ printf "%s %.2f\n", $1, 100 * $2 / 7950 }' <<<"$inclusive")
 prints "--callees shows the inclusive shares" "$shares" by_callees
 prints "--tree shows the inclusive shares of functions with one outermost call" "$(grep -v cold <<<"$shares")" in_tree
+
+# The text of all its stacks is 1 GB.
+little_memory() {
+	python3 -c '
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+sys.exit(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss > 300 << 10)' "$@"
+}
+
+check "folded holds less than 300 MB of 120000 stacks" little_memory "$ctl" report -f folded "$dir/large"
 
 # A C++ name in a tree, which has 80 columns at least.
 long='std::map<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >, int>::operator[](int)'
@@ -98,6 +108,10 @@ recursion() {
 
 check "report writes callgrind of recursive functions" "$ctl" report -f callgrind -o "$dir/recursion.callgrind" "$dir/recursion"
 reads callgrind_annotate "callgrind counts a sample of a recursion once" $'a 25\nb 22\nc 22\n25 22 22 30' recursion
+check "report writes callgrind of two functions of one name" "$ctl" report -f callgrind -o "$dir/namesakes.callgrind" "$dir/namesakes"
+reads callgrind_annotate "callgrind counts a sample in two functions of one name once" "a 10" \
+	sh -c "callgrind_annotate --auto=no --inclusive=yes --threshold=100 '$dir/namesakes.callgrind' |
+		sed -n 's/^ *\([0-9,]*\) .*:\(a\) .*/\2 \1/p'"
 peek() {
 	go tool pprof -peek '^cold$' -sample_index=samples "$dir/small.pprof" 2>/dev/null | awk '$3 == "|" { print $1, $4, $5, $6, $7 }'
 }

@@ -8,7 +8,9 @@
 #include "profilctl/formats/format.h"
 #include "profilctl/formats/output.h"
 #include "profilctl/profile/profile.h"
+#include "profilctl/formats/synthetic_addresses.h"
 #include "profilctl/symbols/symbolize.h"
+#include "profilctl/util/utf8.h"
 
 static __u32 object(struct profile *p, const char *path, __u64 ino)
 {
@@ -241,7 +243,9 @@ Test(ctl_profile, gmon_refuses_counts_that_its_bins_cannot_hold)
 	cr_assert_eq(profile_add_place(p, a, 0x1000, 1, 1024 * 65535 - 1), 0);
 	p->total = p->binned;
 	cr_expect_eq(format_find("gmon")->write(out, p), 0);
-	p->total += 1 << 26; /* elsewhere */
+	p->total += 1 << 26; /* elsewhere, in all bins of a page */
+	cr_expect_eq(format_find("gmon")->write(out, p), 0);
+	p->total += 1ull << 38;
 	cr_expect_eq(format_find("gmon")->write(out, p), -EOVERFLOW);
 	fclose(out);
 	profile_free(p);
@@ -307,4 +311,76 @@ Test(ctl_profile, borrowing_again_shows_new_objects)
 	cr_expect_str_eq(p->objects[99].path, "/bin/99");
 	profile_give_back(p);
 	profile_free(from);
+}
+
+/* A profile of one function @name, which the caller frees. */
+static struct profile *of_function(const char *command, const char *path, const char *name)
+{
+	struct profile *p = profile_new();
+	struct function f = {
+		.name = strdup(name), .object = object(p, path, 1), .size = 1, .samples = 1
+	};
+
+	p->command = strdup(command);
+	cr_assert_eq(profile_add_function(p, &f), 0);
+	cr_assert_eq(profile_add_place(p, f.object, 0, 1, 1), 0);
+	p->total = p->binned;
+	return p;
+}
+
+Test(ctl_profile, text_formats_are_utf8)
+{
+	static const char *const names[] = { "folded", "callgrind" };
+	struct profile *p = of_function("a\xff", "/b\xc3", "c\xe2\x82\n;\xc3\xa4");
+
+	for (size_t i = 0; i < 2; i++) {
+		char *text;
+		size_t n;
+		FILE *out = open_memstream(&text, &n);
+
+		cr_assert_eq(format_find(names[i])->write(out, p), 0);
+		fclose(out);
+		cr_expect(utf8_is_valid(text), "%s: %s", names[i], text);
+		cr_expect(strstr(text, "c\xef\xbf\xbd\xef\xbf\xbd "), "%s: %s", names[i], text);
+		free(text);
+	}
+	profile_free(p);
+}
+
+static void expect_program(const char *command, const char *path, const char *program)
+{
+	struct profile *p = of_function(command, path, "f");
+	char out[64];
+
+	cr_expect_str_eq(profile_program(out, sizeof(out), p), program);
+	profile_free(p);
+}
+
+Test(ctl_profile, a_program_can_have_blanks_in_its_name)
+{
+	expect_program("/opt/my program/spin -a b", "/opt/my program/spin", "/opt/my program/spin");
+	expect_program("./my spin", "/opt/my spin", "my spin");
+	expect_program("/bin/sh -c x y", "/lib/x y", "/bin/sh");
+	expect_program("spin -a b", "/usr/bin/spin", "spin");
+	expect_program("spin", "/usr/bin/other", "spin");
+	expect_program("", "/usr/bin/other", "");
+}
+
+/* arm64 has the kernel's modules before _text, from which offsets count. */
+Test(ctl_profile, the_extent_of_an_object_can_begin_below_its_offset_0)
+{
+	struct profile *p = profile_new();
+	__u32 kernel = object(p, PROFILE_KERNEL, 0), other = object(p, "/bin/a", 1);
+	__u64 module = 0 - (__u64)0x5008;
+	struct extent *e;
+
+	cr_assert_eq(profile_add_place(p, kernel, 0x1234, 1, 1), 0);
+	cr_assert_eq(profile_add_place(p, kernel, module, 1, 1), 0);
+	cr_assert_eq(profile_add_place(p, other, 0x1000, 1, 1), 0);
+	e = extents_new(p);
+	cr_expect_eq(e[kernel].end - e[kernel].start, 0x8000);
+	cr_expect_eq(extent_address(&e[kernel], module), e[kernel].start + 0xff8);
+	cr_expect_gt(e[other].start, e[kernel].end);
+	free(e);
+	profile_free(p);
 }

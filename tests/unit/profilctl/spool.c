@@ -159,6 +159,49 @@ Test(ctl_spool, the_sum_of_profiles_has_each_object_and_function_once)
 	profile_free(p);
 }
 
+/* Samples of @n processes, from pid @first on. */
+static struct profile *of_processes(pid_t first, pid_t n)
+{
+	struct profile *p = profile_new();
+	struct place place = { .width = 1, .count = 1 };
+
+	p->command = strdup("machine");
+	p->tick_ns = 1000;
+	place.object = add_object(p, "/x", "aa");
+	for (pid_t pid = first; pid < first + n; pid++) {
+		struct group g = { .command = strdup("x"), .pid = pid, .start_ns = 7 };
+
+		cr_assert_eq(profile_add_group(p, &g, &place.group), 0);
+		cr_assert_eq(places_add(&p->places, &place), 0);
+	}
+	p->total = p->binned = p->places.sum;
+	return p;
+}
+
+Test(ctl_spool, the_sum_of_profiles_has_each_group_once)
+{
+	struct profile *a = of_processes(1, 1000), *b = of_processes(501, 1000);
+	struct merge m = { .into = profile_new() };
+	__u64 *samples;
+
+	cr_assert_eq(merge_add(&m, a), 0);
+	merge_end(&m);
+	cr_assert_eq(merge_add(&m, b), 0);
+	cr_assert_eq(merge_add(&m, a), 0);
+	merge_end(&m);
+	cr_assert_eq(m.into->ngroups, 1 + 1500);
+	samples = profile_group_samples(m.into);
+	for (size_t i = 1; i <= 1500; i++) {
+		pid_t pid = m.into->groups[i].pid;
+
+		cr_expect_eq(samples[i], pid <= 500 ? 2 : pid <= 1000 ? 3 : 1);
+	}
+	free(samples);
+	profile_free(a);
+	profile_free(b);
+	profile_free(m.into);
+}
+
 /* A profile with a sample of the kernel; "": as written before the kernel had a build id. */
 static struct profile *of_kernel(const char *build_id)
 {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "profilctl/symbols/elf_symbols.h"
 #include "profilctl/symbols/symbolize.h"
@@ -100,6 +101,28 @@ Test(ctl_top, drops_symbols_that_were_not_used_for_a_minute)
 	cache.objects[object].used_ns -= 61 * 1000000000ull;
 	symbolize_cache_renew(&cache, p);
 	cr_expect_null(cache.objects[object].symbols);
+	symbolize_cache_fini(&cache);
+	profile_free(p);
+}
+
+Test(ctl_top, retries_an_object_without_symbols_once_it_renews_the_cache)
+{
+	struct profile *p = profile_new();
+	struct symbolize_cache cache = { 0 };
+	struct symbols *symbols;
+	int fd = memfd_create("empty", 0), program = open("/proc/self/exe", O_RDONLY);
+	__u32 object;
+
+	cr_assert_eq(profile_add_object(p, "/nonexistent/empty", 0, 0, fd, &object), 0);
+	cr_assert_eq(symbolize_cached(&symbols, p, object, &cache), 0);
+	cr_assert_null(symbols);
+	cr_assert_eq(dup2(program, fd), fd);
+	cr_assert_eq(symbolize_cached(&symbols, p, object, &cache), 0);
+	cr_expect_null(symbols);
+	symbolize_cache_renew(&cache, p);
+	cr_assert_eq(symbolize_cached(&symbols, p, object, &cache), 0);
+	cr_expect_not_null(symbols);
+	close(program);
 	symbolize_cache_fini(&cache);
 	profile_free(p);
 }

@@ -45,11 +45,6 @@ const char *stack_end_frame(enum call_root end)
 	return ends[end].frame;
 }
 
-const char *stack_without_frame(enum call_root end)
-{
-	return end == CALL_NOWHERE ? "[unmatched]" : "[no stack]";
-}
-
 const char *stack_end_cure(enum call_root end, const struct object *o)
 {
 	switch (end) {
@@ -187,9 +182,13 @@ const char *call_frame_name(const struct profile *p, __u32 frame, char *out, siz
 {
 	const struct call_frame *f = &p->calls.frame[frame];
 
+	const struct object *o = &p->objects[f->object];
+
 	if (f->name)
 		snprintf(out, bytes, "%s", f->name);
+	else if (o->kind == OBJECT_KERNEL && !f->offset) /* its addresses were hidden */
+		snprintf(out, bytes, "%s", o->path);
 	else
-		snprintf(out, bytes, "%s+0x%llx", p->objects[f->object].path, f->offset);
+		snprintf(out, bytes, "%s+0x%llx", o->path, f->offset);
 	return out;
 }

@@ -43,16 +43,13 @@ const char *stack_end_cure(enum call_root end, const struct object *o);
  */
 const char *stack_end_frame(enum call_root end);
 
-/* The name of the only frame of a stack without frames. */
-const char *stack_without_frame(enum call_root end);
-
 /*
  * A line with the share of complete stacks of @p, where and why most others are truncated, and the
  * remedy. Names are not sanitized. Returns @out.
  */
 const char *stack_ends_summary(char *out, size_t bytes, const struct profile *p);
 
-/* Writes the name of a frame, or object+0xOFFSET. Returns @out. */
+/* Writes the name of a frame, or object+0xOFFSET; of a kernel without addresses, its object. */
 const char *call_frame_name(const struct profile *p, __u32 frame, char *out, size_t bytes);
 
 #endif

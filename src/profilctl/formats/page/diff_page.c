@@ -17,6 +17,12 @@ static double seconds(const struct profile *p, __u64 samples)
 	return (double)samples * (double)p->tick_ns / 1e9;
 }
 
+/* Samples of events are not of time. */
+static bool has_seconds(const struct profile *a, const struct profile *b)
+{
+	return a->tick_ns || b->tick_ns;
+}
+
 static void side(FILE *out, const char *what, const struct profile *p)
 {
 	char text[512], all[256];
@@ -95,8 +101,10 @@ static void row(FILE *out, const struct profile *a, const struct profile *b, con
 		cell(out, "interval", 0, "%s", "");
 	cell(out, "samples", o->percent[0], "%.2f %%", o->percent[0]);
 	cell(out, "samples", o->percent[1], "%.2f %%", o->percent[1]);
-	cell(out, "seconds", seconds(a, o->samples[0]), "%.3f", seconds(a, o->samples[0]));
-	cell(out, "seconds", seconds(b, o->samples[1]), "%.3f", seconds(b, o->samples[1]));
+	if (has_seconds(a, b)) {
+		cell(out, "seconds", seconds(a, o->samples[0]), "%.3f", seconds(a, o->samples[0]));
+		cell(out, "seconds", seconds(b, o->samples[1]), "%.3f", seconds(b, o->samples[1]));
+	}
 	fputs("<td class=\"name\" title=\"", out);
 	page_attribute(out, o->name, TITLE_COLUMNS);
 	fputs("\">", out);
@@ -115,9 +123,12 @@ static void table(FILE *out, const struct profile *a, const struct profile *b,
 	      "placeholder=\"function or object\"><output class=\"dim\"></output></div>\n"
 	      "<table class=\"changes\"><thead><tr><th class=\"self\">change</th>"
 	      "<th class=\"interval\">95 % of it</th><th class=\"samples\">before</th>"
-	      "<th class=\"samples\">after</th><th class=\"seconds\">s before</th>"
-	      "<th class=\"seconds\">s after</th><th class=\"name\">function</th>"
-	      "<th class=\"object\">object</th></tr></thead>\n<tbody>\n",
+	      "<th class=\"samples\">after</th>",
+	      out);
+	if (has_seconds(a, b))
+		fputs("<th class=\"seconds\">s before</th><th class=\"seconds\">s after</th>", out);
+	fputs("<th class=\"name\">function</th><th class=\"object\">object</th></tr></thead>\n"
+	      "<tbody>\n",
 	      out);
 	for (size_t i = 0; i < c->n && i < ROWS_MAX; i++)
 		row(out, a, b, &c->change[i], c->sampled);

@@ -139,7 +139,7 @@
 		help.textContent =
 			"Click or Enter: zoom. Escape: back. Arrows: go to another frame. /: search." +
 			(data.sides > 1
-				? " Red has a greater share after, blue before; grey differs by chance at most. Widths are the mean of both shares."
+				? ` Red has a greater share after, blue before; grey ${data.sampled ? "differs by chance at most" : "has the same"}. Widths are the mean of both shares.`
 				: " Callers are above what they call.");
 
 		const percent = (a, b) => `${(b ? (100 * a) / b : 0).toFixed(2)} %`;
@@ -167,10 +167,10 @@
 			make("span", "", details, `before: ${side(0, i)}`);
 			make("span", "", details, `after: ${side(1, i)}`);
 			const [a, b] = [0, 1].map((k) => (100 * t.total[k][i]) / (t.total[k][0] || 1));
-			make("span", "", details, `change: ${b < a ? "" : "+"}${(b - a).toFixed(2)} points${difference(i) ? "" : ", which may be chance"}`);
+			make("span", "", details, `change: ${b < a ? "" : "+"}${(b - a).toFixed(2)} points${difference(i) || !data.sampled ? "" : ", which may be chance"}`);
 		}
 
-		// From -1, only before, to 1, only after; 0 where it may be chance.
+		// From -1, only before, to 1, only after; 0 where it may be chance. That is not known of sleeps, which depend on each other.
 		function difference(i) {
 			const [na, nb] = [t.total[0][0], t.total[1][0]];
 			const [a, b] = [t.total[0][i] / na, t.total[1][i] / nb];
@@ -179,7 +179,7 @@
 			// A normal deviate is beyond z with a probability below exp(-z * z / 2); as many are tried as there are calls.
 			const least = Math.sqrt(2 * Math.log(t.parent.length / CHANCE));
 
-			return na && nb && Math.abs(b - a) > least * error ? (b - a) / (a + b) : 0;
+			return na && nb && Math.abs(b - a) > (data.sampled ? least * error : 0) ? (b - a) / (a + b) : 0;
 		}
 
 		function colour(e, i) {

@@ -56,8 +56,9 @@ static void numbers(FILE *out, const struct profile *p, __u64 samples, const cha
 		fprintf(out, "<td class=\"interval\" data-v=\"%f\">%.1f&ndash;%.1f</td>", i.low,
 			i.low, i.high);
 	fprintf(out, "<td class=\"samples\" data-v=\"%llu\">%llu</td>", samples, samples);
-	fprintf(out, "<td class=\"seconds\" data-v=\"%llu\">%.3f</td>", samples,
-		(double)samples * (double)p->tick_ns / 1e9);
+	if (p->tick_ns)
+		fprintf(out, "<td class=\"seconds\" data-v=\"%llu\">%.3f</td>", samples,
+			(double)samples * (double)p->tick_ns / 1e9);
 }
 
 static void row(FILE *out, const struct profile *p, size_t i)
@@ -101,11 +102,12 @@ static void table(FILE *out, const struct profile *p)
 	      "placeholder=\"function or object\"><output class=\"dim\"></output></div>\n",
 	      out);
 	fprintf(out, "<table data-total=\"%llu\"><thead><tr>", p->total);
-	fputs("<th class=\"self\" aria-sort=\"descending\">self</th>"
-	      "<th class=\"interval\">95 % of it</th><th class=\"samples\">samples</th>"
-	      "<th class=\"seconds\">seconds</th><th class=\"name\">function</th>"
-	      "<th class=\"object\">object</th></tr></thead>\n<tbody>\n",
-	      out);
+	fprintf(out,
+		"<th class=\"self\" aria-sort=\"descending\">self</th>"
+		"<th class=\"interval\">95 %% of it</th><th class=\"samples\">samples</th>"
+		"%s<th class=\"name\">function</th>"
+		"<th class=\"object\">object</th></tr></thead>\n<tbody>\n",
+		p->tick_ns ? "<th class=\"seconds\">seconds</th>" : "");
 	for (size_t i = 0; i < p->nfunctions; i++) {
 		if (i < ROWS_MAX)
 			row(out, p, i);
@@ -148,11 +150,9 @@ int html_write(FILE *out, const struct profile *p)
 	char program[256];
 	int err;
 
-	snprintf(program, sizeof(program), "%s", p->command);
-	program[strcspn(program, " ")] = '\0';
 	page_begin(out, p->command);
 	fputs("<h1>", out);
-	page_text(out, profile_base_name(program));
+	page_text(out, profile_base_name(profile_program(program, sizeof(program), p)));
 	fputs("</h1>\n", out);
 	provenance(out, p);
 	err = calls(out, p);

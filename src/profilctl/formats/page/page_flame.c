@@ -226,6 +226,8 @@ static int data_write(struct flame_writer *w, const struct profile *a, const str
 		return err;
 	fprintf(w->out, "<script type=\"application/json\" class=\"flame-data\">{\"sides\":%d,",
 		w->sides);
+	fprintf(w->out, "\"sampled\":%s,",
+		profile_is_off_cpu(a) || (b && profile_is_off_cpu(b)) ? "false" : "true");
 	fprintf(w->out, "\"tick_ns\":[%llu,%llu],\"program\":", a->tick_ns, b ? b->tick_ns : 0);
 	string(w->out, program < a->nobjects ? profile_base_name(a->objects[program].path) : "");
 	fputs(",\n", w->out);

@@ -19,7 +19,8 @@ static void head(struct pprof *w)
 	char ends[2048];
 
 	proto_sample_type(&w->proto, "samples", "count");
-	proto_sample_type(&w->proto, type, unit);
+	if (pprof_period(p))
+		proto_sample_type(&w->proto, type, unit);
 	proto_period(&w->proto, type, unit, pprof_period(p));
 	proto_time(&w->proto, (__u64)p->started * 1000000000u, p->duration_ns);
 	proto_comment(&w->proto, p->command);
@@ -178,7 +179,8 @@ static void samples(struct pprof *w)
 
 static int write_all(FILE *out, struct pprof *w)
 {
-	int err = spots_init(&w->spots, w->profile, true);
+	bool stacks = has_stacks(w->profile);
+	int err = stacks ? 0 : spots_init(&w->spots, w->profile, true);
 
 	if (!err)
 		err = proto_init(&w->proto);
@@ -190,10 +192,10 @@ static int write_all(FILE *out, struct pprof *w)
 		return err;
 	head(w);
 	mappings(w);
-	err = has_stacks(w->profile) ? pprof_stacks(w) : functions(w);
+	err = stacks ? pprof_stacks(w) : functions(w);
 	if (err < 0)
 		return err;
-	if (!has_stacks(w->profile))
+	if (!stacks)
 		samples(w);
 	err = proto_complete(&w->proto);
 	return err ? err : gzip_write(out, w->proto.whole.bytes, w->proto.whole.n);

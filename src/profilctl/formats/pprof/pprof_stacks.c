@@ -114,19 +114,22 @@ static void functions(struct locations *l)
 			       l->file[i] ? l->file[i] : "");
 }
 
-/* Inlined functions precede the function that contains them. */
+/*
+ * Inlined functions precede the function that contains them. The address of a caller is in its
+ * call, not the return address behind it.
+ */
 static void place(struct locations *l, __u32 at)
 {
 	struct pprof *w = l->w;
 	const struct call_tree *t = &w->profile->calls;
 	const struct call_node *n = &t->node[at];
-	__u64 id = l->of[at];
+	__u64 id = l->of[at], offset = n->offset - (l->calls[at] && n->offset);
 
 	proto_line(&w->proto, n->frame + 1, l->line[at]);
 	for (; call_tree_is_inlined(t, at); at = t->node[at].parent)
 		proto_line(&w->proto, t->node[t->node[at].parent].frame + 1, 0);
 	proto_location(&w->proto, id, pprof_mapping(w, n->object),
-		       extent_address(&w->extents[n->object], n->offset));
+		       extent_address(&w->extents[n->object], offset));
 }
 
 /* Writes places, then the frames without a place. */

@@ -29,7 +29,7 @@ __u64 pprof_mapping(const struct pprof *w, __u32 object);
 /* Labels that say what group @group is; 0: nothing. */
 void pprof_group_labels(struct pprof *w, __u32 group);
 
-/* What a sample stands for: nanoseconds, or events. */
+/* What a sample stands for: nanoseconds, or events; 0: unknown, as with a frequency. */
 __u64 pprof_period(const struct profile *p);
 
 /* Writes the functions, locations and samples of a profile with stacks. Returns 0 or -ENOMEM. */

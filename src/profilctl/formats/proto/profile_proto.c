@@ -195,6 +195,6 @@ void proto_sample(struct profile_proto *w, const __u64 *location, size_t n, __u6
 	const __u64 value[] = { samples, samples * period };
 
 	protobuf_numbers(w->part.f, SAMPLE_LOCATION, location, n);
-	protobuf_numbers(w->part.f, SAMPLE_VALUE, value, 2);
+	protobuf_numbers(w->part.f, SAMPLE_VALUE, value, period ? 2 : 1);
 	message_into(&w->part, &w->whole, PROFILE_SAMPLE);
 }

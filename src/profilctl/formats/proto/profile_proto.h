@@ -62,7 +62,10 @@ void proto_location(struct profile_proto *w, __u64 id, __u64 mapping, __u64 addr
 void proto_label(struct profile_proto *w, const char *key, const char *text);
 void proto_number_label(struct profile_proto *w, const char *key, __u64 number);
 
-/* Writes @samples at @n locations, innermost first. Its values: @samples, @samples * @period. */
+/*
+ * Writes @samples at @n locations, innermost first. Its values: @samples, and unless @period is 0,
+ * @samples * @period.
+ */
 void proto_sample(struct profile_proto *w, const __u64 *location, size_t n, __u64 samples,
 		  __u64 period);
 

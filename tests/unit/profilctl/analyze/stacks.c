@@ -9,11 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profilctl/analyze/find_function.h"
 #include "profilctl/analyze/stacks/each_stack.h"
 #include "profilctl/analyze/stacks/flame_tree.h"
 #include "profilctl/analyze/stacks/stack_ends.h"
 #include "profilctl/symbols/dwarf_lines.h"
+#include "profilctl/formats/format.h"
 #include "profilctl/symbols/symbolize.h"
+#include "profilctl/symbols/symbolize_calls.h"
 
 /* Adds a frame below @parent. */
 static __u32 below(struct profile *p, __u32 parent, __u32 object, __u64 offset, __u64 count)
@@ -74,13 +77,11 @@ Test(symbolize_calls, merges_addresses_of_a_function_into_one_frame)
 	profile_free(p);
 }
 
-extern const char ctl_stacks_inner[];
+#define INLINED_AT "ctl_stacks_inner"
+#include "inlined.h"
 
-static inline __attribute__((always_inline)) int inlined_here(int n)
-{
-	__asm__ volatile(".globl ctl_stacks_inner\nctl_stacks_inner: nop");
-	return n + 1;
-}
+/* Where inlined_here() is, in this unit and in another. */
+extern const char ctl_stacks_inner[], ctl_stacks_outer[];
 
 static __attribute__((noinline, noipa)) int has_inlined(int n)
 {
@@ -110,28 +111,43 @@ static int find_offset(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-Test(symbolize_calls, makes_nodes_of_inlined_functions)
+static __u64 offset_of(const void *address)
 {
-	struct place_search s = { .address = (ElfW(Addr))ctl_stacks_inner };
+	struct place_search s = { .address = (ElfW(Addr))address };
+
+	cr_assert(dl_iterate_phdr(find_offset, &s));
+	return s.offset;
+}
+
+/* A profile whose object 0 is the program of the tests, with debug information. */
+static struct profile *of_this_program(void)
+{
 	struct profile *p = profile_new();
 	struct lines *lines = NULL;
 	struct stat st;
 	char path[4096];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	__u32 object, node;
+	__u32 object;
 
 	cr_assert_eq(has_inlined(1), 9);
+	cr_assert_eq(ctl_stacks_alias(1), 20);
 	cr_assert_gt(n, 0);
 	path[n] = '\0';
 	cr_assert_eq(stat(path, &st), 0);
-	cr_assert(dl_iterate_phdr(find_offset, &s));
 	cr_assert_eq(
 		profile_add_object(p, path, st.st_dev, st.st_ino, open(path, O_RDONLY), &object),
 		0);
 	if (lines_open(&lines, &p->objects[object]) < 0)
 		cr_skip_test("the tests have no debug information");
 	lines_close(lines);
-	node = below(p, CALL_WHOLE, object, s.offset, 7);
+	return p;
+}
+
+Test(symbolize_calls, makes_nodes_of_inlined_functions)
+{
+	struct profile *p = of_this_program();
+	__u32 node = below(p, CALL_WHOLE, 0, offset_of(ctl_stacks_inner), 7);
+
 	cr_assert_eq(symbolize(p, NULL), 0);
 	cr_assert_eq(p->calls.n, CALL_ROOTS + 2);
 	cr_expect_str_eq(name_at(p, node), "has_inlined");
@@ -139,6 +155,86 @@ Test(symbolize_calls, makes_nodes_of_inlined_functions)
 	cr_expect_not(call_tree_is_inlined(&p->calls, node));
 	cr_expect(call_tree_is_inlined(&p->calls, node + 1));
 	cr_expect_eq(p->calls.node[node + 1].count, 7);
+	profile_free(p);
+}
+
+Test(symbolize_calls, makes_one_frame_of_a_function_that_two_units_inline)
+{
+	struct profile *p = of_this_program();
+
+	below(p, CALL_WHOLE, 0, offset_of(ctl_stacks_inner), 1);
+	below(p, CALL_WHOLE, 0, offset_of(ctl_stacks_outer), 1);
+	cr_assert_eq(symbolize(p, NULL), 0);
+	cr_assert_eq(p->calls.n, CALL_ROOTS + 4);
+	cr_expect_eq(p->calls.nframes, 3, "%zu frames", p->calls.nframes);
+	cr_expect_str_eq(name_at(p, CALL_ROOTS + 1), "inlined_here");
+	cr_expect_eq(p->calls.node[CALL_ROOTS + 1].frame, p->calls.node[CALL_ROOTS + 3].frame);
+	profile_free(p);
+}
+
+Test(matches, finds_the_alias_of_a_frame_which_has_no_size)
+{
+	struct profile *p = of_this_program();
+	struct function f = { .name = strdup("other"), .offset = offset_of(ctl_stacks_elsewhere) };
+	struct matches m;
+
+	cr_assert_eq(profile_add_function(p, &f), 0);
+	f.name = strdup("not_ctl_stacks_alias");
+	f.offset += 4096;
+	cr_assert_eq(profile_add_function(p, &f), 0);
+	cr_assert_eq(matches_find(&m, p, "ctl_stacks_alias"), 0);
+	cr_assert_eq(m.n, 1);
+	cr_expect_str_eq(m.function[0]->name, "other");
+	matches_fini(&m);
+	profile_free(p);
+}
+
+/* The text in callgrind's format, which the caller frees. */
+static char *callgrind_of(const struct profile *p)
+{
+	char *text;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	cr_assert_not_null(out);
+	cr_assert_eq(callgrind_write(out, p), 0);
+	cr_assert_eq(fclose(out), 0);
+	return text;
+}
+
+/* Says whether @function is in @text, directly after @file. */
+static bool is_in_file(const char *text, const char *function, const char *file)
+{
+	const char *at = strstr(text, function);
+
+	cr_assert_not_null(at, "%s", text);
+	return (size_t)(at - text) > strlen(file) &&
+	       !strncmp(at - strlen(file), file, strlen(file));
+}
+
+Test(callgrind, names_the_file_of_a_function_and_not_of_what_is_inlined)
+{
+	struct profile *p = of_this_program();
+	struct symbolize_cache cache = { 0 };
+	__u64 at = offset_of(ctl_stacks_outer);
+	char *text;
+
+	p->command = strdup("tests");
+	cr_assert_eq(profile_add_place(p, 0, at, 1, 4), 0);
+	p->total = p->binned;
+	cr_assert_eq(symbolize(p, NULL), 0);
+	text = callgrind_of(p);
+	cr_expect(is_in_file(text, "fn=ctl_stacks_elsewhere", "fl=???\n"), "%s", text);
+	cr_expect(strstr(text, "/inlined.h\n0x"), "%s", text);
+	free(text);
+
+	below(p, CALL_WHOLE, 0, at, 4);
+	cr_assert_eq(symbolize_calls(p, &cache), 0);
+	symbolize_cache_fini(&cache);
+	text = callgrind_of(p);
+	cr_expect(is_in_file(text, "\nfn=ctl_stacks_elsewhere", "fl=???"), "%s", text);
+	cr_expect(is_in_file(text, "\nfn=inlined_here", "/inlined.h"), "%s", text);
+	free(text);
 	profile_free(p);
 }
 

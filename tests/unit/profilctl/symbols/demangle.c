@@ -1,5 +1,6 @@
 /* demangle.c - demangling of C++ and Rust names, and names that only look mangled */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,4 +48,15 @@ Test(ctl_demangle, reads_no_byte_beyond_the_length)
 
 	cr_expect_str_eq(got, "foo::bar()");
 	free(got);
+}
+
+/* Each parameter after the first has the type of the one before it twice. */
+Test(ctl_demangle, leaves_a_short_name_of_a_plain_form_of_megabytes)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJ";
+	char name[512] = "_Z1f1AIiiE";
+
+	for (const char *c = digits; *c; c++)
+		sprintf(name + strlen(name), "S_IS%c_S%c_E", *c, *c);
+	reads(name, name);
 }

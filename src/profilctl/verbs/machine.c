@@ -1,6 +1,7 @@
 /* machine.c - the machine profile: turns it on and off, and reports it */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/log.h"
 #include "core/cleanup.h"
@@ -147,6 +148,7 @@ static int take_interval(struct recorder *r, struct profile *p, __u64 ns)
 	int err = before && after ? recorder_snapshot(r, before) : -ENOMEM;
 	__u64 began = now_ns();
 
+	p->started = time(NULL);
 	if (!err)
 		err = recorder_wait(r, began + ns);
 	if (err >= 0)

@@ -231,6 +231,7 @@ machine() {
 	check "machine report can be repeated" "$ctl" machine report -f json -o "$dir/json"
 	check "a later machine report has at least as many samples" json ".samples.total >= $before"
 	check "machine report -d waits for its time" "$ctl" machine report -d 0.3 -f json -o "$dir/json"
+	check "machine report -d begins when it is called" json "now - .started | . >= 0 and . < 60"
 	check "machine report -d has the samples of that time alone" json ".samples.total < $before and .duration_ns < 10000000000"
 	check "machine report --by command groups by command" by command '^ *[0-9.]+ % .* spin$'
 	check "machine report --by cgroup groups by cgroup" by cgroup '^ *[0-9.]+ % .* /'

@@ -33,7 +33,7 @@ static const struct verb verbs[] = {
 	{ "machine", "on|off|status|report|top|diff [A B]|spool [DIR]",
 	  "profile the whole machine all the time, in the daemon",
 	  OPTIONS_REPORT | OPTIONS_TEXT | OPTION_RATE | OPTION_SOCKET | OPTION_DURATION |
-		  OPTION_BATCH | OPTION_INTERVAL | OPTION_SPOOL | OPTION_KEEP,
+		  OPTION_BATCH | OPTION_COUNT | OPTION_INTERVAL | OPTION_SPOOL | OPTION_KEEP,
 	  verb_machine },
 	{ "report", "FILE | --since TIME [--until TIME]",
 	  "show a profile kept by -o, or the spool's of some time",
@@ -56,6 +56,32 @@ static const struct verb verbs[] = {
 
 #define NVERBS (sizeof(verbs) / sizeof(*verbs))
 
+/* The parts of "machine": it has the options of all, each part its own. */
+static const struct verb machine_verbs[] = {
+	{ "machine on", "", "profile the whole machine from now on", OPTION_RATE | OPTION_SOCKET,
+	  verb_machine },
+	{ "machine off", "", "turn the machine's profile off", OPTION_SOCKET, verb_machine },
+	{ "machine status", "", "show the state of the machine's profile",
+	  OPTION_SOCKET | OPTION_JSON, verb_machine },
+	{ "machine report", "", "show the samples since it was turned on, or of the next time (-d)",
+	  OPTIONS_REPORT | OPTIONS_TEXT | OPTION_SOCKET | OPTION_DURATION, verb_machine },
+	{ "machine top", "", "show the hottest functions now",
+	  OPTION_SOCKET | OPTION_JSON | OPTION_BATCH | OPTION_COUNT | OPTION_INTERVAL,
+	  verb_machine },
+	{ "machine diff", "[BEFORE AFTER]",
+	  "compare the samples until now with those of the next time (-d, 10 s), or two files",
+	  OPTION_OUTPUT | OPTION_FORMAT | OPTION_JSON | OPTIONS_TEXT | OPTION_SPOOL |
+		  OPTION_SOCKET | OPTION_DURATION,
+	  verb_machine },
+	{ "machine spool", "[DIR]",
+	  "write the machine's profile to a directory, interval by interval",
+	  OPTION_RATE | OPTION_SOCKET | OPTION_FORMAT | OPTION_DURATION | OPTION_INTERVAL |
+		  OPTION_SPOOL | OPTION_KEEP,
+	  verb_machine },
+};
+
+#define NMACHINE (sizeof(machine_verbs) / sizeof(*machine_verbs))
+
 static void help(FILE *f)
 {
 	fputs("usage: profilctl VERB [OPTION...] [ARGUMENT...]\n\n", f);
@@ -72,6 +98,10 @@ static void verb_help(const struct verb *v)
 	printf("usage: profilctl %s [OPTION...]%s%s\n\nprofilctl %s: %s\n\n", v->name,
 	       *v->args ? " " : "", v->args, v->name, v->summary);
 	options_help(stdout, v->options);
+	if (!strcmp(v->name, "machine"))
+		puts("\n'profilctl machine report --help' lists the options of report alone, and "
+		     "so "
+		     "on.");
 }
 
 static const struct verb *find(const char *name)
@@ -81,6 +111,28 @@ static const struct verb *find(const char *name)
 			return &verbs[i];
 	}
 	return NULL;
+}
+
+/*
+ * The part of "machine" that the command line names: its first operand, or status. NULL after a
+ * message.
+ */
+static const struct verb *machine_verb(const struct verb *machine, int argc, char **argv)
+{
+	struct options o = { .verb = machine->name };
+	const struct verb *v = NULL;
+
+	if (!options_parse(&o, machine->options, argc, argv)) {
+		const char *part = o.argc ? o.argv[0] : o.help ? "" : "status";
+
+		v = machine;
+		for (size_t i = 0; i < NMACHINE; i++) {
+			if (!strcmp(machine_verbs[i].name + strlen("machine "), part))
+				v = &machine_verbs[i];
+		}
+	}
+	options_fini(&o);
+	return v;
 }
 
 /* The verb for @o: record -p means attach, as in perf. NULL after a message. */
@@ -99,9 +151,14 @@ static const struct verb *verb_for(const struct verb *v, struct options *o)
 
 static int run(const struct verb *v, int argc, char **argv)
 {
-	struct options o = { .verb = v->name };
+	struct options o = { 0 };
 	int status = CTL_USAGE;
 
+	if (v->run == verb_machine)
+		v = machine_verb(v, argc, argv);
+	if (!v)
+		return CTL_USAGE;
+	o.verb = v->name;
 	if (!options_parse(&o, v->options, argc, argv)) {
 		if (o.quiet)
 			log_limit(LOG_LEVEL_ERR);

@@ -247,6 +247,14 @@ static int check_rows(const struct options *o)
 	return CTL_USAGE;
 }
 
+static int compare_files(const struct options *o)
+{
+	if (!o->duration_ns)
+		return verb_diff(o);
+	log_err("machine diff: -d is for the machine's profile: leave out the files, or -d");
+	return CTL_USAGE;
+}
+
 static int usage(void)
 {
 	log_err("machine: needs one of on, off, status, report, top, diff and spool");
@@ -261,7 +269,7 @@ int verb_machine(const struct options *o)
 	rest.argc -= o->argc > 0;
 	rest.argv += o->argc > 0;
 	if (!strcmp(what, "diff") && rest.argc)
-		return verb_diff(&rest);
+		return compare_files(&rest);
 	if (!strcmp(what, "spool") && rest.argc < 2) {
 		rest.spool = rest.argc ? rest.argv[0] : o->spool;
 		return spool_keep(&rest);

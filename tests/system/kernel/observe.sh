@@ -233,6 +233,7 @@ machine() {
 	check "machine report -d waits for its time" "$ctl" machine report -d 0.3 -f json -o "$dir/json"
 	check "machine report -d begins when it is called" json "now - .started | . >= 0 and . < 60"
 	check "machine report -d has the samples of that time alone" json ".samples.total < $before and .duration_ns < 10000000000"
+	check "machine top -b -n 1 prints one table and ends" timeout 60 "$ctl" machine top -b -i 0.2 -n 1
 	check "machine report --by command groups by command" by command '^ *[0-9.]+ % .* spin$'
 	check "machine report --by cgroup groups by cgroup" by cgroup '^ *[0-9.]+ % .* /'
 	check "machine report --by object groups by object" by object '^ *[0-9.]+ % .*/spin$'

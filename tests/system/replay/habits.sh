@@ -45,6 +45,22 @@ says "a mode of call graphs as perf takes it is named" 2 \
 	"'fp' is not a process id (perf's '--call-graph fp' is --call-graph=fp)" attach --call-graph fp $$
 says "an empty pid is named" 2 "'' is not a process id" attach "$$,"
 
+# The parts of "machine" have their own options, before or after the part's name.
+says "machine top has no end by time" 2 \
+	"machine top: invalid option -d; 'profilctl machine top --help' lists the options" machine -d 10 top
+says "machine top writes no file" 2 \
+	"machine top: invalid option -o; 'profilctl machine top --help' lists the options" machine top -o "$dir/none"
+says "machine status has no format but JSON" 2 \
+	"machine status: invalid option -f; 'profilctl machine status --help' lists the options" machine status -f text
+says "machine off takes no rate" 2 \
+	"machine off: invalid option -F; 'profilctl machine off --help' lists the options" machine off -F 100
+says "machine without a part is machine status" 2 \
+	"machine status: invalid option --rows; 'profilctl machine status --help' lists the options" machine --rows 3
+says "machine diff of two files takes no time" 2 \
+	"machine diff: -d is for the machine's profile: leave out the files, or -d" machine diff -d 1 a b
+check "machine top --help lists its options only" sh -c "'$ctl' machine top --help | grep -q -- '-n, --count N' &&
+	! '$ctl' machine top --help | grep -q -- '--by'"
+
 # Options after operands.
 says "report accepts options after the file" 2 \
 	"report: --by colour: must be function, inlined, line, instruction, object, process, command, thread, cgroup or unit" report file --by colour

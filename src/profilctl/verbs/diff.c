@@ -215,7 +215,7 @@ static const char *event_of(const struct profile *p)
  */
 static int load(struct profile **a, struct profile **b, const struct options *o)
 {
-	int status = spool_load(a, o, o->argv[0]);
+	int status = spool_load(a, o, o->argv[0]), partial = status;
 
 	if (!status || status == CTL_PARTIAL)
 		status = spool_load(b, o, o->argv[1]);
@@ -227,7 +227,7 @@ static int load(struct profile **a, struct profile **b, const struct options *o)
 		return CTL_USAGE;
 	}
 	if ((*a)->binned && (*b)->binned)
-		return CTL_OK;
+		return partial ? partial : status;
 	log_err("diff: %s has no samples; profile it for longer, or at a higher rate",
 		o->argv[(*a)->binned ? 1 : 0]);
 	return CTL_ERROR;
@@ -239,7 +239,7 @@ int verb_diff(const struct options *o)
 	__cleanup(profile_freep) struct profile *b = NULL;
 	struct options to = *o;
 	FILE *out;
-	int status;
+	int status, partial;
 
 	if (o->argc != 2) {
 		log_err("diff: needs two files or two times: 'profilctl diff BEFORE AFTER', or "
@@ -251,7 +251,8 @@ int verb_diff(const struct options *o)
 	status = diff_check(&to);
 	if (!status)
 		status = load(&a, &b, &to);
-	if (!status)
+	partial = status == CTL_PARTIAL ? status : CTL_OK;
+	if (!status || partial)
 		status = output_open(&out, &to);
 	if (status)
 		return status;
@@ -259,5 +260,5 @@ int verb_diff(const struct options *o)
 		pager_begin();
 	status = output_end(out, &to, diff_write(out, &to, a, b));
 	pager_end();
-	return status;
+	return status ? status : partial;
 }

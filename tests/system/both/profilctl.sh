@@ -167,5 +167,16 @@ for verb in "attach -d 0.1 --comm" "top -b -n 1 -i 0.1 --comm"; do
 done
 kill "$one"
 wait "$one"
+
+# A process chooses its name: one that clears the screen.
+python3 -c 'import signal
+open("/proc/self/comm", "w").write("a\33[2Jb")
+signal.pause()' &
+sleeper=$!
+"$ctl" attach -f json "$sleeper" >"$dir/json" 2>"$dir/stderr" &
+one=$!
+check "list prints no control character of a process's name" await_listed "^ *$sleeper a \[2Jb .* attachment" "$one"
+kill "$one" "$sleeper"
+wait "$one"
 daemon_stop
 finish

@@ -14,6 +14,8 @@
 #define STRING(x) #x
 #define NUMBER(x) STRING(x)
 
+#define COMM_BYTES 15 /* of a process's name at most */
+
 #define IS_SECONDS "must be from 0.001 to 1000000000 seconds"
 #define IS_NAME "must not be empty"
 #define IS_SECOND_EVENT "there is another event already; give one"
@@ -105,8 +107,11 @@ const char *value_slices(struct options *o, char *arg)
 
 const char *value_comm(struct options *o, char *arg)
 {
+/* The kernel cuts the names of processes. */
 	o->select.comm = arg;
 	return *arg ? NULL : IS_NAME;
+	if (strlen(arg) > COMM_BYTES)
+		arg[COMM_BYTES] = '\0';
 }
 
 const char *value_object(struct options *o, char *arg)

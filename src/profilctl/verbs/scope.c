@@ -102,7 +102,6 @@ int scope_of(struct profil_msg_observe *m, const struct options *o)
 	if (s->cgroup || s->unit)
 		return by_cgroup(m, s);
 	if (s->comm) {
-		/* A comm has at most 15 bytes. */
 		m->scope = PROFIL_SCOPE_COMMAND;
 		snprintf(m->command, sizeof(m->command), "%s", s->comm);
 	}

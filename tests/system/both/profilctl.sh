@@ -168,6 +168,17 @@ done
 kill "$one"
 wait "$one"
 
+# The kernel cuts names of processes.
+python3 -c 'import signal
+open("/proc/self/comm", "w").write("a-name-of-15-ch")
+print(flush=True)
+signal.pause()' >"$dir/named" &
+sleeper=$!
+until test -s "$dir/named"; do alive "$sleeper" || break; done
+"$ctl" attach -d 0.1 -f json -o "$dir/json" --comm a-name-of-15-characters 2>"$dir/stderr"
+check "attach --comm finds a process by a name longer than the kernel's" sh -c "! grep 'no process is named' '$dir/stderr'"
+kill "$sleeper"
+
 # A process chooses its name: one that clears the screen.
 python3 -c 'import signal
 open("/proc/self/comm", "w").write("a\33[2Jb")

@@ -291,6 +291,33 @@ Test(ctl_table, merges_images_that_are_one_object)
 	fake_close(&f);
 }
 
+/* A new build at the path of the old one can have its inode number. */
+Test(ctl_table, keeps_two_builds_with_one_inode_apart)
+{
+	struct profile *p = profile_new();
+	struct table_reader r;
+	struct fake f;
+
+	fake_open(&f);
+	for (__u32 i = 1; i <= 3; i++) {
+		struct profil_image *image =
+			add_image(&f, i, PROFIL_IMAGE_FILE, "/nowhere/program");
+
+		image->ino = 4711;
+		image->generation = i;
+		image->build_id_bytes = i == 3 ? 0 : 20;
+		image->build_id[0] = (__u8)i;
+	}
+	cr_assert_eq(table_reader_open(&r, f.fd, p), 0);
+	cr_assert_eq(table_reader_update(&r), 0);
+	cr_expect_eq(p->nobjects, 2);
+	cr_expect_neq(r.object[1], r.object[2]);
+	cr_expect_eq(r.object[1], r.object[3], "without a build id, the inode counts");
+	table_reader_close(&r);
+	profile_free(p);
+	fake_close(&f);
+}
+
 /* A profile has no absolute addresses of the kernel. */
 Test(ctl_table, places_in_the_kernel_are_relative_to_its_text)
 {

@@ -76,7 +76,9 @@ static int add_unnamed(struct table_reader *r, const struct profil_image *image,
 }
 
 /*
- * Files with the same path and build id are one object, even if reinstalled or in two containers.
+ * Files with the same path and build id are one object, even if reinstalled or in two containers. A
+ * new build can have the inode number of the old one; inodes count only where a build id is
+ * missing.
  */
 static int find_file(const struct profile *p, const struct object *like, __u32 *index)
 {
@@ -85,8 +87,8 @@ static int find_file(const struct profile *p, const struct object *like, __u32 *
 
 		if (o->kind != OBJECT_FILE || strcmp(o->path, like->path) != 0)
 			continue;
-		if ((*like->build_id && !strcmp(o->build_id, like->build_id)) ||
-		    (o->ino == like->ino && o->dev == like->dev)) {
+		if (*like->build_id && *o->build_id ? !strcmp(o->build_id, like->build_id)
+						    : o->ino == like->ino && o->dev == like->dev) {
 			*index = (__u32)i;
 			return 0;
 		}

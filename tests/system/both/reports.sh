@@ -134,6 +134,16 @@ says "report counts an inlined function in its caller" '^ 60.00 % .* outer +spin
 says "report --by line names the inlined function and its caller" '^ 60.00 % .* inlined.c:4 inner \(in outer\) +spin$' "$ctl" report --by line "$dir/inlined"
 if command -v go >/dev/null; then
 	"$ctl" report -f pprof "$dir/inlined" >"$dir/pprof"
+while IFS='|' read -r object why; do
+	sed "s|\"build_id\":\"[^\"]*\"|\"build_id\":\"\"|; s|\"$spin\"|\"$object\"|g" "$dir/a" >"$dir/elsewhere"
+	says "annotate says why there are no instructions of $object" "^no instructions: $why" "$ctl" annotate hot "$dir/elsewhere"
+	check "annotate does not guess why there is no source of $object" sh -c "! '$ctl' annotate hot '$dir/elsewhere' | grep 'built without -g'"
+done <<-END
+	[kernel]|the kernel's code is read from no file; 'objdump -d'
+	[vdso]|the vdso is in no file; 'disassemble' of gdb
+	[anon]|compiled at run time
+	$spin|the file has no build id.*--build-id$
+END
 	says "pprof marks inlined functions" '^ +60 60.00% .* inner \(inline\)$' \
 		go tool pprof -top -sample_index=samples "$dir/pprof"
 else

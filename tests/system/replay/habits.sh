@@ -78,7 +78,7 @@ says "-p and an operand must not name the same process" 2 "process $$ is named t
 says "--call-graph refuses an unknown mode" 2 \
 	"record: --call-graph lbr: 'auto', 'cfi' (unwind tables) or 'fp' (frame pointers)" record --call-graph=lbr true
 says "--sort suggests --by" 2 \
-	"report: --sort parent: rows are sorted by samples; use --by function, inlined, line, instruction, object or thread" \
+	"report: --sort parent: rows are sorted by samples; use --by function, inlined, line, instruction, object, process, command, thread, cgroup or unit" \
 	report file --sort parent
 says "record -p with a command suggests attach -d" 2 \
 	"record: -p excludes operands; 'profilctl attach -d SECONDS PID' profiles for so long" record -p $$ sleep 1
@@ -88,4 +88,8 @@ sample_profile "$dir/profile"
 check "report --sort overhead,dso groups by object" cmp <("$ctl" report --sort overhead,dso "$dir/profile") \
 	<("$ctl" report "$dir/profile" --by object)
 check "report -i reads the file" cmp <("$ctl" report --stdio -i "$dir/profile") <("$ctl" report "$dir/profile")
+for key in "comm command" "pid process" "tid thread" "comm,pid process" "dso,comm object" "pid,sym function" "srcline,sym line"; do
+	check "report --sort ${key% *} groups by ${key#* }" cmp <("$ctl" report --sort "${key% *}" "$dir/profile" 2>&1) \
+		<("$ctl" report "$dir/profile" --by "${key#* }" 2>&1)
+done
 finish

@@ -1,4 +1,5 @@
 /* main.c - profilctl: finds the verb, reads its options and runs it */
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "profilctl/options/option_table.h"
 
 #include "profilctl/util/edit_distance.h"
+#include "profilctl/util/terminal.h"
 #include "profilctl/util/truncated_file.h"
 #include "profilctl/verbs/verb.h"
 
@@ -217,13 +219,11 @@ static int unknown(const char *name)
 	return CTL_USAGE;
 }
 
-int main(int argc, char **argv)
+static int run_named(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 	const struct verb *v;
 
-	log_open("profilctl");
-	truncated_file_reads_as_zeroes();
 	if (!strcmp(name, "help") && argc > 2 && (v = find(argv[2]))) {
 		verb_help(v);
 		return CTL_OK;
@@ -243,4 +243,19 @@ int main(int argc, char **argv)
 		return unknown(name);
 	help(stderr);
 	return CTL_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	int status, err;
+
+	log_open("profilctl");
+	truncated_file_reads_as_zeroes();
+	status = run_named(argc, argv);
+	err = status ? 0 : stdout_flush();
+	if (!err || err == -EPIPE)
+		return status;
+	log_err("cannot write standard output: %s",
+		err == -EIO ? "a write has failed" : strerror(-err));
+	return CTL_ERROR;
 }

@@ -134,6 +134,11 @@ daemon_start
 check "status shows the daemon's pid" sh -c "$ctl status | grep -q 'pid $daemon,'"
 check "list prints a heading" sh -c "$ctl list | grep -q 'unmatched'"
 check "list prints only the heading without profiles" test "$("$ctl" list | wc -l)" -eq 1
+for what in --help --version "help list" schema status list "list --json" "list --events"; do
+	# shellcheck disable=SC2016,SC2086 # another shell's; a verb and its options
+	refuses "$what says that standard output has no space" 1 "cannot write standard output: " \
+		sh -c '"$@" >/dev/full' - "$ctl" $what
+done
 check "-s goes before PROFIL_SOCKET" sh -c "PROFIL_SOCKET=/nowhere $ctl status -s '$PROFIL_SOCKET' | grep -q $daemon"
 refuses "record returns 127 for a command that does not exist" 127 "cannot run $dir/no-such-command: No such file" \
 	"$ctl" record -- "$dir/no-such-command"

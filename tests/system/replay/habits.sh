@@ -38,6 +38,7 @@ says "an invalid letter among valid ones is named" 2 \
 	"top: invalid option -x; 'profilctl top --help' lists the options" top -bx
 says "a value of an option without one is named" 2 "list: option --json takes no value: --json=3" list --json=3
 says "a missing value is named" 2 "attach: option -d needs a value: SECONDS" attach -d
+says "list --events takes no operand" 2 "list: takes no arguments" list --events junk
 says "the option is named as it was typed" 2 \
 	"record: --rate 0: must be a whole number from 1 to 50000 Hz" record --rate=0 true
 says "a wrong pid among valid ones is named" 2 "'2x' is not a process id" attach -p "$$,2x"
@@ -87,9 +88,9 @@ says "record -p with a command suggests attach -d" 2 \
 sample_profile "$dir/profile"
 check "report --sort overhead,dso groups by object" cmp <("$ctl" report --sort overhead,dso "$dir/profile") \
 	<("$ctl" report "$dir/profile" --by object)
-check "report -i reads the file" cmp <("$ctl" report --stdio -i "$dir/profile") <("$ctl" report "$dir/profile")
 for key in "comm command" "pid process" "tid thread" "comm,pid process" "dso,comm object" "pid,sym function" "srcline,sym line"; do
 	check "report --sort ${key% *} groups by ${key#* }" cmp <("$ctl" report --sort "${key% *}" "$dir/profile" 2>&1) \
 		<("$ctl" report "$dir/profile" --by "${key#* }" 2>&1)
 done
+check "report -i reads the file" cmp <("$ctl" report --stdio -i "$dir/profile") <("$ctl" report "$dir/profile")
 finish

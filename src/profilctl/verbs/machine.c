@@ -207,9 +207,10 @@ static int compare(struct recorder *r)
 	set_head(r);
 	if (!err)
 		err = take_interval(r, now, r->options->duration_ns ?: DIFF_NS);
-	profile_borrow_again(before, r->profile);
-	if (!err)
+	if (!err) {
+		profile_borrow_again(before, r->profile);
 		err = symbolize(before, NULL);
+	}
 	if (!err) {
 		before->command = strdup("the machine until now");
 		now->command = strdup("the machine since then");

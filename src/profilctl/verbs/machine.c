@@ -11,6 +11,7 @@
 #include "diff.h"
 #include "profilctl/collect/daemon/daemon_spawn.h"
 #include "profilctl/collect/recorder.h"
+#include "profilctl/formats/format.h"
 #include "profilctl/formats/output.h"
 #include "profilctl/spool/spool.h"
 #include "profilctl/symbols/symbolize.h"
@@ -285,8 +286,11 @@ int verb_machine(const struct options *o)
 		return show_status(o);
 	if (!strcmp(what, "report"))
 		return check_rows(o) ?: with_table(o, report);
-	if (!strcmp(what, "diff"))
-		return diff_check(o) ?: with_table(o, compare);
+	if (!strcmp(what, "diff")) {
+		if (!rest.format) /* two profiles have no format for a file */
+			rest.format = format_find("text");
+		return diff_check(&rest) ?: with_table(&rest, compare);
+	}
 	if (strcmp(what, "top") != 0)
 		return usage();
 	rest.machine = true;

@@ -250,6 +250,8 @@ machine() {
 	check "machine diff compares two times" "$ctl" machine diff -d 1 -f json -o "$dir/json"
 	check "machine diff finds a program that began meanwhile" json '.functions[] | select(.name == "hot") | .samples[1] > 30'
 	check "machine diff prints text" sh -c "$ctl machine diff -d 0.5 | grep -q '^B: the machine since then'"
+	check "machine diff -o writes text" sh -c "umask 022; $ctl machine diff -d 0.2 -o '$dir/new.diff' &&
+		grep -q '^B: ' '$dir/new.diff' && test \$(stat -c %a '$dir/new.diff') = 644"
 	wait "$!"
 	check "machine status shows that the machine profile is on" sh -c "$ctl machine status --json | jq -e '.on and .total > 0'"
 	wait "$longer"

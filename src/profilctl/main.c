@@ -1,4 +1,5 @@
 /* main.c - profilctl: finds the verb, reads its options and runs it */
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "profilctl/options/option_table.h"
 
 #include "profilctl/util/edit_distance.h"
+#include "profilctl/util/terminal.h"
 #include "profilctl/util/truncated_file.h"
 #include "profilctl/verbs/verb.h"
 
@@ -33,7 +35,7 @@ static const struct verb verbs[] = {
 	{ "machine", "on|off|status|report|top|diff [A B]|spool [DIR]",
 	  "profile the whole machine all the time, in the daemon",
 	  OPTIONS_REPORT | OPTIONS_TEXT | OPTION_RATE | OPTION_SOCKET | OPTION_DURATION |
-		  OPTION_BATCH | OPTION_INTERVAL | OPTION_SPOOL | OPTION_KEEP,
+		  OPTION_BATCH | OPTION_COUNT | OPTION_INTERVAL | OPTION_SPOOL | OPTION_KEEP,
 	  verb_machine },
 	{ "report", "FILE | --since TIME [--until TIME]",
 	  "show a profile kept by -o, or the spool's of some time",
@@ -56,6 +58,32 @@ static const struct verb verbs[] = {
 
 #define NVERBS (sizeof(verbs) / sizeof(*verbs))
 
+/* The parts of "machine": it has the options of all, each part its own. */
+static const struct verb machine_verbs[] = {
+	{ "machine on", "", "profile the whole machine from now on", OPTION_RATE | OPTION_SOCKET,
+	  verb_machine },
+	{ "machine off", "", "turn the machine's profile off", OPTION_SOCKET, verb_machine },
+	{ "machine status", "", "show the state of the machine's profile",
+	  OPTION_SOCKET | OPTION_JSON, verb_machine },
+	{ "machine report", "", "show the samples since it was turned on, or of the next time (-d)",
+	  OPTIONS_REPORT | OPTIONS_TEXT | OPTION_SOCKET | OPTION_DURATION, verb_machine },
+	{ "machine top", "", "show the hottest functions now",
+	  OPTION_SOCKET | OPTION_JSON | OPTION_BATCH | OPTION_COUNT | OPTION_INTERVAL,
+	  verb_machine },
+	{ "machine diff", "[BEFORE AFTER]",
+	  "compare the samples until now with those of the next time (-d, 10 s), or two files",
+	  OPTION_OUTPUT | OPTION_FORMAT | OPTION_JSON | OPTIONS_TEXT | OPTION_SPOOL |
+		  OPTION_SOCKET | OPTION_DURATION,
+	  verb_machine },
+	{ "machine spool", "[DIR]",
+	  "write the machine's profile to a directory, interval by interval",
+	  OPTION_RATE | OPTION_SOCKET | OPTION_FORMAT | OPTION_DURATION | OPTION_INTERVAL |
+		  OPTION_SPOOL | OPTION_KEEP,
+	  verb_machine },
+};
+
+#define NMACHINE (sizeof(machine_verbs) / sizeof(*machine_verbs))
+
 static void help(FILE *f)
 {
 	fputs("usage: profilctl VERB [OPTION...] [ARGUMENT...]\n\n", f);
@@ -72,6 +100,10 @@ static void verb_help(const struct verb *v)
 	printf("usage: profilctl %s [OPTION...]%s%s\n\nprofilctl %s: %s\n\n", v->name,
 	       *v->args ? " " : "", v->args, v->name, v->summary);
 	options_help(stdout, v->options);
+	if (!strcmp(v->name, "machine"))
+		puts("\n'profilctl machine report --help' lists the options of report alone, and "
+		     "so "
+		     "on.");
 }
 
 static const struct verb *find(const char *name)
@@ -81,6 +113,28 @@ static const struct verb *find(const char *name)
 			return &verbs[i];
 	}
 	return NULL;
+}
+
+/*
+ * The part of "machine" that the command line names: its first operand, or status. NULL after a
+ * message.
+ */
+static const struct verb *machine_verb(const struct verb *machine, int argc, char **argv)
+{
+	struct options o = { .verb = machine->name };
+	const struct verb *v = NULL;
+
+	if (!options_parse(&o, machine->options, argc, argv)) {
+		const char *part = o.argc ? o.argv[0] : o.help ? "" : "status";
+
+		v = machine;
+		for (size_t i = 0; i < NMACHINE; i++) {
+			if (!strcmp(machine_verbs[i].name + strlen("machine "), part))
+				v = &machine_verbs[i];
+		}
+	}
+	options_fini(&o);
+	return v;
 }
 
 /* The verb for @o: record -p means attach, as in perf. NULL after a message. */
@@ -99,9 +153,14 @@ static const struct verb *verb_for(const struct verb *v, struct options *o)
 
 static int run(const struct verb *v, int argc, char **argv)
 {
-	struct options o = { .verb = v->name };
+	struct options o = { 0 };
 	int status = CTL_USAGE;
 
+	if (v->run == verb_machine)
+		v = machine_verb(v, argc, argv);
+	if (!v)
+		return CTL_USAGE;
+	o.verb = v->name;
 	if (!options_parse(&o, v->options, argc, argv)) {
 		if (o.quiet)
 			log_limit(LOG_LEVEL_ERR);
@@ -160,13 +219,11 @@ static int unknown(const char *name)
 	return CTL_USAGE;
 }
 
-int main(int argc, char **argv)
+static int run_named(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 	const struct verb *v;
 
-	log_open("profilctl");
-	truncated_file_reads_as_zeroes();
 	if (!strcmp(name, "help") && argc > 2 && (v = find(argv[2]))) {
 		verb_help(v);
 		return CTL_OK;
@@ -186,4 +243,19 @@ int main(int argc, char **argv)
 		return unknown(name);
 	help(stderr);
 	return CTL_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	int status, err;
+
+	log_open("profilctl");
+	truncated_file_reads_as_zeroes();
+	status = run_named(argc, argv);
+	err = status ? 0 : stdout_flush();
+	if (!err || err == -EPIPE)
+		return status;
+	log_err("cannot write standard output: %s",
+		err == -EIO ? "a write has failed" : strerror(-err));
+	return CTL_ERROR;
 }

@@ -118,12 +118,18 @@ static int find_tracepoint(struct event *e, const char *name)
 	return read_id(e, folder, path);
 }
 
-int event_find(struct event *e, const char *name)
+const char *event_name(const char *name)
 {
 	for (size_t i = 0; i < COUNT(aliases); i++) {
 		if (!strcmp(name, aliases[i].name))
-			name = aliases[i].means;
+			return aliases[i].means;
 	}
+	return name;
+}
+
+int event_find(struct event *e, const char *name)
+{
+	name = event_name(name);
 	for (size_t i = 0; i < COUNT(known); i++) {
 		if (!strcmp(name, known[i].name)) {
 			*e = known[i].event;

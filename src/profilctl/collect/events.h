@@ -17,6 +17,9 @@ struct event {
  */
 int event_find(struct event *e, const char *name);
 
+/* The name of the event @name, which can be an alias. */
+const char *event_name(const char *name);
+
 /* Says whether @e is off-CPU time, which has a period in ns. */
 bool event_is_off_cpu(const struct event *e);
 

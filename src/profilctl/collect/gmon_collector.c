@@ -17,6 +17,7 @@
 
 #include "gmon_collector.h"
 #include "profilctl/proc/procfs.h"
+#include "profilctl/util/sanitize.h"
 
 struct held_graph {
 	struct held_graph *next;
@@ -179,6 +180,7 @@ void graphs_add(struct graphs *g, pid_t pid, int memory)
 {
 	struct held_graph *h = calloc(1, sizeof(*h)), **place = &g->first;
 	struct epoll_event event = { .events = EPOLLIN };
+	char comm[sizeof(h->name)];
 
 	graphs_forget(g, pid);
 	if (!h) {
@@ -187,7 +189,7 @@ void graphs_add(struct graphs *g, pid_t pid, int memory)
 	}
 	h->pid = pid;
 	h->memory = memory;
-	procfs_comm(pid, h->name, sizeof(h->name));
+	sanitize(h->name, sizeof(h->name), procfs_comm(pid, comm, sizeof(comm)));
 	h->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (h->pidfd >= 0)
 		epoll_ctl(g->epoll, EPOLL_CTL_ADD, h->pidfd, &event);

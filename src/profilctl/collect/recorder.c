@@ -511,8 +511,8 @@ int recorder_wait(struct recorder *r, __u64 until_ns)
 		int n = epoll_wait(r->epoll, events, 64,
 				   timeout_ms(now, sooner(until_ns, r->next_update_ns)));
 
-		if (n < 0)
-			return errno == EINTR ? 1 : -errno; /* SIGWINCH, for example */
+		if (n < 0 && errno != EINTR) /* SIGCONT, for example */
+			return -errno;
 		for (int i = 0; i < n && on > 0; i++) {
 			on = step(r, &events[i]);
 			input |= (events[i].data.u64 & 0xff) == SOURCE_INPUT;

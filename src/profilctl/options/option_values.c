@@ -14,9 +14,13 @@
 #define STRING(x) #x
 #define NUMBER(x) STRING(x)
 
+#define COMM_BYTES 15 /* of a process's name at most */
+
 #define IS_SECONDS "must be from 0.001 to 1000000000 seconds"
 #define IS_NAME "must not be empty"
 #define IS_SECOND_EVENT "there is another event already; give one"
+#define ROWS_NAMES \
+	"function, inlined, line, instruction, object, process, command, thread, cgroup or unit"
 
 static bool whole(unsigned long long *out, const char *arg)
 {
@@ -103,8 +107,11 @@ const char *value_slices(struct options *o, char *arg)
 	return seconds(&o->slice_ns, end + 1);
 }
 
+/* The kernel cuts the names of processes. */
 const char *value_comm(struct options *o, char *arg)
 {
+	if (strlen(arg) > COMM_BYTES)
+		arg[COMM_BYTES] = '\0';
 	o->select.comm = arg;
 	return *arg ? NULL : IS_NAME;
 }
@@ -192,10 +199,7 @@ const char *value_json(struct options *o, char *arg)
 
 const char *value_by(struct options *o, char *arg)
 {
-	return rows_by_find(&o->by, arg)
-		       ? "must be function, inlined, line, instruction, object, process, command, "
-			 "thread, cgroup or unit"
-		       : NULL;
+	return rows_by_find(&o->by, arg) ? "must be " ROWS_NAMES : NULL;
 }
 
 /* perf's sort keys: the finest one determines the rows of text. */
@@ -206,12 +210,13 @@ const char *value_sort(struct options *o, char *arg)
 		enum rows_by by;
 		int fineness;
 	} keys[] = {
-		{ "overhead", ROWS_FUNCTION, 0 }, { "comm", ROWS_FUNCTION, 0 },
-		{ "dso", ROWS_OBJECT, 1 },	  { "object", ROWS_OBJECT, 1 },
-		{ "tid", ROWS_THREAD, 2 },	  { "thread", ROWS_THREAD, 2 },
-		{ "sym", ROWS_FUNCTION, 3 },	  { "symbol", ROWS_FUNCTION, 3 },
-		{ "function", ROWS_FUNCTION, 3 }, { "srcline", ROWS_LINE, 4 },
-		{ "line", ROWS_LINE, 4 },
+		{ "overhead", ROWS_FUNCTION, 0 }, { "comm", ROWS_COMMAND, 1 },
+		{ "command", ROWS_COMMAND, 1 },	  { "dso", ROWS_OBJECT, 2 },
+		{ "object", ROWS_OBJECT, 2 },	  { "pid", ROWS_PROCESS, 3 },
+		{ "process", ROWS_PROCESS, 3 },	  { "tid", ROWS_THREAD, 4 },
+		{ "thread", ROWS_THREAD, 4 },	  { "sym", ROWS_FUNCTION, 5 },
+		{ "symbol", ROWS_FUNCTION, 5 },	  { "function", ROWS_FUNCTION, 5 },
+		{ "srcline", ROWS_LINE, 6 },	  { "line", ROWS_LINE, 6 },
 	};
 	int finest = -1;
 
@@ -222,8 +227,7 @@ const char *value_sort(struct options *o, char *arg)
 		       (strlen(keys[i].key) != n || strncmp(keys[i].key, arg, n) != 0))
 			i++;
 		if (i == sizeof(keys) / sizeof(*keys))
-			return "rows are sorted by samples; use --by function, inlined, line, "
-			       "instruction, object or thread";
+			return "rows are sorted by samples; use --by " ROWS_NAMES;
 		if (keys[i].fineness > finest) {
 			finest = keys[i].fineness;
 			o->by = keys[i].by;

@@ -47,6 +47,7 @@ struct object {
 	__u64 vaddr;  /* virtual address minus file offset, as linked; kernel: address of _text */
 	pid_t pid;    /* ANON: the process, in profilctl's pid namespace; 0: any */
 	bool program; /* an executable, not a library */
+	bool ended;   /* ANON: the process had ended before its perf map was last looked for */
 	int fd; /* the file (ANON: its perf map), opened while a target had it mapped; -1: none */
 };
 

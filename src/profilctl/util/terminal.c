@@ -1,4 +1,5 @@
 /* terminal.c - whether standard output is a terminal, its width and colours, and the pager */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 static struct {
 	pid_t pid; /* 0: no pager */
 	size_t columns;
+	bool ended; /* and has closed standard output */
 } pager;
 
 bool pager_is_on(void)
@@ -93,4 +95,12 @@ void pager_end(void)
 	fclose(stdout);
 	waitpid(pager.pid, NULL, 0);
 	pager.pid = 0;
+	pager.ended = true;
+}
+
+int stdout_flush(void)
+{
+	if (pager.ended)
+		return 0;
+	return fflush(stdout) ? -errno : ferror(stdout) ? -EIO : 0;
 }

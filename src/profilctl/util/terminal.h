@@ -23,6 +23,12 @@ void pager_begin(void);
 void pager_end(void);
 
 /*
+ * Writes what standard output still buffers, unless pager_end() has closed it. Returns 0 or a
+ * negative errno, also after an earlier write failed.
+ */
+int stdout_flush(void);
+
+/*
  * Says whether there is a pager. Its user can quit before all is written, so EPIPE is no error
  * then.
  */

@@ -21,11 +21,11 @@
 #define HOT_LINES 100
 #define CONTEXT_LINES 4
 #define HOTTEST 10
-#define FILES 10
 #define OTHER_NAMES 5
 
 struct annotation {
 	FILE *out;
+	const struct profile *profile;
 	const struct function *function;
 	struct listing_bounds bounds;
 	bool addresses;	  /* the listing has instructions */
@@ -99,6 +99,38 @@ static void file_write(void *ctx, const struct tally *t, size_t n)
 	listing_fini(&l);
 }
 
+/* Says why the code of @o cannot be read, with a cure if there is one. */
+static const char *unreadable(const struct object *o)
+{
+	switch (o->kind) {
+	case OBJECT_KERNEL:
+		return "the kernel's code is read from no file; 'objdump -d' of its vmlinux or of "
+		       "a module shows it";
+	case OBJECT_VDSO:
+		return "the vdso is in no file; 'disassemble' of gdb shows it in a process";
+	case OBJECT_ANON:
+		return "compiled at run time, it was in the memory of the process only; its "
+		       "runtime can print it";
+	case OBJECT_FILE:
+		break;
+	}
+	return *o->build_id ? "the file was removed or replaced after the profile"
+			    : "the file has no build id, so it may be another one by now; link it "
+			      "with -Wl,--build-id";
+}
+
+static const struct object *object_of(const struct annotation *a)
+{
+	return &a->profile->objects[a->function->object];
+}
+
+/* Says whether source and instructions are read from a file that is known to be the one that ran.
+ */
+static bool has_file(const struct object *o)
+{
+	return o->kind == OBJECT_FILE && (o->fd >= 0 || *o->build_id);
+}
+
 static int source_write(struct annotation *a, const struct spots *s)
 {
 	size_t n;
@@ -106,7 +138,7 @@ static int source_write(struct annotation *a, const struct spots *s)
 
 	if (!t)
 		return -ENOMEM;
-	if (!n)
+	if (!n && has_file(object_of(a)))
 		fputs("\nno line of source is known: it was built without -g, or its debug "
 		      "information is not here\n",
 		      a->out);
@@ -150,8 +182,7 @@ static int instructions_write(struct annotation *a, struct disassembler *d)
 	fputc('\n', a->out);
 	a->addresses = true;
 	if (err == -ENOENT)
-		fputs("no instructions: the file was removed or replaced after the profile\n",
-		      a->out);
+		fprintf(a->out, "no instructions: %s\n", unreadable(object_of(a)));
 	else if (err == -ENOSYS)
 		fputs("no instructions: they take objdump; 'apt-get install binutils'\n", a->out);
 	else if (!err)
@@ -170,12 +201,13 @@ int annotate_write(FILE *out, const struct options *o, const struct profile *p,
 		   const struct function *f)
 {
 	struct annotation a = { .out = out,
+				.profile = p,
 				.function = f,
 				.bounds = o->all ? LISTING_WHOLE
 						 : (struct listing_bounds){ HOT_LINES,
 									    CONTEXT_LINES } };
 	char name[4096], object[4096], whole[4096];
-	struct disassembler d;
+	struct disassembler d = { 0 };
 	struct spots s;
 	int err = spots_init(&s, p, true);
 

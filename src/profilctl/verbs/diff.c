@@ -41,8 +41,11 @@ struct table {
 	bool interval;
 	bool full_names;
 	size_t name_columns;
+	bool seconds; /* the samples are of time, not of events */
 	double tick_s[2];
 };
+
+#define SECONDS_COLUMNS 30
 
 static double seconds(const struct table *t, const struct change *o, int side)
 {
@@ -63,7 +66,9 @@ static void row(const struct table *t, const struct change *o)
 		strcpy(fits, name);
 	else
 		fit_name(fits, sizeof(fits), name, t->name_columns);
-	fprintf(t->out, "%8.3f  %8.3f  %+8.3f  %s%*s  %s\n", a, b, b - a, fits,
+	if (t->seconds)
+		fprintf(t->out, "%8.3f  %8.3f  %+8.3f  ", a, b, b - a);
+	fprintf(t->out, "%s%*s  %s\n", fits,
 		columns_of(fits) < t->name_columns ? (int)(t->name_columns - columns_of(fits)) : 0,
 		"", sanitize(object, sizeof(object), o->object));
 }
@@ -97,7 +102,7 @@ static void lay_out(struct table *t, const struct options *o, const struct chang
 
 	t->full_names = o->full_names;
 	t->interval = columns >= 110 && c->sampled;
-	used = t->interval ? 76 + OBJECT_COLUMNS : 60 + OBJECT_COLUMNS;
+	used = OBJECT_COLUMNS + (t->interval ? 46 : 30) + (t->seconds ? SECONDS_COLUMNS : 0);
 	t->name_columns = columns > used + NAME_COLUMNS_MIN ? columns - used : NAME_COLUMNS_MIN;
 	for (size_t i = 0; i < n; i++) {
 		char name[4096];
@@ -112,6 +117,7 @@ static int text(FILE *out, const struct options *o, const struct profile *a,
 		const struct profile *b, const struct changes *c)
 {
 	struct table t = { .out = out,
+			   .seconds = a->tick_ns,
 			   .tick_s = { (double)a->tick_ns / 1e9, (double)b->tick_ns / 1e9 } };
 	size_t n;
 	__cleanup(freep) const struct change **chosen = choose(o, c, &n);
@@ -121,9 +127,9 @@ static int text(FILE *out, const struct options *o, const struct profile *a,
 	which(out, "A", a);
 	which(out, "B", b);
 	lay_out(&t, o, c, chosen, n);
-	fprintf(out,
-		"\n     A %%     B %%   change  %s     A s       B s    change  %-*s  object\n",
-		t.interval ? "  95 % of it    " : "", (int)t.name_columns, "function");
+	fprintf(out, "\n     A %%     B %%   change  %s%s%-*s  object\n",
+		t.interval ? "  95 % of it    " : "",
+		t.seconds ? "     A s       B s    change  " : "", (int)t.name_columns, "function");
 	for (size_t i = 0; i < n; i++)
 		row(&t, chosen[i]);
 	if (n < c->n)
@@ -145,12 +151,16 @@ static json_t *change_json(const struct change *o, const struct profile *a, cons
 {
 	double a_s = (double)o->samples[0] * (double)a->tick_ns / 1e9;
 	double b_s = (double)o->samples[1] * (double)b->tick_ns / 1e9;
+	json_t *change =
+		json_pack("{so so s[II] s[ff] s[ff] sf sb}", "name", jsonname(o->name), "object",
+			  jsonname(o->object), "samples", (json_int_t)o->samples[0],
+			  (json_int_t)o->samples[1], "percent", o->percent[0], o->percent[1],
+			  "interval", o->low, o->high, "p", o->p, "significant", o->significant);
 
-	return json_pack("{so so s[II] s[ff] s[ff] s[ff] sf sb}", "name", jsonname(o->name),
-			 "object", jsonname(o->object), "samples", (json_int_t)o->samples[0],
-			 (json_int_t)o->samples[1], "seconds", a_s, b_s, "percent", o->percent[0],
-			 o->percent[1], "interval", o->low, o->high, "p", o->p, "significant",
-			 o->significant);
+	if (change && a->tick_ns &&
+	    json_object_set_new(change, "seconds", json_pack("[ff]", a_s, b_s)))
+		json_decref(steal(change));
+	return change;
 }
 
 static int json(FILE *out, const struct profile *a, const struct profile *b,
@@ -158,13 +168,14 @@ static int json(FILE *out, const struct profile *a, const struct profile *b,
 {
 	json_t *all = json_array();
 	json_auto_t *root = NULL;
+	int err = 0;
 
 	for (size_t i = 0; i < c->n; i++)
-		json_array_append_new(all, change_json(&c->change[i], a, b));
+		err |= json_array_append_new(all, change_json(&c->change[i], a, b));
 	root = json_pack("{ss s[oo] s[II] sI so}", "schema", "profil-diff/1", "commands",
 			 jsonname(a->command), jsonname(b->command), "total", (json_int_t)a->total,
 			 (json_int_t)b->total, "tested", (json_int_t)c->tested, "functions", all);
-	if (!root)
+	if (!root || err)
 		return -ENOMEM;
 	if (json_dumpf(root, out, JSON_COMPACT | JSON_REAL_PRECISION(7)) < 0)
 		return -EIO;
@@ -215,7 +226,7 @@ static const char *event_of(const struct profile *p)
  */
 static int load(struct profile **a, struct profile **b, const struct options *o)
 {
-	int status = spool_load(a, o, o->argv[0]);
+	int status = spool_load(a, o, o->argv[0]), partial = status;
 
 	if (!status || status == CTL_PARTIAL)
 		status = spool_load(b, o, o->argv[1]);
@@ -227,7 +238,7 @@ static int load(struct profile **a, struct profile **b, const struct options *o)
 		return CTL_USAGE;
 	}
 	if ((*a)->binned && (*b)->binned)
-		return CTL_OK;
+		return partial ? partial : status;
 	log_err("diff: %s has no samples; profile it for longer, or at a higher rate",
 		o->argv[(*a)->binned ? 1 : 0]);
 	return CTL_ERROR;
@@ -239,7 +250,7 @@ int verb_diff(const struct options *o)
 	__cleanup(profile_freep) struct profile *b = NULL;
 	struct options to = *o;
 	FILE *out;
-	int status;
+	int status, partial;
 
 	if (o->argc != 2) {
 		log_err("diff: needs two files or two times: 'profilctl diff BEFORE AFTER', or "
@@ -251,7 +262,8 @@ int verb_diff(const struct options *o)
 	status = diff_check(&to);
 	if (!status)
 		status = load(&a, &b, &to);
-	if (!status)
+	partial = status == CTL_PARTIAL ? status : CTL_OK;
+	if (!status || partial)
 		status = output_open(&out, &to);
 	if (status)
 		return status;
@@ -259,5 +271,5 @@ int verb_diff(const struct options *o)
 		pager_begin();
 	status = output_end(out, &to, diff_write(out, &to, a, b));
 	pager_end();
-	return status;
+	return status ? status : partial;
 }

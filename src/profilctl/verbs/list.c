@@ -9,6 +9,7 @@
 #include "profilctl/collect/events.h"
 #include "profilctl/formats/json/json_name.h"
 #include "profilctl/proc/procfs.h"
+#include "profilctl/util/sanitize.h"
 #include "verb.h"
 
 /* An attachment to many processes has no process to name it by. */
@@ -32,12 +33,12 @@ static const char *command_of(const struct profil_msg_profile *p, char *out, siz
 
 static void row(const struct profil_msg_profile *p)
 {
-	char name[32];
+	char comm[32], name[32];
 
 	printf("%7u %-12.12s %6u %-10s %6.5g %10llu %9llu %7llu %9llu\n", p->tgid,
-	       command_of(p, name, sizeof(name)), p->uid, p->attachment ? "attachment" : "own",
-	       p->tick_ns ? 1e9 / (double)p->tick_ns : 0, p->total, p->unmatched, p->lost,
-	       p->nbins);
+	       sanitize(name, sizeof(name), command_of(p, comm, sizeof(comm))), p->uid,
+	       p->attachment ? "attachment" : "own", p->tick_ns ? 1e9 / (double)p->tick_ns : 0,
+	       p->total, p->unmatched, p->lost, p->nbins);
 }
 
 static json_t *profile_json(const struct profil_msg_profile *p)
@@ -98,9 +99,14 @@ static void tracepoint_json(void *ctx, const char *name, const struct event *e)
 
 static int list_events(const struct options *o)
 {
-	json_t *all = o->format ? json_array() : NULL;
+	json_t *all;
 	int err;
 
+	if (o->argc) {
+		log_err("list: takes no arguments");
+		return CTL_USAGE;
+	}
+	all = o->format ? json_array() : NULL;
 	events_each(o->format ? event_json : event_text, all);
 	err = events_each_tracepoint(o->format ? tracepoint_json : tracepoint_text, all);
 	if (err < 0)

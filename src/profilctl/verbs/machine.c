@@ -1,6 +1,7 @@
 /* machine.c - the machine profile: turns it on and off, and reports it */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/log.h"
 #include "core/cleanup.h"
@@ -10,6 +11,7 @@
 #include "diff.h"
 #include "profilctl/collect/daemon/daemon_spawn.h"
 #include "profilctl/collect/recorder.h"
+#include "profilctl/formats/format.h"
 #include "profilctl/formats/output.h"
 #include "profilctl/spool/spool.h"
 #include "profilctl/symbols/symbolize.h"
@@ -147,6 +149,7 @@ static int take_interval(struct recorder *r, struct profile *p, __u64 ns)
 	int err = before && after ? recorder_snapshot(r, before) : -ENOMEM;
 	__u64 began = now_ns();
 
+	p->started = time(NULL);
 	if (!err)
 		err = recorder_wait(r, began + ns);
 	if (err >= 0)
@@ -205,9 +208,10 @@ static int compare(struct recorder *r)
 	set_head(r);
 	if (!err)
 		err = take_interval(r, now, r->options->duration_ns ?: DIFF_NS);
-	profile_borrow_again(before, r->profile);
-	if (!err)
+	if (!err) {
+		profile_borrow_again(before, r->profile);
 		err = symbolize(before, NULL);
+	}
 	if (!err) {
 		before->command = strdup("the machine until now");
 		now->command = strdup("the machine since then");
@@ -245,6 +249,14 @@ static int check_rows(const struct options *o)
 	return CTL_USAGE;
 }
 
+static int compare_files(const struct options *o)
+{
+	if (!o->duration_ns)
+		return verb_diff(o);
+	log_err("machine diff: -d is for the machine's profile: leave out the files, or -d");
+	return CTL_USAGE;
+}
+
 static int usage(void)
 {
 	log_err("machine: needs one of on, off, status, report, top, diff and spool");
@@ -259,7 +271,7 @@ int verb_machine(const struct options *o)
 	rest.argc -= o->argc > 0;
 	rest.argv += o->argc > 0;
 	if (!strcmp(what, "diff") && rest.argc)
-		return verb_diff(&rest);
+		return compare_files(&rest);
 	if (!strcmp(what, "spool") && rest.argc < 2) {
 		rest.spool = rest.argc ? rest.argv[0] : o->spool;
 		return spool_keep(&rest);
@@ -274,8 +286,11 @@ int verb_machine(const struct options *o)
 		return show_status(o);
 	if (!strcmp(what, "report"))
 		return check_rows(o) ?: with_table(o, report);
-	if (!strcmp(what, "diff"))
-		return diff_check(o) ?: with_table(o, compare);
+	if (!strcmp(what, "diff")) {
+		if (!rest.format) /* two profiles have no format for a file */
+			rest.format = format_find("text");
+		return diff_check(&rest) ?: with_table(&rest, compare);
+	}
 	if (strcmp(what, "top") != 0)
 		return usage();
 	rest.machine = true;

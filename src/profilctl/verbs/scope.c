@@ -102,7 +102,6 @@ int scope_of(struct profil_msg_observe *m, const struct options *o)
 	if (s->cgroup || s->unit)
 		return by_cgroup(m, s);
 	if (s->comm) {
-		/* A comm has at most 15 bytes. */
 		m->scope = PROFIL_SCOPE_COMMAND;
 		snprintf(m->command, sizeof(m->command), "%s", s->comm);
 	}
@@ -170,7 +169,7 @@ int scope_event(struct profil_msg_observe *m, struct profile *p, const struct op
 	m->flags |= PROFIL_OBSERVE_EVENT;
 	m->event_type = e.type;
 	m->event_config = e.config;
-	p->event = strdup(o->event);
+	p->event = strdup(event_name(o->event));
 	if (!p->event) {
 		log_err("cannot begin: %s", strerror(ENOMEM));
 		return CTL_ERROR;

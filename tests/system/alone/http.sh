@@ -35,9 +35,9 @@ test_pprof() {
 test_against_profilctl() {
 	local before between after total='.total' older=$((199 * $(nproc) / 10 + 1))
 
-	before=$("$BUILD/profilctl" machine status -f json | jq "$total")
+	before=$("$BUILD/profilctl" machine status --json | jq "$total")
 	between=$(get /metrics | awk '/^profil_samples_total/ { n += $2 } END { print n }')
-	after=$("$BUILD/profilctl" machine status -f json | jq "$total")
+	after=$("$BUILD/profilctl" machine status --json | jq "$total")
 	if ((before - older <= between && between <= after)); then
 		ok "profil-http has as many samples as 'profilctl machine'"
 	else

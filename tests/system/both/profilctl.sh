@@ -134,6 +134,11 @@ daemon_start
 check "status shows the daemon's pid" sh -c "$ctl status | grep -q 'pid $daemon,'"
 check "list prints a heading" sh -c "$ctl list | grep -q 'unmatched'"
 check "list prints only the heading without profiles" test "$("$ctl" list | wc -l)" -eq 1
+for what in --help --version "help list" schema status list "list --json" "list --events"; do
+	# shellcheck disable=SC2016,SC2086 # another shell's; a verb and its options
+	refuses "$what says that standard output has no space" 1 "cannot write standard output: " \
+		sh -c '"$@" >/dev/full' - "$ctl" $what
+done
 check "-s goes before PROFIL_SOCKET" sh -c "PROFIL_SOCKET=/nowhere $ctl status -s '$PROFIL_SOCKET' | grep -q $daemon"
 refuses "record returns 127 for a command that does not exist" 127 "cannot run $dir/no-such-command: No such file" \
 	"$ctl" record -- "$dir/no-such-command"
@@ -166,6 +171,28 @@ for verb in "attach -d 0.1 --comm" "top -b -n 1 -i 0.1 --comm"; do
 		"${other[@]}" "$ctl" $verb bash
 done
 kill "$one"
+wait "$one"
+
+# The kernel cuts names of processes.
+python3 -c 'import signal
+open("/proc/self/comm", "w").write("a-name-of-15-ch")
+print(flush=True)
+signal.pause()' >"$dir/named" &
+sleeper=$!
+until test -s "$dir/named"; do alive "$sleeper" || break; done
+"$ctl" attach -d 0.1 -f json -o "$dir/json" --comm a-name-of-15-characters 2>"$dir/stderr"
+check "attach --comm finds a process by a name longer than the kernel's" sh -c "! grep 'no process is named' '$dir/stderr'"
+kill "$sleeper"
+
+# A process chooses its name: one that clears the screen.
+python3 -c 'import signal
+open("/proc/self/comm", "w").write("a\33[2Jb")
+signal.pause()' &
+sleeper=$!
+"$ctl" attach -f json "$sleeper" >"$dir/json" 2>"$dir/stderr" &
+one=$!
+check "list prints no control character of a process's name" await_listed "^ *$sleeper a \[2Jb .* attachment" "$one"
+kill "$one" "$sleeper"
 wait "$one"
 daemon_stop
 finish

@@ -63,6 +63,15 @@ says "diff --json writes JSON" '"significant":true' "$ctl" diff --json "$dir/a" 
 says "diff refuses one file" 'needs two files' "$ctl" diff "$dir/a"
 says "diff refuses a profile without samples" 'empty has no samples' "$ctl" diff "$dir/a" "$dir/empty"
 
+# Samples of an event are not of time.
+for side in a slower; do
+	sed 's/"tick_ns":1000000/"tick_ns":0,"event":"page-faults","period":1/' "$dir/$side" >"$dir/$side.faults"
+done
+says "diff of an event has no columns of seconds" '^ +A % +B % +change +(95 % of it +)?function +object$' "$ctl" diff "$dir/a.faults" "$dir/slower.faults"
+says "diff of an event lists its changes" '^[*] *30.00 +35.00 +\+5.00( +\+3.70.. +\+6.30)? +cold +spin$' "$ctl" diff "$dir/a.faults" "$dir/slower.faults"
+check "diff --json has seconds of CPU time" grep -q '"seconds"' <("$ctl" diff --json "$dir/a" "$dir/slower")
+check "diff --json has no seconds of events" sh -c "! '$ctl' diff --json '$dir/a.faults' '$dir/slower.faults' | grep seconds"
+
 line=$(grep -n 'CHAIN(7' tests/system/programs/spin.c | sed 's/:.*//')
 says "annotate names the source file" "^$PWD/tests/system/programs/spin.c$" "$ctl" annotate hot "$dir/a"
 says "annotate shows the samples of a line" "^ +7000 100.00 % .* ([0-9]+  )?.*" "$ctl" annotate hot "$dir/a"
@@ -125,6 +134,16 @@ else
 fi
 ${CC:-gcc} -O0 -o "$spin" tests/system/programs/spin.c -ldl -pthread
 says "annotate refuses another build of the object" 'was removed or replaced' "$ctl" annotate hot "$dir/a"
+while IFS='|' read -r object why; do
+	sed "s|\"build_id\":\"[^\"]*\"|\"build_id\":\"\"|; s|\"$spin\"|\"$object\"|g" "$dir/a" >"$dir/elsewhere"
+	says "annotate says why there are no instructions of $object" "^no instructions: $why" "$ctl" annotate hot "$dir/elsewhere"
+	check "annotate does not guess why there is no source of $object" sh -c "! '$ctl' annotate hot '$dir/elsewhere' | grep 'built without -g'"
+done <<-END
+	[kernel]|the kernel's code is read from no file; 'objdump -d'
+	[vdso]|the vdso is in no file; 'disassemble' of gdb
+	[anon]|compiled at run time
+	$spin|the file has no build id.*--build-id$
+END
 
 ${CC:-gcc} -O2 -g -o "$spin" tests/system/programs/inlined.c
 keep 60 40 outer main inner_at_1 >"$dir/inlined"

@@ -213,7 +213,7 @@ forks_cost_nothing() {
 }
 
 machine() {
-	local before longer
+	local before longer stopped
 
 	check "machine on turns the machine profile on" "$ctl" machine on -F 100
 	"$ctl" machine report -d 12 -f json -o "$dir/longer" & # longer than the timeout of a silent client
@@ -231,7 +231,16 @@ machine() {
 	check "machine report can be repeated" "$ctl" machine report -f json -o "$dir/json"
 	check "a later machine report has at least as many samples" json ".samples.total >= $before"
 	check "machine report -d waits for its time" "$ctl" machine report -d 0.3 -f json -o "$dir/json"
+	check "machine report -d begins when it is called" json "now - .started | . >= 0 and . < 60"
 	check "machine report -d has the samples of that time alone" json ".samples.total < $before and .duration_ns < 10000000000"
+	check "machine top -b -n 1 prints one table and ends" timeout 60 "$ctl" machine top -b -i 0.2 -n 1
+	"$ctl" machine report -d 2 -f json -o "$dir/json" &
+	stopped=$!
+	sleep 0.5
+	kill -STOP "$stopped"
+	kill -CONT "$stopped"
+	wait "$stopped"
+	check "machine report -d waits for its time after Ctrl-Z and fg" json ".duration_ns >= 2000000000"
 	check "machine report --by command groups by command" by command '^ *[0-9.]+ % .* spin$'
 	check "machine report --by cgroup groups by cgroup" by cgroup '^ *[0-9.]+ % .* /'
 	check "machine report --by object groups by object" by object '^ *[0-9.]+ % .*/spin$'
@@ -241,6 +250,8 @@ machine() {
 	check "machine diff compares two times" "$ctl" machine diff -d 1 -f json -o "$dir/json"
 	check "machine diff finds a program that began meanwhile" json '.functions[] | select(.name == "hot") | .samples[1] > 30'
 	check "machine diff prints text" sh -c "$ctl machine diff -d 0.5 | grep -q '^B: the machine since then'"
+	check "machine diff -o writes text" sh -c "umask 022; $ctl machine diff -d 0.2 -o '$dir/new.diff' &&
+		grep -q '^B: ' '$dir/new.diff' && test \$(stat -c %a '$dir/new.diff') = 644"
 	wait "$!"
 	check "machine status shows that the machine profile is on" sh -c "$ctl machine status --json | jq -e '.on and .total > 0'"
 	wait "$longer"

@@ -384,6 +384,10 @@ several() {
 	"$ctl" attach -d 0.1 --comm no-such-name -f json -o "$dir/json" 2>"$dir/stderr"
 	check "attach --comm profiles nothing while no process has the name" json '.samples.total == 0'
 	check "attach --comm says that no process has the name yet" grep -q 'no process is named no-such-name yet' "$dir/stderr"
+	for event in cs context-switches; do
+		"$ctl" record -e "$event" -f json -o "$dir/json" -- true
+		check "a profile of $event has the event's first name" json '.event == "context-switches"'
+	done
 	install -m 755 "$spin" "$dir/later"
 	"$ctl" attach -F 1000 --comm later -f json -o "$dir/json" 2>"$dir/stderr" &
 	ctl_pid=$!

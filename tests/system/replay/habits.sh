@@ -38,12 +38,29 @@ says "an invalid letter among valid ones is named" 2 \
 	"top: invalid option -x; 'profilctl top --help' lists the options" top -bx
 says "a value of an option without one is named" 2 "list: option --json takes no value: --json=3" list --json=3
 says "a missing value is named" 2 "attach: option -d needs a value: SECONDS" attach -d
+says "list --events takes no operand" 2 "list: takes no arguments" list --events junk
 says "the option is named as it was typed" 2 \
 	"record: --rate 0: must be a whole number from 1 to 50000 Hz" record --rate=0 true
 says "a wrong pid among valid ones is named" 2 "'2x' is not a process id" attach -p "$$,2x"
 says "a mode of call graphs as perf takes it is named" 2 \
 	"'fp' is not a process id (perf's '--call-graph fp' is --call-graph=fp)" attach --call-graph fp $$
 says "an empty pid is named" 2 "'' is not a process id" attach "$$,"
+
+# The parts of "machine" have their own options, before or after the part's name.
+says "machine top has no end by time" 2 \
+	"machine top: invalid option -d; 'profilctl machine top --help' lists the options" machine -d 10 top
+says "machine top writes no file" 2 \
+	"machine top: invalid option -o; 'profilctl machine top --help' lists the options" machine top -o "$dir/none"
+says "machine status has no format but JSON" 2 \
+	"machine status: invalid option -f; 'profilctl machine status --help' lists the options" machine status -f text
+says "machine off takes no rate" 2 \
+	"machine off: invalid option -F; 'profilctl machine off --help' lists the options" machine off -F 100
+says "machine without a part is machine status" 2 \
+	"machine status: invalid option --rows; 'profilctl machine status --help' lists the options" machine --rows 3
+says "machine diff of two files takes no time" 2 \
+	"machine diff: -d is for the machine's profile: leave out the files, or -d" machine diff -d 1 a b
+check "machine top --help lists its options only" sh -c "'$ctl' machine top --help | grep -q -- '-n, --count N' &&
+	! '$ctl' machine top --help | grep -q -- '--by'"
 
 # Options after operands.
 says "report accepts options after the file" 2 \
@@ -62,7 +79,7 @@ says "-p and an operand must not name the same process" 2 "process $$ is named t
 says "--call-graph refuses an unknown mode" 2 \
 	"record: --call-graph lbr: 'auto', 'cfi' (unwind tables) or 'fp' (frame pointers)" record --call-graph=lbr true
 says "--sort suggests --by" 2 \
-	"report: --sort parent: rows are sorted by samples; use --by function, inlined, line, instruction, object or thread" \
+	"report: --sort parent: rows are sorted by samples; use --by function, inlined, line, instruction, object, process, command, thread, cgroup or unit" \
 	report file --sort parent
 says "record -p with a command suggests attach -d" 2 \
 	"record: -p excludes operands; 'profilctl attach -d SECONDS PID' profiles for so long" record -p $$ sleep 1
@@ -71,5 +88,9 @@ says "record -p with a command suggests attach -d" 2 \
 sample_profile "$dir/profile"
 check "report --sort overhead,dso groups by object" cmp <("$ctl" report --sort overhead,dso "$dir/profile") \
 	<("$ctl" report "$dir/profile" --by object)
+for key in "comm command" "pid process" "tid thread" "comm,pid process" "dso,comm object" "pid,sym function" "srcline,sym line"; do
+	check "report --sort ${key% *} groups by ${key#* }" cmp <("$ctl" report --sort "${key% *}" "$dir/profile" 2>&1) \
+		<("$ctl" report "$dir/profile" --by "${key#* }" 2>&1)
+done
 check "report -i reads the file" cmp <("$ctl" report --stdio -i "$dir/profile") <("$ctl" report "$dir/profile")
 finish

@@ -98,6 +98,9 @@ ends() {
 		check "run writes the profile of a program that ends by $how" \
 			says 'ended without writing its profile: 100007 ticks, now in gmon.out$'
 	done
+	cp "$calls" "$dir/"$'a\e[2Jb'
+	run "$dir/"$'a\e[2Jb' 0 0
+	check "run prints no control character of a program's name" says '^profilctl: a \[2Jb \(pid [0-9]+\) wrote its profile'
 	run "$calls" 0 0 kill
 	check "run names the signal that killed the command" says 'the command was killed by signal 9 \(Killed\)$'
 	check "a program in a removed directory leaves its profile" leaves 1000 "$calls" 1000 0 nowhere call

@@ -78,6 +78,16 @@ refuses "an invalid age is refused" 2 "--max-age never" "$ctl" machine spool --m
 head -c 100 "$spool/machine-20261122T000000Z-60s.json.gz" >"$spool/machine-20261122T000000Z-60s.3.json.gz"
 refuses "a damaged file is named and the others are read" 3 "machine-20261122T000000Z-60s.3.json.gz" \
 	"$ctl" report --spool "$spool" --since 2026-11-22
+before="2026-11-21..2026-11-22" damaged="2026-11-22..2026-11-22 00:01"
+refuses "diff names a damaged file of its first time" 3 "machine-20261122T000000Z-60s.3.json.gz" \
+	"$ctl" diff --spool "$spool" "$damaged" "$before"
+refuses "diff names a damaged file of its second time" 3 "machine-20261122T000000Z-60s.3.json.gz" \
+	"$ctl" diff --spool "$spool" "$before" "$damaged"
+for times in "$damaged|$before|[23,5]" "$before|$damaged|[5,23]"; do
+	IFS='|' read -r a b totals <<<"$times"
+	check "diff compares the files that can be read: $totals" jq -e ".total == $totals" \
+		<("$ctl" diff --json --spool "$spool" "$a" "$b" 2>/dev/null)
+done
 jq -c ".tick_ns = 5" "$dir/one" | gzip >"$spool/machine-20261122T000300Z-60s.json.gz"
 rm "$spool/machine-20261122T000000Z-60s.3.json.gz"
 refuses "samples of two rates are not added up" 3 "stand for" "$ctl" report --spool "$spool" --since 2026-11-22

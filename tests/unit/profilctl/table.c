@@ -2,11 +2,13 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "profilctl/collect/table/image_file.h"
@@ -286,6 +288,93 @@ Test(ctl_table, merges_images_that_are_one_object)
 	cr_expect_neq(r.object[1], r.object[3], "another build");
 	cr_expect_eq(r.object[4], r.object[5]);
 	cr_expect_neq(r.object[4], r.object[6]);
+	table_reader_close(&r);
+	profile_free(p);
+	fake_close(&f);
+}
+
+/* A new build at the path of the old one can have its inode number. */
+Test(ctl_table, keeps_two_builds_with_one_inode_apart)
+{
+	struct profile *p = profile_new();
+	struct table_reader r;
+	struct fake f;
+
+	fake_open(&f);
+	for (__u32 i = 1; i <= 3; i++) {
+		struct profil_image *image =
+			add_image(&f, i, PROFIL_IMAGE_FILE, "/nowhere/program");
+
+		image->ino = 4711;
+		image->generation = i;
+		image->build_id_bytes = i == 3 ? 0 : 20;
+		image->build_id[0] = (__u8)i;
+	}
+	cr_assert_eq(table_reader_open(&r, f.fd, p), 0);
+	cr_assert_eq(table_reader_update(&r), 0);
+	cr_expect_eq(p->nobjects, 2);
+	cr_expect_neq(r.object[1], r.object[2]);
+	cr_expect_eq(r.object[1], r.object[3], "without a build id, the inode counts");
+	table_reader_close(&r);
+	profile_free(p);
+	fake_close(&f);
+}
+
+/* Writes the perf map of @pid; the caller removes it. */
+static void write_map(char *path, size_t bytes, pid_t pid)
+{
+	int fd;
+
+	snprintf(path, bytes, "/tmp/perf-%d.map", (int)pid);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	cr_assert_geq(fd, 0);
+	close(fd);
+}
+
+Test(ctl_table, looks_for_a_late_perf_map_at_each_reading)
+{
+	struct profile *p = profile_new();
+	struct table_reader r;
+	char path[64];
+	struct fake f;
+
+	fake_open(&f);
+	add_image(&f, 1, PROFIL_IMAGE_ANON, NULL);
+	cr_assert_eq(table_reader_open(&r, f.fd, p), 0);
+	cr_assert_eq(table_reader_update(&r), 0);
+	cr_assert_eq(p->nobjects, 1);
+	write_map(path, sizeof(path), getpid());
+	cr_expect_eq(table_reader_update(&r), 0);
+	cr_expect_lt(p->objects[0].fd, 0, "an update looks once a second only");
+	cr_expect_eq(table_reader_read(&r, p), 0);
+	cr_expect_geq(p->objects[0].fd, 0);
+	unlink(path);
+	table_reader_close(&r);
+	profile_free(p);
+	fake_close(&f);
+}
+
+/* Its map is looked for once more after its end, and then no longer: the pid is not its own. */
+Test(ctl_table, does_not_look_for_the_perf_map_of_an_ended_process)
+{
+	struct profile *p = profile_new();
+	struct table_reader r;
+	char path[64];
+	struct fake f;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	fake_open(&f);
+	add_image(&f, 1, PROFIL_IMAGE_ANON, NULL)->tgid = (__u32)pid;
+	cr_assert_eq(table_reader_open(&r, f.fd, p), 0);
+	cr_assert_eq(table_reader_read(&r, p), 0);
+	cr_assert_eq(p->nobjects, 1);
+	write_map(path, sizeof(path), pid);
+	cr_expect_eq(table_reader_read(&r, p), 0);
+	cr_expect_lt(p->objects[0].fd, 0);
+	unlink(path);
 	table_reader_close(&r);
 	profile_free(p);
 	fake_close(&f);

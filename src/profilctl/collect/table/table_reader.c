@@ -1,16 +1,21 @@
 /* table_reader.c - reads a table of places into profiles, and identifies its images and groups */
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/cleanup.h"
+#include "core/clocks.h"
 
 #include "image_file.h"
 #include "profilctl/proc/kernel_text.h"
 #include "profilctl/symbols/elf/elf_file.h"
 #include "profilctl/symbols/perf_map.h"
 #include "table_reader.h"
+
+/* Interval at which the perf maps of running processes are looked for, besides at each reading. */
+#define PERF_MAPS_NS 1000000000u
 
 int table_reader_open(struct table_reader *r, int fd, struct profile *p)
 {
@@ -68,6 +73,8 @@ static int add_unnamed(struct table_reader *r, const struct profil_image *image,
 	if (err < 0)
 		return err;
 	p->objects[*index].pid = pid;
+	if (pid)
+		p->objects[*index].fd = perfmap_open(pid);
 	if (kind == OBJECT_KERNEL) {
 		p->objects[*index].vaddr = r->kernel_text;
 		host_kernel_build_id(p->objects[*index].build_id, PROFILE_BUILD_ID_MAX);
@@ -76,7 +83,9 @@ static int add_unnamed(struct table_reader *r, const struct profil_image *image,
 }
 
 /*
- * Files with the same path and build id are one object, even if reinstalled or in two containers.
+ * Files with the same path and build id are one object, even if reinstalled or in two containers. A
+ * new build can have the inode number of the old one; inodes count only where a build id is
+ * missing.
  */
 static int find_file(const struct profile *p, const struct object *like, __u32 *index)
 {
@@ -85,8 +94,8 @@ static int find_file(const struct profile *p, const struct object *like, __u32 *
 
 		if (o->kind != OBJECT_FILE || strcmp(o->path, like->path) != 0)
 			continue;
-		if ((*like->build_id && !strcmp(o->build_id, like->build_id)) ||
-		    (o->ino == like->ino && o->dev == like->dev)) {
+		if (*like->build_id && *o->build_id ? !strcmp(o->build_id, like->build_id)
+						    : o->ino == like->ino && o->dev == like->dev) {
 			*index = (__u32)i;
 			return 0;
 		}
@@ -144,14 +153,22 @@ static int notice_images(struct table_reader *r)
 	return 0;
 }
 
-/* A JIT compiler can create its map after its code has run for a while. */
-static void open_perf_maps(struct profile *p)
+/*
+ * A JIT compiler can create its map after its code has run for a while, and leave it behind when it
+ * ends. This takes ten system calls per process without a map.
+ */
+static void open_perf_maps(struct table_reader *r)
 {
+	const struct profile *p = r->profile;
+
+	r->next_maps_ns = now_ns() + PERF_MAPS_NS;
 	for (size_t i = 0; i < p->nobjects; i++) {
 		struct object *o = &p->objects[i];
 
-		if (o->kind == OBJECT_ANON && o->fd < 0 && o->pid)
-			o->fd = perfmap_open(o->pid);
+		if (o->kind != OBJECT_ANON || o->fd >= 0 || !o->pid || o->ended)
+			continue;
+		o->ended = kill(o->pid, 0) < 0 && errno == ESRCH;
+		o->fd = perfmap_open(o->pid);
 	}
 }
 
@@ -206,7 +223,8 @@ int table_reader_update(struct table_reader *r)
 
 	if (!err)
 		err = notice_groups(r);
-	open_perf_maps(r->profile);
+	if (now_ns() >= r->next_maps_ns)
+		open_perf_maps(r);
 	return err;
 }
 
@@ -356,8 +374,10 @@ void table_seen_fini(struct table_seen *seen)
 
 int table_reader_read_since(struct table_reader *r, struct table_seen *seen, struct profile *into)
 {
-	int err = table_reader_update(r);
+	int err;
 
+	r->next_maps_ns = 0;
+	err = table_reader_update(r);
 	profile_borrow_again(into, r->profile);
 	if (!err)
 		err = read_places(r, seen, into);
@@ -370,8 +390,10 @@ int table_reader_read_since(struct table_reader *r, struct table_seen *seen, str
 int table_reader_read(struct table_reader *r, struct profile *into)
 {
 	struct table_seen nothing = { 0 };
-	int err = table_reader_update(r);
+	int err;
 
+	r->next_maps_ns = 0;
+	err = table_reader_update(r);
 	profile_borrow_again(into, r->profile);
 	into->unmatched = into->lost = into->image_full = into->group_full = 0;
 	into->node_full = 0;

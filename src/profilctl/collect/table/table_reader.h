@@ -21,7 +21,8 @@ struct table_reader {
 	__u32 *group;		   /* of each group of the table; 0: not found yet */
 	__u32 images;		   /* found so far */
 	__u32 groups;
-	__u64 kernel_text; /* address of _text; 0: hidden from this process */
+	__u64 next_maps_ns; /* of now_ns(), when perf maps are looked for again */
+	__u64 kernel_text;  /* address of _text; 0: hidden from this process */
 };
 
 /* The values of all counters of a table at the last read; initially 0. */

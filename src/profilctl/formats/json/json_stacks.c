@@ -8,16 +8,24 @@
 #include "json_name.h"
 #include "json_stacks.h"
 
+/* Adds @value, or makes @all NULL if there is no memory. */
+static void append(json_t **all, json_t *value)
+{
+	if (json_array_append_new(*all, value)) {
+		json_decref(*all);
+		*all = NULL;
+	}
+}
+
 /* The samples by the way in which their stacks end, with those without frames. */
 static json_t *ends_of(const struct stack_ends *e, const struct call_tree *t)
 {
 	json_t *all = json_array();
 
 	for (size_t i = 0; i < CALL_ROOTS; i++)
-		json_array_append_new(all, json_pack("{ss sI sI}", "end",
-						     stack_end_key((enum call_root)i), "samples",
-						     (json_int_t)e->ended[i], "without_frame",
-						     (json_int_t)t->node[i].count));
+		append(&all, json_pack("{ss sI sI}", "end", stack_end_key((enum call_root)i),
+				       "samples", (json_int_t)e->ended[i], "without_frame",
+				       (json_int_t)t->node[i].count));
 	return all;
 }
 
@@ -30,8 +38,7 @@ static json_t *cuts_of(const struct profile *p, const struct stack_ends *e)
 		const struct object *o = &p->objects[cut->object];
 		const char *cure = stack_end_cure(cut->end, o);
 
-		json_array_append_new(
-			all, json_pack("{ss so sI sI so}", "end", stack_end_key(cut->end), "object",
+		append(&all, json_pack("{ss so sI sI so}", "end", stack_end_key(cut->end), "object",
 				       jsonname(o->path), "object_index", (json_int_t)cut->object,
 				       "samples", (json_int_t)cut->samples, "cure",
 				       cure ? json_string(cure) : json_null()));
@@ -46,9 +53,8 @@ static json_t *frames_of(const struct profile *p)
 	for (size_t i = 0; i < p->calls.nframes; i++) {
 		const struct call_frame *f = &p->calls.frame[i];
 
-		json_array_append_new(all,
-				      json_pack("[oII]", f->name ? jsonname(f->name) : json_null(),
-						(json_int_t)f->object, (json_int_t)f->offset));
+		append(&all, json_pack("[oII]", f->name ? jsonname(f->name) : json_null(),
+				       (json_int_t)f->object, (json_int_t)f->offset));
 	}
 	return all;
 }
@@ -60,9 +66,9 @@ static json_t *nodes_of(const struct call_tree *t)
 	for (size_t i = CALL_ROOTS; i < t->n; i++) {
 		const struct call_node *n = &t->node[i];
 
-		json_array_append_new(all, json_pack("[IIIII]", (json_int_t)n->parent,
-						     (json_int_t)n->frame, (json_int_t)n->object,
-						     (json_int_t)n->offset, (json_int_t)n->count));
+		append(&all, json_pack("[IIIII]", (json_int_t)n->parent, (json_int_t)n->frame,
+				       (json_int_t)n->object, (json_int_t)n->offset,
+				       (json_int_t)n->count));
 	}
 	return all;
 }

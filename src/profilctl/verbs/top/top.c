@@ -334,8 +334,9 @@ static int run(struct top *t)
 		if (on < 0)
 			return on;
 		/* Also show the counts until the end. */
-		if (look(t) < 0)
-			return -ENOMEM;
+		err = look(t);
+		if (err < 0)
+			return err;
 		err = on || !t->screen ? show(t) : 0; /* the screen is closed */
 		if (!err && on && recorder_is_full(&t->recorder))
 			err = renew(t);

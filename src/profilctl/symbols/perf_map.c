@@ -12,6 +12,7 @@
 #include "core/cleanup.h"
 
 #include "perf_map.h"
+#include "profilctl/util/regular_file.h"
 
 #define PERFMAP_BYTES_MAX (256u << 20)
 
@@ -36,13 +37,18 @@ static int inner_pid(int proc)
 	return pid;
 }
 
-/* Symbolic links must not lead out of @root: the process controls them. */
+/*
+ * Symbolic links must not lead out of @root: the process controls them. It can also mount a device
+ * over the file.
+ */
 static int open_below(int root, const char *path)
 {
-	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW,
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
 				.resolve = RESOLVE_IN_ROOT };
 
-	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	__cleanup(closep) int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : regular_file_reopen(fd);
 }
 
 static int open_owned(int root, int pid, uid_t owner)
@@ -53,7 +59,7 @@ static int open_owned(int root, int pid, uid_t owner)
 
 	snprintf(path, sizeof(path), "tmp/perf-%d.map", pid);
 	fd = open_below(root, path);
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != owner)
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != owner)
 		return -ENOENT;
 	return steal_fd(fd);
 }

@@ -70,6 +70,9 @@ Test(ctl_perfmap, reads_only_a_file_of_the_process)
 	cr_assert_eq(symlink("/etc/passwd", path), 0);
 	cr_expect_lt(perfmap_open(getpid()), 0, "a link");
 	unlink(path);
+	cr_assert_eq(mkfifo(path, 0600), 0);
+	cr_expect_lt(perfmap_open(getpid()), 0, "a pipe");
+	unlink(path);
 	close(fd);
 }
 

@@ -127,8 +127,9 @@ static void objects(FILE *out, const struct profile *p)
 
 		fputs("<div class=\"wide\"><dt>", out);
 		page_text(out, o->path);
-		fprintf(out, "</dt><dd><code>%s</code></dd></div>\n",
-			*o->build_id ? o->build_id : "none");
+		fputs("</dt><dd><code>", out);
+		page_text(out, *o->build_id ? o->build_id : "none");
+		fputs("</code></dd></div>\n", out);
 	}
 	fputs("</dl></details>\n", out);
 }

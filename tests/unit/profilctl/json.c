@@ -2,12 +2,14 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <jansson.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profilctl/formats/format.h"
 #include "profilctl/formats/output.h"
+#include "profilctl/util/time_words.h"
 
 #define HEAD                                                                  \
 	"{\"schema\":\"profil/1\",\"command\":\"a\",\"pid\":1,\"started\":1," \
@@ -297,6 +299,22 @@ Test(ctl_json, is_escaped_in_html)
 	cr_expect_null(strstr(text, "<build-id>"));
 	cr_expect_not_null(strstr(text, "build-id"));
 	cr_expect_null(strstr(text, "<event>"));
+	free(text);
+	profile_free(p);
+}
+
+Test(ctl_json, has_a_page_although_its_time_is_out_of_range)
+{
+	struct profile *p = accepts(HEAD SAMPLES OBJECTS PLACES FUNCTIONS "}");
+	char *text = NULL, when[32];
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	p->started = INT64_MAX;
+	cr_assert_eq(html_write(out, p), 0);
+	fclose(out);
+	cr_expect_not_null(strstr(text, "<dt>begun</dt><dd>unknown</dd>"));
+	cr_expect_str_eq(time_text(when, sizeof(when), INT64_MAX), "@9223372036854775807");
 	free(text);
 	profile_free(p);
 }

@@ -14,15 +14,22 @@
 #define NAME_COLUMNS 120
 #define TITLE_COLUMNS 1000
 
+/* Writes "unknown" for a time whose year does not fit: a file can have any number. */
+static void begun(char *out, size_t bytes, time_t started)
+{
+	struct tm tm;
+
+	if (!gmtime_r(&started, &tm) || !strftime(out, bytes, "%Y-%m-%d %H:%M:%S UTC", &tm))
+		snprintf(out, bytes, "unknown");
+}
+
 static void provenance(FILE *out, const struct profile *p)
 {
 	char text[256], words[64];
-	struct tm tm;
 
 	fputs("<dl>\n", out);
 	page_fact(out, "command", p->command, " class=\"wide\"");
-	gmtime_r(&p->started, &tm);
-	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm);
+	begun(text, sizeof(text), p->started);
 	page_fact(out, "begun", text, "");
 	snprintf(text, sizeof(text), "%.2f s", (double)p->duration_ns / 1e9);
 	page_fact(out, "duration", text, "");

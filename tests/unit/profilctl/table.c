@@ -195,6 +195,26 @@ Test(ctl_table, reads_every_sample_once)
 	fake_close(&f);
 }
 
+Test(ctl_table, looks_up_the_cgroups_of_new_groups_in_one_walk)
+{
+	struct table_reader r;
+	struct profile *p = profile_new();
+	struct fake f;
+
+	fake_open(&f);
+	cr_assert_eq(table_reader_open(&r, f.fd, p), 0);
+	for (__u32 i = 1; i <= 20; i++) {
+		f.group[i - 1].cgroup = ~0ull - i; /* no cgroup has this id */
+		add_group(&f, i, 100 + i, "worker");
+	}
+	cr_assert_eq(table_reader_update(&r), 0);
+	cr_expect_eq(p->ngroups, 21);
+	cr_expect_eq(r.cgroups.walks, 1);
+	table_reader_close(&r);
+	profile_free(p);
+	fake_close(&f);
+}
+
 /*
  * Readings of a table that keeps counting; before each one an image or a group becomes ready late.
  * The differences add up to the table, place by place. Folded samples are counted apart.

@@ -183,21 +183,43 @@ static int add_group(struct table_reader *r, const struct profil_group *from, __
 	return profile_add_group(r->profile, &g, index);
 }
 
+/* Group @i, if it is new; NULL: it is not. */
+static const struct profil_group *new_group(const struct table_reader *r, __u32 i)
+{
+	return r->group[i] ? NULL : table_group(&r->table, i);
+}
+
+/* Looks up the cgroups of all new groups in one walk of the hierarchy. */
+static int look_up_cgroups(struct table_reader *r)
+{
+	for (__u32 i = 1; i <= r->table.head->groups; i++) {
+		const struct profil_group *group = new_group(r, i);
+
+		if (group && cgroups_want(&r->cgroups, group->cgroup) < 0)
+			return -ENOMEM;
+	}
+	cgroups_look_up(&r->cgroups);
+	return 0;
+}
+
+/* A group that appears after the walk, in another cgroup, is left to the next update. */
 static int notice_groups(struct table_reader *r)
 {
 	const struct profil_table *head = r->table.head;
+	int err = 0;
 
 	if (r->groups >= head->used_groups)
 		return 0;
-	for (__u32 i = 1; i <= head->groups; i++) {
-		const struct profil_group *group = r->group[i] ? NULL : table_group(&r->table, i);
-		int err = group ? add_group(r, group, &r->group[i]) : 0;
+	err = look_up_cgroups(r);
+	for (__u32 i = 1; i <= head->groups && !err; i++) {
+		const struct profil_group *group = new_group(r, i);
 
-		if (err < 0)
-			return err;
-		r->groups += group != NULL;
+		if (!group || !cgroups_knows(&r->cgroups, group->cgroup))
+			continue;
+		err = add_group(r, group, &r->group[i]);
+		r->groups += !err;
 	}
-	return 0;
+	return err;
 }
 
 int table_reader_update(struct table_reader *r)

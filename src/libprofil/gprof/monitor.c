@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "core/cleanup.h"
 #include "profil/aix/mon.h"
 #include "libprofil/entry.h"
+#include "mon_file.h"
 
 /* The casts are for callers. */
 #undef profil_aix
@@ -41,10 +43,13 @@ static struct prof *ranges;
 static HISTCOUNTER *own_counters;
 static int on;
 
-/* An empty PROFDIR turns off both the profile and the file. */
+/*
+ * An empty PROFDIR turns off both the profile and the file. secure_getenv(): a set-id program must
+ * not trust its environment.
+ */
 static int wanted(void)
 {
-	const char *dir = getenv("PROFDIR");
+	const char *dir = secure_getenv("PROFDIR");
 
 	return !dir || *dir;
 }
@@ -67,7 +72,7 @@ int moncontrol_aix(int mode)
 /* mon.out, or PROFDIR/PID.PROGRAM; with a number appended for all ranges except the first. */
 static void name_file(char *out, size_t bytes, unsigned int range)
 {
-	const char *dir = getenv("PROFDIR");
+	const char *dir = secure_getenv("PROFDIR");
 	int n;
 
 	if (dir)
@@ -91,13 +96,18 @@ static int write_range(const struct prof *p, unsigned int range)
 {
 	struct hdr hdr = { p->p_low, p->p_high, 0 };
 	size_t n = used_counters(p);
+	__cleanup(closep) int fd = -1;
 	__cleanup(fclosep) FILE *f = NULL;
 	char path[4096];
 
 	name_file(path, sizeof(path), range);
-	f = fopen(path, "we");
+	fd = mon_file_create(path, getauxval(AT_SECURE));
+	if (fd < 0)
+		return fd;
+	f = fdopen(fd, "w");
 	if (!f)
 		return -errno;
+	steal_fd(fd);
 	if (fwrite(&hdr, sizeof(hdr), 1, f) != 1 ||
 	    fwrite(p->p_buff, sizeof(HISTCOUNTER), n, f) != n || fflush(f))
 		return -errno;

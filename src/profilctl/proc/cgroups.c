@@ -150,13 +150,34 @@ static int add(struct cgroups *c, __u64 id, const char *path)
 	return 0;
 }
 
+static int by_id(const void *a, const void *b)
+{
+	const struct cgroup_path *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Searches the sorted elements. */
 static struct cgroup_path *find(const struct cgroups *c, __u64 id)
 {
-	for (size_t i = c->n; i-- > 0;) {
-		if (c->path[i].id == id)
-			return &c->path[i];
+	const struct cgroup_path wanted = { .id = id };
+
+	return c->sorted ? bsearch(&wanted, c->path, c->sorted, sizeof(wanted), by_id) : NULL;
+}
+
+/* Sorts all elements. Of several with one id, which have no path yet, one remains. */
+static void sort(struct cgroups *c)
+{
+	size_t n = 0;
+
+	qsort(c->path, c->n, sizeof(*c->path), by_id);
+	for (size_t i = 0; i < c->n; i++) {
+		if (!n || c->path[n - 1].id != c->path[i].id)
+			c->path[n++] = c->path[i];
+		else
+			free(c->path[i].path);
 	}
-	return NULL;
+	c->n = c->sorted = n;
 }
 
 /* Ends early only if out of memory. */
@@ -170,18 +191,34 @@ static bool take_path(void *ctx, const char *path, const FTSENT *e)
 	return !known && add(c, e->fts_statp->st_ino, path) < 0;
 }
 
-const char *cgroups_path(struct cgroups *c, __u64 id)
+int cgroups_want(struct cgroups *c, __u64 id)
 {
-	const struct cgroup_path *known = find(c, id);
+	return !id || find(c, id) ? 0 : add(c, id, NULL);
+}
 
-	if (known || !id)
-		return known ? known->path : NULL;
+void cgroups_look_up(struct cgroups *c)
+{
+	if (c->n == c->sorted)
+		return;
+	sort(c);
 	c->walks++;
 	walk(take_path, c);
+	sort(c);
+}
+
+bool cgroups_knows(const struct cgroups *c, __u64 id)
+{
+	return !id || find(c, id);
+}
+
+const char *cgroups_path(struct cgroups *c, __u64 id)
+{
+	const struct cgroup_path *known;
+
+	if (cgroups_want(c, id) < 0)
+		return NULL;
+	cgroups_look_up(c);
 	known = find(c, id);
-	/* Remember a removed cgroup, too, so that it is not searched for again. */
-	if (!known)
-		add(c, id, NULL);
 	return known ? known->path : NULL;
 }
 

@@ -2,6 +2,7 @@
 #ifndef PROFIL_PROFILCTL_PROC_CGROUPS_H
 #define PROFIL_PROFILCTL_PROC_CGROUPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <linux/types.h>
 
@@ -15,7 +16,8 @@ const char *cgroups_below_mount(const char *path);
 struct cgroups {
 	struct cgroup_path *path;
 	size_t n;
-	size_t walks; /* of the whole hierarchy, so far */
+	size_t sorted; /* these have been looked up; the others are wanted */
+	size_t walks;  /* of the whole hierarchy, so far */
 };
 
 /*
@@ -28,8 +30,18 @@ int cgroups_id(__u64 *id, const char *path);
 int cgroups_unit_id(__u64 *id, const char *unit);
 
 /*
+ * Walks cost a stat() for each directory, and any user may be able to create and remove
+ * directories. So many ids are looked up in one walk: cgroups_want() notes an unknown id, and
+ * cgroups_look_up() walks if there is one. A removed cgroup is remembered, too. cgroups_knows()
+ * says whether @id has been looked up. cgroups_want() returns 0 or -ENOMEM.
+ */
+int cgroups_want(struct cgroups *c, __u64 id);
+void cgroups_look_up(struct cgroups *c);
+bool cgroups_knows(const struct cgroups *c, __u64 id);
+
+/*
  * The path of cgroup @id, relative to the root of the hierarchy; NULL: it does not exist. Valid
- * until cgroups_fini(). Rereads the hierarchy for an unknown id.
+ * until cgroups_fini(). Looks up an unknown id.
  */
 const char *cgroups_path(struct cgroups *c, __u64 id);
 

@@ -24,6 +24,7 @@
 
 #define PAGE_BYTES 4096
 #define KERNEL_FUNCTION_MAX (64u << 10)
+#define SYMBOLS_MAX (16 << 20) /* real files have up to a few million; a sparse one any number */
 
 struct segment {
 	__u64 offset;
@@ -145,6 +146,8 @@ static int take_symbols(struct symbols *s)
 {
 	int n = debug_file_nsymbols(s->debug);
 
+	if (n > SYMBOLS_MAX)
+		return -EFBIG;
 	s->entries = calloc(n > 0 ? (size_t)n + 1 : 1, sizeof(*s->entries));
 	if (!s->entries)
 		return -ENOMEM;

@@ -12,8 +12,30 @@
 #include "core/cleanup.h"
 
 #include "perf_map.h"
+#include "profilctl/util/regular_file.h"
 
-#define PERFMAP_BYTES_MAX (256u << 20)
+#define STEP_BYTES_MIN (64u << 10)
+#define STEP_BYTES_MAX (4u << 20)
+
+size_t perfmap_bytes_max = 256u << 20;
+
+/* What all maps hold now. */
+static size_t held_bytes;
+
+static void discharge(struct perfmap *map, size_t bytes)
+{
+	map->held_bytes -= bytes;
+	__atomic_sub_fetch(&held_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+static int charge(struct perfmap *map, size_t bytes)
+{
+	map->held_bytes += bytes;
+	if (__atomic_add_fetch(&held_bytes, bytes, __ATOMIC_RELAXED) <= perfmap_bytes_max)
+		return 0;
+	discharge(map, bytes);
+	return -EFBIG;
+}
 
 /* The process's pid in its own pid namespace, which is in the file's name; 0: it has ended. */
 static int inner_pid(int proc)
@@ -36,13 +58,18 @@ static int inner_pid(int proc)
 	return pid;
 }
 
-/* Symbolic links must not lead out of @root: the process controls them. */
+/*
+ * Symbolic links must not lead out of @root: the process controls them. It can also mount a device
+ * over the file.
+ */
 static int open_below(int root, const char *path)
 {
-	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW,
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
 				.resolve = RESOLVE_IN_ROOT };
 
-	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	__cleanup(closep) int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : regular_file_reopen(fd);
 }
 
 static int open_owned(int root, int pid, uid_t owner)
@@ -53,7 +80,7 @@ static int open_owned(int root, int pid, uid_t owner)
 
 	snprintf(path, sizeof(path), "tmp/perf-%d.map", pid);
 	fd = open_below(root, path);
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != owner)
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != owner)
 		return -ENOENT;
 	return steal_fd(fd);
 }
@@ -78,25 +105,54 @@ int perfmap_open(pid_t pid)
 	return root < 0 ? -ENOENT : open_owned(root, (int)pid, geteuid());
 }
 
-static int read_text(char **out, int fd)
+/* Makes room for some more text. Returns 0, -EFBIG or -ENOMEM. */
+static int extend(struct perfmap *map, size_t *room)
 {
-	__cleanup(freep) char *text = NULL;
-	size_t n = 0;
-	struct stat st;
-	ssize_t len;
+	size_t step = *room < STEP_BYTES_MIN   ? STEP_BYTES_MIN
+		      : *room < STEP_BYTES_MAX ? *room
+					       : STEP_BYTES_MAX;
+	char *more;
 
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (st.st_size > PERFMAP_BYTES_MAX)
+	if (charge(map, step) < 0)
 		return -EFBIG;
-	text = malloc((size_t)st.st_size + 1);
-	if (!text)
+	more = realloc(map->text, *room + step);
+	if (!more)
 		return -ENOMEM;
-	while (n < (size_t)st.st_size &&
-	       (len = pread(fd, text + n, (size_t)st.st_size - n, (off_t)n)) > 0)
+	map->text = more;
+	*room += step;
+	return 0;
+}
+
+/* Returns unused room. */
+static void shrink(struct perfmap *map, size_t room)
+{
+	size_t used = strlen(map->text) + 1;
+	char *less = realloc(map->text, used);
+
+	if (!less)
+		return;
+	map->text = less;
+	discharge(map, room - used);
+}
+
+/* Reads up to the first NUL: sparse files, which cost their owners nothing, end at once. */
+static int read_text(struct perfmap *map, int fd)
+{
+	size_t n = 0, room = 0;
+
+	for (;;) {
+		int err = n + 1 < room ? 0 : extend(map, &room);
+		ssize_t len = err ? 0 : pread(fd, map->text + n, room - n - 1, (off_t)n);
+
+		if (err || (len < 0 && !n))
+			return err ? err : -errno;
+		len = len < 0 ? 0 : len;
+		map->text[n + (size_t)len] = '\0';
+		if (!len || memchr(map->text + n, 0, (size_t)len))
+			break;
 		n += (size_t)len;
-	text[n] = '\0';
-	*out = steal(text);
+	}
+	shrink(map, room);
 	return 0;
 }
 
@@ -147,11 +203,13 @@ int perfmap_read(struct perfmap *map, int fd)
 	int err;
 
 	*map = (struct perfmap){ 0 };
-	err = read_text(&map->text, fd);
+	err = read_text(map, fd);
 	if (err < 0)
 		return err;
 	for (const char *c = map->text; *c; c++)
 		lines += *c == '\n';
+	if (charge(map, lines * sizeof(*map->name)) < 0)
+		return -EFBIG;
 	map->name = calloc(lines, sizeof(*map->name));
 	if (!map->name)
 		return -ENOMEM;
@@ -168,6 +226,7 @@ int perfmap_read(struct perfmap *map, int fd)
 
 void perfmap_fini(struct perfmap *map)
 {
+	discharge(map, map->held_bytes);
 	free(map->name);
 	free(map->text);
 }

@@ -16,7 +16,14 @@ struct perfmap {
 	struct perfmap_name *name;
 	size_t n;
 	char *text; /* holds the names */
+	size_t held_bytes;
 };
+
+/*
+ * What all maps may hold together, since their files belong to other users. A map that exceeds it
+ * has no names. Tests set their own.
+ */
+extern size_t perfmap_bytes_max;
 
 /*
  * Opens /tmp/perf-PID.map in the root directory of process @pid; if that has ended, in ours. The
@@ -26,8 +33,8 @@ struct perfmap {
 int perfmap_open(pid_t pid);
 
 /*
- * Reads @fd. Skips malformed lines; the last name for an address wins. Returns 0 or a negative
- * errno. perfmap_fini() in any case.
+ * Reads @fd. Skips malformed lines, and all after a NUL; the last name for an address wins. Returns
+ * 0 or a negative errno. perfmap_fini() in any case.
  */
 int perfmap_read(struct perfmap *map, int fd);
 

@@ -217,6 +217,7 @@ const char *time_text(char *out, size_t bytes, time_t t)
 {
 	struct tm tm;
 
-	strftime(out, bytes, "%Y-%m-%d %H:%M:%S", localtime_r(&t, &tm));
+	if (!localtime_r(&t, &tm) || !strftime(out, bytes, "%Y-%m-%d %H:%M:%S", &tm))
+		snprintf(out, bytes, "@%lld", (long long)t);
 	return out;
 }

@@ -1,6 +1,8 @@
 /* run.c - runs a program that profiles itself, with libprofil in place of libc */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
+#include <linux/filter.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -61,6 +63,43 @@ static int make_word(struct run *r)
 	return 0;
 }
 
+/* At most that many messages are received before the other events are handled. */
+#define MESSAGES_MAX 1024
+
+/*
+ * Makes the kernel drop all messages but those of the right size with the key, while their senders
+ * send them. Any user can find the socket, in /proc/net/unix, and send a descriptor. To close it
+ * can take long: a FUSE file waits for its server, and a TCP connection with SO_LINGER for its
+ * peer.
+ */
+static int filter_messages(const struct run *r)
+{
+	enum { WORDS = PROFIL_RUN_KEY / 4, DROP = 2 + 2 * WORDS };
+	struct sock_filter code[DROP + 2] = { BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0) };
+	struct sock_fprog program = { DROP + 2, code };
+	const char *key = r->word + PROFIL_RUN_NAME;
+
+	code[1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+					       sizeof(struct profil_run_msg), 0, DROP - 2);
+	for (unsigned int i = 0; i < WORDS; i++) {
+		unsigned int at = 2 + 2 * i;
+		__u32 word;
+
+		memcpy(&word, key + 4 * i, 4);
+		code[at] = (struct sock_filter)BPF_STMT(
+			BPF_LD | BPF_W | BPF_ABS, offsetof(struct profil_run_msg, key) + 4 * i);
+		code[at + 1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(word),
+							    0, (__u8)(DROP - at - 2));
+	}
+	/* The last comparison skips DROP if it succeeds. */
+	code[DROP - 1].jt = 1;
+	code[DROP] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
+	code[DROP + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, UINT32_MAX);
+	return setsockopt(r->sock, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0
+		       ? -errno
+		       : 0;
+}
+
 /* Opens the socket for the messages of the programs. */
 static int listen_open(struct run *r)
 {
@@ -72,8 +111,12 @@ static int listen_open(struct run *r)
 		return err;
 	bytes = profil_run_address(&address, r->word);
 	r->sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (r->sock < 0 || setsockopt(r->sock, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) < 0 ||
-	    bind(r->sock, (struct sockaddr *)&address, bytes) < 0)
+	if (r->sock < 0 || setsockopt(r->sock, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) < 0)
+		return -errno;
+	err = filter_messages(r);
+	if (err)
+		return err;
+	if (bind(r->sock, (struct sockaddr *)&address, bytes) < 0)
 		return -errno;
 	return watch(r, r->sock);
 }
@@ -169,7 +212,7 @@ static void hear_one(struct run *r, const struct profil_run_msg *m, pid_t sender
 /* Receives the programs' messages; ignores those without the key. */
 static void hear(struct run *r)
 {
-	for (;;) {
+	for (int i = 0; i < MESSAGES_MAX; i++) {
 		struct profil_run_msg m;
 		unsigned int nfds = 1;
 		int fd = -1;

@@ -2,6 +2,8 @@
 import array
 import fcntl
 import os
+import select
+import signal
 import socket
 import struct
 import sys
@@ -23,13 +25,17 @@ key = word[16:]
 fd = graph_of(4096, 4096, 1024, 96 + 4 * 4096 + 24 * 4096 + 4 * 1024)
 if how == "key":
     key = "0" * 16
+elif how == "stopped":
+    key = "0" * 16
+    reader, fd = os.pipe()
+    os.kill(os.getppid(), signal.SIGSTOP)
 elif how == "sizes":
     fd = graph_of(0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 8192)
 elif how == "small":
     fd = graph_of(1, 1, 1, 16)
 elif how == "file":
     fd = os.open("/dev/null", os.O_RDONLY)
-if how not in ("unsealed", "file"):
+if how not in ("unsealed", "file", "stopped"):
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
 
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -41,3 +47,9 @@ s.sendmsg(
 if how == "words":
     for junk in (b"", b"x", b"y" * 4096, struct.pack("=IHHII", magic, version, 99, 16, 0)):
         s.send(junk)
+if how == "stopped":
+    # Nothing holds the pipe's other end if the message was dropped, although nothing received it.
+    os.close(fd)
+    dropped, _, _ = select.select([reader], [], [], 2)
+    os.kill(os.getppid(), signal.SIGCONT)
+    sys.exit(not dropped)

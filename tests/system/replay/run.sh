@@ -269,6 +269,8 @@ liars() {
 	done
 	check "run ignores a message with the wrong key" run python3 "$liar" key
 	check "run writes no file for a message with the wrong key" test -z "$(ls)"
+	run python3 "$liar" stopped
+	check "a message with the wrong key is dropped before run receives it" test "$status" -eq 0
 	check "run ignores unknown messages" run python3 "$liar" words
 	check "run keeps what was announced before unknown messages" test "$(python3 "$gmon" gmon.out)" = 0
 	rm -f gmon.out

@@ -2,11 +2,14 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <jansson.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "profilctl/formats/format.h"
 #include "profilctl/formats/output.h"
+#include "profilctl/util/time_words.h"
 
 #define HEAD                                                                  \
 	"{\"schema\":\"profil/1\",\"command\":\"a\",\"pid\":1,\"started\":1," \
@@ -247,4 +250,71 @@ Test(ctl_json, refuses_contradicting_stacks)
 	refuses(HEAD SAMPLES OBJECTS PLACES FUNCTIONS STACKS("[0,2,0,4096,1]"));
 	refuses(HEAD SAMPLES OBJECTS PLACES FUNCTIONS STACKS("[0,0,1,4096,1]"));
 	refuses(HEAD SAMPLES OBJECTS PLACES FUNCTIONS STACKS("[0,0,0,9,1],[0,0,0,9,1]"));
+}
+
+/* The output is printed on terminals. */
+static void says_without_escapes(const char *text)
+{
+	struct profile *p;
+	char why[256] = "";
+
+	cr_expect_eq(load(&p, text, why, sizeof(why)), -EINVAL);
+	cr_expect_neq(*why, '\0');
+	for (const char *c = why; *c; c++)
+		cr_expect_geq(*c, ' ', "%s", why);
+}
+
+Test(ctl_json, sanitizes_what_it_quotes)
+{
+	struct profile *p;
+
+	says_without_escapes("{\"schema\":\"profil\\u001b[2J\\n<0>/9\"}");
+	says_without_escapes("{\"schema\":\033[2J}");
+	p = accepts(HEAD SAMPLES OBJECTS PLACES "\"event\":\"a\\u001b[2Jb\\u009b\"," FUNCTIONS "}");
+	cr_expect_str_eq(p->event, "a [2Jb ");
+	profile_free(p);
+}
+
+Test(ctl_json, refuses_a_build_id_that_is_not_hexadecimal)
+{
+	refuses(HEAD SAMPLES
+		"\"objects\":[{\"path\":\"/bin/a\",\"build_id\":\"<script>\"}]," PLACES FUNCTIONS
+		"}");
+	refuses(HEAD SAMPLES
+		"\"objects\":[{\"path\":\"/bin/a\",\"build_id\":\"../../x\"}]," PLACES FUNCTIONS
+		"}");
+}
+
+Test(ctl_json, is_escaped_in_html)
+{
+	struct profile *p =
+		accepts(HEAD SAMPLES OBJECTS PLACES "\"event\":\"<event>\"," FUNCTIONS "}");
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	strcpy(p->objects[0].build_id, "<build-id>");
+	cr_assert_eq(html_write(out, p), 0);
+	fclose(out);
+	cr_expect_null(strstr(text, "<build-id>"));
+	cr_expect_not_null(strstr(text, "build-id"));
+	cr_expect_null(strstr(text, "<event>"));
+	free(text);
+	profile_free(p);
+}
+
+Test(ctl_json, has_a_page_although_its_time_is_out_of_range)
+{
+	struct profile *p = accepts(HEAD SAMPLES OBJECTS PLACES FUNCTIONS "}");
+	char *text = NULL, when[32];
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	p->started = INT64_MAX;
+	cr_assert_eq(html_write(out, p), 0);
+	fclose(out);
+	cr_expect_not_null(strstr(text, "<dt>begun</dt><dd>unknown</dd>"));
+	cr_expect_str_eq(time_text(when, sizeof(when), INT64_MAX), "@9223372036854775807");
+	free(text);
+	profile_free(p);
 }

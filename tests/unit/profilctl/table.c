@@ -14,6 +14,7 @@
 #include "profilctl/collect/table/image_file.h"
 #include "profilctl/collect/table/table_reader.h"
 #include "profilctl/symbols/elf/elf_file.h"
+#include "symbols/build_dir.h"
 
 #define IMAGES 16
 #define GROUPS 64
@@ -192,6 +193,26 @@ Test(ctl_table, reads_every_sample_once)
 							       .group = 1 }),
 		     30);
 	free(samples);
+	table_reader_close(&r);
+	profile_free(p);
+	fake_close(&f);
+}
+
+Test(ctl_table, looks_up_the_cgroups_of_new_groups_in_one_walk)
+{
+	struct table_reader r;
+	struct profile *p = profile_new();
+	struct fake f;
+
+	fake_open(&f);
+	cr_assert_eq(table_reader_open(&r, f.fd, p), 0);
+	for (__u32 i = 1; i <= 20; i++) {
+		f.group[i - 1].cgroup = ~0ull - i; /* no cgroup has this id */
+		add_group(&f, i, 100 + i, "worker");
+	}
+	cr_assert_eq(table_reader_update(&r), 0);
+	cr_expect_eq(p->ngroups, 21);
+	cr_expect_eq(r.cgroups.walks, 1);
 	table_reader_close(&r);
 	profile_free(p);
 	fake_close(&f);
@@ -378,6 +399,60 @@ Test(ctl_table, does_not_look_for_the_perf_map_of_an_ended_process)
 	table_reader_close(&r);
 	profile_free(p);
 	fake_close(&f);
+}
+
+/* Maps a copy of "a" that belongs to @owner. Its image is opened through the mapping. */
+static void add_mapped(struct fake *f, __u32 index, uid_t owner)
+{
+	struct profil_image *image = add_image(f, index, PROFIL_IMAGE_FILE, "/nowhere/lib.so");
+	char path[128];
+	void *map;
+	int fd;
+
+	snprintf(path, sizeof(path), "cp a copy%u", index);
+	build_dir_run(path);
+	snprintf(path, sizeof(path), "%s/copy%u", build_dir, index);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	cr_assert(fd >= 0 && fchown(fd, owner, owner) == 0);
+	map = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	cr_assert_neq(map, MAP_FAILED);
+	close(fd);
+	image->tgid = (__u32)getpid();
+	image->start = (__u64)(unsigned long)map;
+	image->end = image->start + 4096;
+	image->ino = index;
+	image->build_id_bytes = 8;
+	memcpy(image->build_id, "\1\43\105\147\211\253\315\357", 8);
+}
+
+Test(ctl_table, keeps_files_of_several_owners_apart)
+{
+	struct profile *p = profile_new();
+	struct table_reader r;
+	struct fake f;
+
+	if (geteuid())
+		cr_skip_test("needs root");
+	build_dir_open("int main(void) { return 0; }\n", "");
+	build_dir_run("gcc -Wl,--build-id=0x0123456789abcdef -o a a.c");
+	fake_open(&f);
+	add_mapped(&f, 1, 65534);
+	add_mapped(&f, 2, 0);
+	add_mapped(&f, 3, 0);
+	add_mapped(&f, 4, 65534);
+	add_mapped(&f, 5, 0);
+	f.image[4].start = 0; /* cannot be opened any more */
+	cr_assert_eq(table_reader_open(&r, f.fd, p), 0);
+	cr_assert_eq(table_reader_update(&r), 0);
+	cr_expect_eq(p->nobjects, 2);
+	cr_expect_neq(r.object[1], r.object[2], "another user's file has the same build id");
+	cr_expect_eq(r.object[2], r.object[3]);
+	cr_expect_eq(r.object[1], r.object[4]);
+	cr_expect_eq(r.object[2], r.object[5]);
+	table_reader_close(&r);
+	profile_free(p);
+	fake_close(&f);
+	build_dir_close();
 }
 
 /* A profile has no absolute addresses of the kernel. */

@@ -2,7 +2,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 #include "profilctl/profile/profile.h"
 #include "profilctl/symbols/elf/elf_file.h"
 #include "profilctl/util/hex.h"
+#include "profilctl/util/regular_file.h"
 
 void image_file_build_id(const struct profil_image *image, char *out, size_t bytes)
 {
@@ -42,10 +42,8 @@ static bool is_file_of(int fd, const struct profil_image *image)
 	char want[PROFILE_BUILD_ID_MAX], got[PROFILE_BUILD_ID_MAX];
 	struct stat st;
 
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return false;
 	if (!image->build_id_bytes)
-		return has_inode(image, &st);
+		return !fstat(fd, &st) && has_inode(image, &st);
 	image_file_build_id(image, want, sizeof(want));
 	elf_file_build_id(fd, got, sizeof(got));
 	return !strcmp(want, got);
@@ -53,7 +51,7 @@ static bool is_file_of(int fd, const struct profil_image *image)
 
 static int open_checked(const char *path, const struct profil_image *image)
 {
-	__cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	__cleanup(closep) int fd = regular_file_open(path);
 
 	return fd >= 0 && is_file_of(fd, image) ? steal_fd(fd) : -ENOENT;
 }

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/cleanup.h"
 #include "core/clocks.h"
@@ -82,20 +84,44 @@ static int add_unnamed(struct table_reader *r, const struct profil_image *image,
 	return 0;
 }
 
+/* The owner of file @fd; -1: unknown. */
+static uid_t owner_of(int fd)
+{
+	struct stat st;
+
+	return fd < 0 || fstat(fd, &st) < 0 ? (uid_t)-1 : st.st_uid;
+}
+
+static bool is_trusted(uid_t owner)
+{
+	return !owner || owner == geteuid();
+}
+
 /*
- * Files with the same path and build id are one object, even if reinstalled or in two containers. A
- * new build can have the inode number of the old one; inodes count only where a build id is
- * missing.
+ * A user can have a file with the path and the build id of a system library, in a mount namespace,
+ * and its symbols must not name the library's samples. So files of different owners differ. A file
+ * that could not be opened, as its process has ended, is taken for one of root or of this user.
  */
-static int find_file(const struct profile *p, const struct object *like, __u32 *index)
+static bool may_be_same(int fd, int other)
+{
+	uid_t a = owner_of(fd), b = owner_of(other);
+
+	return a == b || (a == (uid_t)-1 && is_trusted(b)) || (b == (uid_t)-1 && is_trusted(a));
+}
+
+/* A new build can have the inode number of the old one. */
+static bool is_other_build(const struct object *o, const struct object *like)
+{
+	return *o->build_id && *like->build_id && strcmp(o->build_id, like->build_id) != 0;
+}
+
+static int find_inode(const struct profile *p, const struct object *like, __u32 *index)
 {
 	for (size_t i = 0; i < p->nobjects; i++) {
 		const struct object *o = &p->objects[i];
 
-		if (o->kind != OBJECT_FILE || strcmp(o->path, like->path) != 0)
-			continue;
-		if (*like->build_id && *o->build_id ? !strcmp(o->build_id, like->build_id)
-						    : o->ino == like->ino && o->dev == like->dev) {
+		if (o->kind == OBJECT_FILE && o->ino == like->ino && o->dev == like->dev &&
+		    !strcmp(o->path, like->path) && !is_other_build(o, like)) {
 			*index = (__u32)i;
 			return 0;
 		}
@@ -103,30 +129,58 @@ static int find_file(const struct profile *p, const struct object *like, __u32 *
 	return -ENOENT;
 }
 
+/*
+ * Files with the same path and build id are one object, even if reinstalled or in two containers.
+ */
+static int find_build(const struct profile *p, const struct object *like, __u32 *index)
+{
+	for (size_t i = 0; *like->build_id && i < p->nobjects; i++) {
+		const struct object *o = &p->objects[i];
+
+		if (o->kind == OBJECT_FILE && !strcmp(o->path, like->path) &&
+		    !strcmp(o->build_id, like->build_id) && may_be_same(o->fd, like->fd)) {
+			*index = (__u32)i;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+/* Takes ownership of @fd. */
+static void set_file(struct object *o, int fd)
+{
+	if (o->fd >= 0 || fd < 0) {
+		closep(&fd);
+		return;
+	}
+	o->fd = fd;
+	if (!*o->build_id)
+		elf_file_build_id(fd, o->build_id, sizeof(o->build_id));
+	elf_file_layout(fd, &o->vaddr, &o->program);
+}
+
 static int add_file(struct table_reader *r, const struct profil_image *image, __u32 *index)
 {
 	char path[PROFIL_IMAGE_PATH + 16];
 	struct object like = { .path = path, .dev = image->dev, .ino = image->ino };
-	struct object *o;
-	int err, fd;
+	int err;
 
 	table_image_path(image, path, sizeof(path));
 	if (!*path)
 		snprintf(path, sizeof(path), "[inode %llu]", image->ino);
 	image_file_build_id(image, like.build_id, sizeof(like.build_id));
-	if (!find_file(r->profile, &like, index))
+	if (!find_inode(r->profile, &like, index))
 		return 0;
-	fd = image_file_open(image, path, r->files);
-	err = profile_add_object(r->profile, path, image->dev, image->ino, fd, index);
-	if (err < 0)
+	like.fd = image_file_open(image, path, r->files);
+	err = find_build(r->profile, &like, index);
+	if (err)
+		err = profile_add_object(r->profile, path, image->dev, image->ino, -1, index);
+	if (err < 0) {
+		closep(&like.fd);
 		return err;
-	o = &r->profile->objects[*index];
-	memcpy(o->build_id, like.build_id, sizeof(o->build_id));
-	if (fd < 0)
-		return 0;
-	if (!*o->build_id)
-		elf_file_build_id(fd, o->build_id, sizeof(o->build_id));
-	elf_file_layout(fd, &o->vaddr, &o->program);
+	}
+	memcpy(r->profile->objects[*index].build_id, like.build_id, sizeof(like.build_id));
+	set_file(&r->profile->objects[*index], like.fd);
 	return 0;
 }
 
@@ -200,21 +254,43 @@ static int add_group(struct table_reader *r, const struct profil_group *from, __
 	return profile_add_group(r->profile, &g, index);
 }
 
+/* Group @i, if it is new; NULL: it is not. */
+static const struct profil_group *new_group(const struct table_reader *r, __u32 i)
+{
+	return r->group[i] ? NULL : table_group(&r->table, i);
+}
+
+/* Looks up the cgroups of all new groups in one walk of the hierarchy. */
+static int look_up_cgroups(struct table_reader *r)
+{
+	for (__u32 i = 1; i <= r->table.head->groups; i++) {
+		const struct profil_group *group = new_group(r, i);
+
+		if (group && cgroups_want(&r->cgroups, group->cgroup) < 0)
+			return -ENOMEM;
+	}
+	cgroups_look_up(&r->cgroups);
+	return 0;
+}
+
+/* A group that appears after the walk, in another cgroup, is left to the next update. */
 static int notice_groups(struct table_reader *r)
 {
 	const struct profil_table *head = r->table.head;
+	int err = 0;
 
 	if (r->groups >= head->used_groups)
 		return 0;
-	for (__u32 i = 1; i <= head->groups; i++) {
-		const struct profil_group *group = r->group[i] ? NULL : table_group(&r->table, i);
-		int err = group ? add_group(r, group, &r->group[i]) : 0;
+	err = look_up_cgroups(r);
+	for (__u32 i = 1; i <= head->groups && !err; i++) {
+		const struct profil_group *group = new_group(r, i);
 
-		if (err < 0)
-			return err;
-		r->groups += group != NULL;
+		if (!group || !cgroups_knows(&r->cgroups, group->cgroup))
+			continue;
+		err = add_group(r, group, &r->group[i]);
+		r->groups += !err;
 	}
-	return 0;
+	return err;
 }
 
 int table_reader_update(struct table_reader *r)

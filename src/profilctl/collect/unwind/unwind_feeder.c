@@ -1,6 +1,5 @@
 /* unwind_feeder.c - builds the unwind tables of profiled images for the kernel's stack walk */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include "profilctl/proc/procfs.h"
 #include "profilctl/symbols/elf/elf_file.h"
 #include "profilctl/util/grow.h"
+#include "profilctl/util/regular_file.h"
 
 #include "unwind_feeder.h"
 
@@ -160,9 +160,9 @@ static void prepare(struct unwind_feeder *f, pid_t pid, const struct mapping *m)
 	if (!m->ino)
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid, m->lo, m->hi);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = regular_file_open(path);
 	if (fd < 0)
-		fd = open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		fd = regular_file_open(m->path);
 	if (fd >= 0 && !fstat(fd, &st) && st.st_ino == m->ino)
 		unwind_feeder_expect(f, fd);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/cleanup.h"
+#include "profilctl/util/regular_file.h"
 
 #include "unwind_forecast.h"
 
@@ -77,7 +78,7 @@ static bool read_loader(int fd, char *out, size_t bytes)
 
 static void expect_path(struct unwind_feeder *f, const char *path)
 {
-	__cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	__cleanup(closep) int fd = regular_file_open(path);
 
 	if (fd >= 0)
 		unwind_feeder_expect(f, fd);
@@ -142,7 +143,7 @@ void unwind_forecast(struct unwind_feeder *f, const char *command)
 		return;
 	f->foretold = true;
 	for (int i = 0; i < SCRIPTS_MAX && program; i++) {
-		__cleanup(closep) int fd = open(program, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		__cleanup(closep) int fd = regular_file_open(program);
 		__cleanup(freep) char *files = unwind_cache_files(f->cache, program);
 		bool script = fd >= 0 && read_interpreter(fd, loader, sizeof(loader));
 

@@ -9,6 +9,7 @@
 
 #include "json.h"
 #include "json_stacks.h"
+#include "profilctl/util/sanitize.h"
 
 /* The path of an object, from path_hex if it is not UTF-8. The caller frees it. */
 static char *path_of(const json_t *o)
@@ -31,6 +32,11 @@ static char *path_of(const json_t *o)
 	return bytes;
 }
 
+static bool is_hex(const char *text)
+{
+	return !text[strspn(text, "0123456789abcdef")];
+}
+
 static int load_objects(struct profile *p, const json_t *objects)
 {
 	const json_t *o;
@@ -46,7 +52,8 @@ static int load_objects(struct profile *p, const json_t *objects)
 		/* Missing in files of older versions. */
 		json_unpack((json_t *)o, "{s?I s?b s?i}", "vaddr", &vaddr, "program", &program,
 			    "pid", &pid);
-		if (!path || !build_id || strlen(build_id) >= PROFILE_BUILD_ID_MAX)
+		if (!path || !build_id || strlen(build_id) >= PROFILE_BUILD_ID_MAX ||
+		    !is_hex(build_id))
 			return -EINVAL;
 		if (profile_add_object(p, path, 0, 0, -1, &index) < 0)
 			return -ENOMEM;
@@ -228,6 +235,8 @@ static int load_event(struct profile *p, json_t *root)
 		return -EINVAL;
 	p->period = (__u64)period;
 	p->event = event ? strdup(event) : NULL;
+	if (p->event)
+		sanitize(p->event, strlen(event) + 1, event);
 	return event && !p->event ? -ENOMEM : 0;
 }
 
@@ -433,22 +442,36 @@ static int load_root(struct profile *p, json_t *root)
 	return err;
 }
 
+/* Reads @text as JSON, and says in @why why it is no profile, if it is none. */
+static json_t *parse(const char *text, size_t n, char *why, size_t bytes)
+{
+	json_t *root;
+	json_error_t error;
+	char what[512];
+
+	root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
+	if (!root && json_error_code(&error) == json_error_premature_end_of_input)
+		snprintf(what, sizeof(what), "it is cut off: JSON that ends in line %d",
+			 error.line);
+	else if (!root)
+		snprintf(what, sizeof(what), "it is no JSON: line %d: %.160s", error.line,
+			 error.text);
+	else
+		describe(root, what, sizeof(what));
+	/* Both a schema and jansson's messages contain parts of the file. */
+	sanitize(why, bytes, what);
+	return root;
+}
+
 int json_load(struct profile **out, const char *text, size_t n, char *why, size_t bytes)
 {
 	__cleanup(profile_freep) struct profile *p = profile_new();
 	json_auto_t *root = NULL;
-	json_error_t error;
 	int err;
 
 	if (!p)
 		return -ENOMEM;
-	root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
-	if (!root && json_error_code(&error) == json_error_premature_end_of_input)
-		snprintf(why, bytes, "it is cut off: JSON that ends in line %d", error.line);
-	else if (!root)
-		snprintf(why, bytes, "it is no JSON: line %d: %.160s", error.line, error.text);
-	else
-		describe(root, why, bytes);
+	root = parse(text, n, why, bytes);
 	if (!root || !json_object_get(root, "places"))
 		return -EINVAL;
 	err = load_root(p, root);

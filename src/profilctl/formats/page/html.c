@@ -14,15 +14,22 @@
 #define NAME_COLUMNS 120
 #define TITLE_COLUMNS 1000
 
+/* Writes "unknown" for a time whose year does not fit: a file can have any number. */
+static void begun(char *out, size_t bytes, time_t started)
+{
+	struct tm tm;
+
+	if (!gmtime_r(&started, &tm) || !strftime(out, bytes, "%Y-%m-%d %H:%M:%S UTC", &tm))
+		snprintf(out, bytes, "unknown");
+}
+
 static void provenance(FILE *out, const struct profile *p)
 {
 	char text[256], words[64];
-	struct tm tm;
 
 	fputs("<dl>\n", out);
 	page_fact(out, "command", p->command, " class=\"wide\"");
-	gmtime_r(&p->started, &tm);
-	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm);
+	begun(text, sizeof(text), p->started);
 	page_fact(out, "begun", text, "");
 	snprintf(text, sizeof(text), "%.2f s", (double)p->duration_ns / 1e9);
 	page_fact(out, "duration", text, "");
@@ -129,8 +136,9 @@ static void objects(FILE *out, const struct profile *p)
 
 		fputs("<div class=\"wide\"><dt>", out);
 		page_text(out, o->path);
-		fprintf(out, "</dt><dd><code>%s</code></dd></div>\n",
-			*o->build_id ? o->build_id : "none");
+		fputs("</dt><dd><code>", out);
+		page_text(out, *o->build_id ? o->build_id : "none");
+		fputs("</code></dd></div>\n", out);
 	}
 	fputs("</dl></details>\n", out);
 }

@@ -1,4 +1,5 @@
-/* debug_file.c - an ELF file's symbols and DWARF, or its separate debug file's, from libdwfl */
+/* debug_file.c - an ELF file's symbols and DWARF, or its separate debug file's, by libdwfl */
+#include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +9,7 @@
 
 #include "core/cleanup.h"
 #include "profilctl/profile/profile.h"
+#include "profilctl/util/hex.h"
 
 #include "debug_file.h"
 #include "debuginfod.h"
@@ -17,7 +19,15 @@
 struct debug_file {
 	Dwfl *dwfl;
 	Dwfl_Module *module;
-	bool has_separate; /* or a server may have one */
+	int separate; /* the separate debug file */
+	bool fetched; /* the servers were asked for it */
+	char *folder; /* of the file with the DWARF; NULL: unknown */
+
+	/* What dwz(1) has moved to a file that several debug files share. */
+	bool has_alternate;
+	int alternate_fd;
+	Elf *alternate_elf;
+	Dwarf *alternate;
 };
 
 struct debug_file *debug_file_close(struct debug_file *f)
@@ -25,6 +35,11 @@ struct debug_file *debug_file_close(struct debug_file *f)
 	if (!f)
 		return NULL;
 	dwfl_end(f->dwfl);
+	dwarf_end(f->alternate);
+	elf_end(f->alternate_elf);
+	closep(&f->alternate_fd);
+	closep(&f->separate);
+	free(f->folder);
 	free(f);
 	return NULL;
 }
@@ -34,30 +49,37 @@ static void debug_file_closep(struct debug_file **f)
 	debug_file_close(*f);
 }
 
-static bool may_have_separate(int fd)
+static int open_separate(int fd)
 {
 	char build_id[PROFILE_BUILD_ID_MAX];
-	__cleanup(closep) int separate = -1;
 
-	if (debuginfod_servers())
-		return true;
 	elf_file_build_id(fd, build_id, sizeof(build_id));
-	separate = separate_debug_open(fd, build_id);
-	return separate >= 0;
+	return separate_debug_open(fd, build_id);
+}
+
+static int fetch(const struct debug_file *f, Dwfl_Module *module)
+{
+	const unsigned char *id;
+	GElf_Addr at;
+	int bytes = dwfl_module_build_id(module, &id, &at);
+
+	return debuginfod_fetch(f->dwfl, id, bytes);
 }
 
 /*
- * libdwfl loads libdebuginfod and its 40 libraries, in 20 ms, even if there is no server to ask. So
- * it is not asked for what is not there.
+ * libdwfl's own search would open any path that .gnu_debuglink names, devices included, and would
+ * load libdebuginfod and its 40 libraries, in 20 ms, even if there is no server to ask.
  */
 static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
 			  const char *file, const char *link, GElf_Word crc, char **found)
 {
-	const struct debug_file *f = *userdata;
+	struct debug_file *f = *userdata;
 
-	return f->has_separate ? dwfl_standard_find_debuginfo(module, userdata, name, base, file,
-							      link, crc, found)
-			       : -1;
+	(void)name, (void)base, (void)file, (void)link, (void)crc, (void)found;
+	if (f->separate < 0 && !f->fetched)
+		f->separate = fetch(f, module);
+	f->fetched = true;
+	return f->separate < 0 ? -1 : fcntl(f->separate, F_DUPFD_CLOEXEC, 0);
 }
 
 int debug_file_open(struct debug_file **out, int fd, const char *path)
@@ -72,7 +94,9 @@ int debug_file_open(struct debug_file **out, int fd, const char *path)
 
 	if (!f)
 		return -ENOMEM;
-	f->has_separate = may_have_separate(fd);
+	f->alternate_fd = -1;
+	f->separate = open_separate(fd);
+	f->folder = separate_debug_folder(f->separate < 0 ? fd : f->separate);
 	f->dwfl = dwfl_begin(&callbacks);
 	if (!f->dwfl)
 		return -ENOMEM;
@@ -109,10 +133,37 @@ const char *debug_file_symbol(struct debug_file *f, int i, GElf_Sym *sym, GElf_A
 	return dwfl_module_getsym_info(f->module, i, sym, address, NULL, elf, NULL);
 }
 
+/*
+ * Sets the supplementary file of @dwarf, which is in the separate debug file or in the file itself.
+ * Without one, libdw would open any path that .gnu_debugaltlink names; the value -1 is libdw's own
+ * mark that there is none.
+ */
+static void set_alternate(struct debug_file *f, Dwarf *dwarf)
+{
+	char build_id[PROFILE_BUILD_ID_MAX];
+	const char *name;
+	const void *id;
+	ssize_t bytes = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id);
+
+	f->has_alternate = true;
+	if (bytes <= 0)
+		return;
+	hex_write(build_id, sizeof(build_id), id, (size_t)bytes);
+	f->alternate_fd = separate_debug_open_alternate(f->folder, name, build_id);
+	if (f->alternate_fd < 0)
+		f->alternate_fd = debuginfod_fetch(f->dwfl, id, (int)bytes);
+	if (f->alternate_fd >= 0)
+		f->alternate_elf = elf_begin(f->alternate_fd, ELF_C_READ_MMAP, NULL);
+	f->alternate = dwarf_begin_elf(f->alternate_elf, DWARF_C_READ, NULL);
+	dwarf_setalt(dwarf, f->alternate ? f->alternate : (Dwarf *)-1);
+}
+
 Dwarf *debug_file_dwarf(struct debug_file *f, Dwarf_Addr *bias)
 {
 	Dwarf *dwarf = dwfl_module_getdwarf(f->module, bias);
 
+	if (dwarf && !f->has_alternate)
+		set_alternate(f, dwarf);
 	progress_end_debuginfod();
 	return dwarf;
 }

@@ -1,6 +1,7 @@
-/* debuginfod.c - limits libdwfl's downloads from the servers in DEBUGINFOD_URLS */
+/* debuginfod.c - downloads debug files from the servers in DEBUGINFOD_URLS */
 #include <dlfcn.h>
 #include <elfutils/debuginfod.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -37,21 +38,37 @@ bool debuginfod_servers(void)
 	return urls && *urls;
 }
 
+/* A function of libdebuginfod, which libdw has loaded for @client if it is installed. */
+static void *function(debuginfod_client *client, const char *name)
+{
+	void *so = client ? dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_NOLOAD) : NULL;
+
+	return so ? dlsym(so, name) : NULL;
+}
+
 void limit_debuginfod(Dwfl *dwfl)
 {
 	__typeof__(debuginfod_set_progressfn) *set_progressfn;
 	debuginfod_client *client;
-	void *so;
 
 	if (!debuginfod_servers())
 		return;
 	client = dwfl_get_debuginfod_client(dwfl);
-	/* libdw has loaded libdebuginfod if it is installed. */
-	so = client ? dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_NOLOAD) : NULL;
-	set_progressfn =
-		so ? (__typeof__(set_progressfn))dlsym(so, "debuginfod_set_progressfn") : NULL;
+	set_progressfn = (__typeof__(set_progressfn))function(client, "debuginfod_set_progressfn");
 	if (set_progressfn)
 		set_progressfn(client, on_progress);
+}
+
+int debuginfod_fetch(Dwfl *dwfl, const unsigned char *id, int bytes)
+{
+	__typeof__(debuginfod_find_debuginfo) *find;
+	debuginfod_client *client;
+
+	if (!debuginfod_servers() || bytes <= 0)
+		return -ENOENT;
+	client = dwfl_get_debuginfod_client(dwfl);
+	find = (__typeof__(find))function(client, "debuginfod_find_debuginfo");
+	return find ? find(client, id, bytes, NULL) : -ENOSYS;
 }
 
 void progress_end_debuginfod(void)

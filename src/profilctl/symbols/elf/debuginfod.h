@@ -1,4 +1,4 @@
-/* debuginfod.h - limits libdwfl's downloads from the servers in DEBUGINFOD_URLS */
+/* debuginfod.h - downloads debug files from the servers in DEBUGINFOD_URLS */
 #ifndef PROFIL_PROFILCTL_SYMBOLS_ELF_DEBUGINFOD_H
 #define PROFIL_PROFILCTL_SYMBOLS_ELF_DEBUGINFOD_H
 
@@ -15,6 +15,12 @@ bool debuginfod_servers(void);
  * process, and shows their progress on a terminal. Does nothing if DEBUGINFOD_URLS is empty.
  */
 void limit_debuginfod(Dwfl *dwfl);
+
+/*
+ * Downloads the debug file with the build id @id of @bytes, or takes it from libdebuginfod's cache.
+ * Returns a descriptor or a negative errno.
+ */
+int debuginfod_fetch(Dwfl *dwfl, const unsigned char *id, int bytes);
 
 /* Erases the line of progress. */
 void progress_end_debuginfod(void);

@@ -9,6 +9,7 @@
 
 #include "elf_file.h"
 #include "profilctl/util/hex.h"
+#include "profilctl/util/regular_file.h"
 
 #define GO_BUILD_ID_BYTES 20
 
@@ -113,7 +114,7 @@ int elf_file_open(const struct object *o)
 	}
 	if (*o->path != '/' || !*o->build_id)
 		return -ENOENT;
-	fd = open(o->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = regular_file_open(o->path);
 	if (fd < 0)
 		return -ENOENT;
 	elf_file_build_id(fd, build_id, sizeof(build_id));

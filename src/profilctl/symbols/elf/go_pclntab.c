@@ -139,9 +139,13 @@ int go_pclntab_parse(struct go_functions *out, const unsigned char *table, size_
 	return 0;
 }
 
+/* Real programs have up to some hundred thousand; sections of a sparse file any number. */
+#define RELOCATIONS_MAX (16u << 20)
+
 /* The value of the relocation at @vaddr in a position-independent file; 0: none. */
 static __u64 relocated(Elf *elf, __u64 vaddr)
 {
+	size_t left = RELOCATIONS_MAX;
 	Elf_Scn *scn = NULL;
 
 	while ((scn = elf_nextscn(elf, scn))) {
@@ -149,10 +153,11 @@ static __u64 relocated(Elf *elf, __u64 vaddr)
 		GElf_Shdr sh;
 
 		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_RELA ||
-		    !(sh.sh_flags & SHF_ALLOC) || !sh.sh_entsize ||
+		    !(sh.sh_flags & SHF_ALLOC) ||
+		    sh.sh_entsize != gelf_fsize(elf, ELF_T_RELA, 1, EV_CURRENT) ||
 		    !(data = elf_getdata(scn, NULL)))
 			continue;
-		for (size_t i = 0; i < sh.sh_size / sh.sh_entsize; i++) {
+		for (size_t i = 0; left && i < data->d_size / sh.sh_entsize; i++, left--) {
 			GElf_Rela r;
 
 			if (gelf_getrela(data, (int)i, &r) && r.r_offset == vaddr)

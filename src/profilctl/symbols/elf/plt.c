@@ -9,6 +9,9 @@
 #include "core/arch.h"
 #include "plt.h"
 
+/* Real files have some thousand; a sparse file can have any number. */
+#define STUBS_MAX (1u << 18)
+
 static Elf_Scn *section(Elf *elf, const char *name, GElf_Shdr *sh)
 {
 	Elf_Scn *scn = NULL;
@@ -68,7 +71,8 @@ int plt_read(struct plt *out, Elf *elf)
 	int err;
 
 	*out = (struct plt){ 0 };
-	if (!relocations || rela.sh_type != SHT_RELA || !rela.sh_entsize)
+	if (!relocations || rela.sh_type != SHT_RELA ||
+	    rela.sh_entsize != gelf_fsize(elf, ELF_T_RELA, 1, EV_CURRENT))
 		return 0;
 	n = relocations->d_size / rela.sh_entsize;
 	if (!section(elf, ".plt.sec", &stubs)) {
@@ -77,7 +81,7 @@ int plt_read(struct plt *out, Elf *elf)
 		header = ARCH_PLT_HEADER;
 	}
 	/* Stubs have 16 bytes, or 24 with arm's BTI; other layouts are not supported. */
-	if (!n || stubs.sh_size < header || (stubs.sh_size - header) % n != 0)
+	if (!n || n > STUBS_MAX || stubs.sh_size < header || (stubs.sh_size - header) % n != 0)
 		return 0;
 	out->start = stubs.sh_addr + header;
 	out->stub_bytes = (stubs.sh_size - header) / n;

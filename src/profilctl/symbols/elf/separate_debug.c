@@ -1,17 +1,16 @@
 /* separate_debug.c - finds the separate debug file of an ELF file on this machine */
 #include <elfutils/libdwelf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "core/cleanup.h"
 #include "profilctl/profile/profile.h"
+#include "profilctl/util/regular_file.h"
 
 #include "elf_file.h"
 #include "separate_debug.h"
@@ -48,10 +47,7 @@ static bool has_crc(int fd, __u32 wanted)
 static bool is_right(int fd, const struct wanted *w)
 {
 	char build_id[PROFILE_BUILD_ID_MAX];
-	struct stat st;
 
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return false;
 	if (!*w->build_id)
 		return w->link && has_crc(fd, w->link->crc);
 	elf_file_build_id(fd, build_id, sizeof(build_id));
@@ -89,7 +85,7 @@ static int search(const struct wanted *w)
 		__cleanup(closep) int fd = -1;
 
 		if (name_in(path, sizeof(path), folder, w))
-			fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+			fd = regular_file_open(path);
 		if (fd >= 0 && is_right(fd, w))
 			return steal_fd(fd);
 	}
@@ -145,4 +141,28 @@ int separate_debug_open(int fd, const char *build_id)
 	w.link = &link;
 	w.folder = folder;
 	return search(&w);
+}
+
+char *separate_debug_folder(int fd)
+{
+	char folder[PATH_MAX];
+
+	return read_folder(folder, sizeof(folder), fd) ? strdup(folder) : NULL;
+}
+
+int separate_debug_open_alternate(const char *folder, const char *name, const char *build_id)
+{
+	const struct wanted w = { .build_id = build_id };
+	__cleanup(closep) int found = -1;
+	char path[2 * PATH_MAX];
+
+	if (strlen(build_id) <= 2)
+		return -ENOENT;
+	found = search(&w);
+	if (found >= 0 || (*name != '/' && !folder))
+		return steal_fd(found);
+	snprintf(path, sizeof(path), "%s%s%s", *name == '/' ? "" : folder, *name == '/' ? "" : "/",
+		 name);
+	found = regular_file_open(path);
+	return found >= 0 && is_right(found, &w) ? steal_fd(found) : -ENOENT;
 }

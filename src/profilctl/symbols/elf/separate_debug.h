@@ -13,4 +13,13 @@ extern const char *debug_file_path;
  */
 int separate_debug_open(int fd, const char *build_id);
 
+/* The path of the folder of @fd, which the caller frees; NULL: unknown. */
+char *separate_debug_folder(int fd);
+
+/*
+ * Opens the supplementary file that dwz(1) has made, with the same rules: by its @build_id, else at
+ * @name, which can be relative to @folder. Returns a descriptor or -ENOENT.
+ */
+int separate_debug_open_alternate(const char *folder, const char *name, const char *build_id);
+
 #endif

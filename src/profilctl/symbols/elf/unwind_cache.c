@@ -14,13 +14,14 @@
 
 #include "core/arch.h"
 #include "core/cleanup.h"
+#include "profilctl/proc/mounts.h"
 #include "profilctl/util/grow.h"
 
 #include "separate_debug.h"
 #include "unwind_cache.h"
 
 #define MAGIC "profiluw"
-#define VERSION 6
+#define VERSION 7
 #define ROWS_MOST (PROFIL_FIRST_PAGES_MAX * PROFIL_PAGE_FIRSTS * PROFIL_PAGE_ROWS)
 #define FILES_BYTES_MOST (1u << 16)
 #define BUILD_ID_MOST (NAME_MAX - 16)
@@ -275,6 +276,28 @@ static int load(struct unwind_table *t, int dir, const char *name)
 	return -ENOENT;
 }
 
+/*
+ * A file can have any build id, so a table is stored only if no other user can have made its file:
+ * one of root or of this user, that is found at its path in this mount namespace, and not on a file
+ * system whose server says to whom files belong.
+ */
+static bool is_trusted(int fd)
+{
+	char self[64], path[PATH_MAX];
+	struct stat st, here;
+	ssize_t n;
+
+	if (fstat(fd, &st) < 0 || (st.st_uid && st.st_uid != geteuid()) || st.st_mode & S_IWOTH)
+		return false;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	n = readlink(self, path, sizeof(path) - 1);
+	if (n <= 0)
+		return false;
+	path[n] = '\0';
+	return *path == '/' && !mounts_has_server_for("self", path) && !stat(path, &here) &&
+	       here.st_dev == st.st_dev && here.st_ino == st.st_ino;
+}
+
 int unwind_cache_table(struct unwind_table *t, int dir, int fd, const char *build_id)
 {
 	bool cached = dir >= 0 && is_hex(build_id) && strlen(build_id) < BUILD_ID_MOST;
@@ -288,7 +311,8 @@ int unwind_cache_table(struct unwind_table *t, int dir, int fd, const char *buil
 	if (cached && !load(t, dir, name))
 		return 0;
 	err = unwind_table_open(t, fd, debug);
-	if (err || !cached || !t->n || t->n > ROWS_MOST)
+	if (err || !cached || !t->n || t->n > ROWS_MOST || !is_trusted(fd) ||
+	    (debug >= 0 && !is_trusted(debug)))
 		return err;
 	h = header_of(t->row, t->n * sizeof(*t->row));
 	h.rows = t->n;

@@ -16,9 +16,9 @@ int unwind_cache_open(void);
 
 /*
  * Reads the table of the ELF file @fd, whose build id in hex is @build_id: from the cache @dir,
- * else by unwind_table_open() with the file's separate debug file, and then stores it. A table that
- * was made without a debug file is not used once there is one. A negative @dir means no cache.
- * Returns as unwind_table_open().
+ * else by unwind_table_open() with the file's separate debug file, and then stores it, unless
+ * another user can have made the file. A table that was made without a debug file is not used once
+ * there is one. A negative @dir means no cache. Returns as unwind_table_open().
  */
 int unwind_cache_table(struct unwind_table *t, int dir, int fd, const char *build_id);
 

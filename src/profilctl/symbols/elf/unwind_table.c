@@ -10,6 +10,7 @@
 
 #include "core/arch.h"
 #include "core/cleanup.h"
+#include "core/clocks.h"
 #include "profilctl/util/grow.h"
 
 #include "eh_frame_hdr.h"
@@ -33,9 +34,20 @@ struct reader {
 	size_t nfunctions;
 	GElf_Phdr *segment; /* executable ones */
 	size_t nsegments;
-	__u64 entry; /* the program's entry point */
-	bool failed; /* out of memory */
+	__u64 entry;  /* the program's entry point */
+	bool failed;  /* out of memory */
+	bool late;    /* the file took CPU_NS_MAX */
+	__u64 cpu_ns; /* the thread's CPU time when it began */
+	__u64 lookups;
 };
+
+/*
+ * Each look-up executes the instructions of its function from the start, so the time for a function
+ * grows with the square of its rows, and a crafted file could take hours. Real functions have up to
+ * a few thousand rows, and files with a million rows take a third of a second.
+ */
+#define FUNCTION_ROWS_MAX 16384
+#define CPU_NS_MAX 3000000000ull
 
 static bool to_offset(const struct reader *r, __u64 vaddr, __u64 *offset)
 {
@@ -250,18 +262,26 @@ static void add_entry(struct reader *r, __u64 from, __u64 limit)
 		add_row(r, r->entry, (struct profil_unwind_row){ .rule = PROFIL_UNWIND_END });
 }
 
+/* Is called before each look-up. */
+static bool is_late(struct reader *r)
+{
+	if (r->lookups++ % 64 == 0)
+		r->late |= clock_ns(CLOCK_THREAD_CPUTIME_ID) - r->cpu_ns > CPU_NS_MAX;
+	return r->late;
+}
+
 /* Adds the rows of @f, which ends before @limit. */
 static void read_function(struct reader *r, const struct function *f, __u64 limit)
 {
 	const struct profil_unwind_row none = { .rule = PROFIL_UNWIND_NONE };
 	__u64 at = f->start;
 
-	while (at < limit && !r->failed) {
+	for (int i = 0; at < limit && !r->failed && i < FUNCTION_ROWS_MAX; i++) {
 		__cleanup(freep) Dwarf_Frame *frame = NULL;
 		Dwarf_Addr from, to;
 		bool signal;
 
-		if (dwarf_cfi_addrframe(f->cfi, at, &frame) < 0 ||
+		if (is_late(r) || dwarf_cfi_addrframe(f->cfi, at, &frame) < 0 ||
 		    dwarf_frame_info(frame, &from, &to, &signal) < 0 || to <= at)
 			break;
 		add_row(r, at, row_of(frame, signal));
@@ -349,7 +369,7 @@ static void read_functions(struct reader *r)
 		return;
 	qsort(r->function, r->nfunctions, sizeof(*r->function), by_start);
 	add_entry(r, 0, r->function[0].start);
-	for (size_t i = 0; i < r->nfunctions; i++) {
+	for (size_t i = 0; i < r->nfunctions && !r->late; i++) {
 		__u64 limit = i + 1 < r->nfunctions ? r->function[i + 1].start : ~0ull;
 
 		read_function(r, &r->function[i], limit);
@@ -440,6 +460,7 @@ int unwind_table_read(struct unwind_table *t, Elf *elf, Elf *debug)
 	if (!fits_machine(elf, &header))
 		return -ENOEXEC;
 	r.entry = header.e_entry;
+	r.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	err = find_segments(&r);
 	if (!err)
 		err = read_sections(&r);

@@ -70,20 +70,58 @@ Test(ctl_perfmap, reads_only_a_file_of_the_process)
 	cr_assert_eq(symlink("/etc/passwd", path), 0);
 	cr_expect_lt(perfmap_open(getpid()), 0, "a link");
 	unlink(path);
+	cr_assert_eq(mkfifo(path, 0600), 0);
+	cr_expect_lt(perfmap_open(getpid()), 0, "a pipe");
+	unlink(path);
 	close(fd);
 }
 
 Test(ctl_perfmap, has_no_names_of_an_unreadable_file)
 {
+	static char text[1 << 20];
 	struct symbols *s;
 	struct perfmap map;
 	int fd = memfd_create("map", 0);
 
-	cr_assert_eq(ftruncate(fd, (256 << 20) + 1), 0);
+	memset(text, 'x', sizeof(text));
+	perfmap_bytes_max = 1 << 20;
+	cr_assert_eq(write(fd, text, sizeof(text)), (ssize_t)sizeof(text));
 	cr_expect_eq(perfmap_read(&map, fd), -EFBIG);
 	perfmap_fini(&map);
 	cr_expect_eq(symbols_open_perfmap(&s, fd), -EFBIG);
 	close(fd);
 	cr_expect_eq(perfmap_read(&map, fd), -EBADF);
 	perfmap_fini(&map);
+}
+
+/* A byte of the file must not cost a byte of memory if it costs the file's owner nothing. */
+Test(ctl_perfmap, ends_at_a_nul_in_a_sparse_file)
+{
+	struct perfmap map;
+	int fd = file_of("1000 10 first\n");
+
+	cr_assert_eq(ftruncate(fd, 200 << 20), 0);
+	cr_assert_eq(perfmap_read(&map, fd), 0);
+	cr_expect_eq(map.n, 1);
+	cr_expect_lt(map.held_bytes, 4096, "%zu bytes are held", map.held_bytes);
+	perfmap_fini(&map);
+	close(fd);
+}
+
+Test(ctl_perfmap, shares_its_memory_among_all_maps)
+{
+	static char text[600 << 10];
+	struct perfmap a, b;
+	int fd = memfd_create("map", 0);
+
+	memset(text, 'x', sizeof(text));
+	cr_assert_eq(write(fd, text, sizeof(text)), (ssize_t)sizeof(text));
+	perfmap_bytes_max = 1 << 20;
+	cr_assert_eq(perfmap_read(&a, fd), 0);
+	cr_expect_eq(perfmap_read(&b, fd), -EFBIG);
+	perfmap_fini(&b);
+	perfmap_fini(&a);
+	cr_expect_eq(perfmap_read(&b, fd), 0, "the memory was given back");
+	perfmap_fini(&b);
+	close(fd);
 }

@@ -2,9 +2,11 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,6 +87,53 @@ Test(unwind_cache, makes_a_directory_that_others_cannot_read)
 	cr_assert_eq(fchmod(dir, 0770), 0);
 	cr_expect_eq(unwind_cache_open(), -EPERM, "others can write there");
 	close(dir);
+}
+
+/* A copy of this program that another user can have made is read, but its rows are not stored. */
+Test(unwind_cache, stores_no_rows_of_files_of_others)
+{
+	char command[512], path[128];
+
+	snprintf(path, sizeof(path), "%s/copy", home);
+	snprintf(command, sizeof(command), "cp /proc/%d/exe %s && chmod 0666 %s", (int)getpid(),
+		 path, path);
+	cr_assert_eq(system(command), 0);
+	cr_expect_gt(rows_of(path), 2);
+	cr_expect_eq(rows_of("/dev/null"), 0, "all can write it");
+	cr_assert_eq(chmod(path, 0644), 0);
+	if (!geteuid()) {
+		cr_assert_eq(chown(path, 65534, 65534), 0);
+		cr_expect_gt(rows_of(path), 2);
+		cr_expect_eq(rows_of("/dev/null"), 0, "it belongs to another user");
+		cr_assert_eq(chown(path, 0, 0), 0);
+	}
+	cr_expect_gt(rows_of(path), 2);
+	cr_expect_gt(rows_of("/dev/null"), 2);
+}
+
+/* After another file is mounted over it, the file is in no place of this mount namespace. */
+Test(unwind_cache, stores_no_rows_of_files_of_other_mount_namespaces)
+{
+	__cleanup(closep) int dir = unwind_cache_open();
+	__cleanup(closep) int fd = -1;
+	char command[512], path[128], other[128];
+	struct unwind_table t;
+
+	snprintf(path, sizeof(path), "%s/copy", home);
+	snprintf(other, sizeof(other), "%s/other", home);
+	snprintf(command, sizeof(command), "cp /proc/%d/exe %s && cp %s %s", (int)getpid(), path,
+		 path, other);
+	cr_assert_eq(system(command), 0);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	cr_assert_geq(fd, 0);
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount(other, path, NULL, MS_BIND, NULL) < 0)
+		cr_skip_test("needs root");
+	cr_assert_eq(unwind_cache_table(&t, dir, fd, BUILD_ID), 0);
+	cr_expect_gt(t.n, 2);
+	unwind_table_fini(&t);
+	cr_expect_eq(rows_of("/dev/null"), 0);
+	umount(path);
 }
 
 /* After each of these the table must be made again, here from /dev/null, which has no rows. */

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "core/arch.h"
+#include "build_dir.h"
 #include "core/cleanup.h"
+#include "core/clocks.h"
 #include "profilctl/symbols/elf/unwind_table.h"
 
 static void open_table(struct unwind_table *t, const char *path)
@@ -106,4 +108,47 @@ Test(unwind_table, refuses_a_file_that_is_not_elf)
 
 	cr_assert_eq(unwind_table_open(&t, fd, -1), -ENOEXEC);
 	cr_assert_eq(t.n, 0);
+}
+
+/* Builds "a" with @functions functions, each with @rules rules, and reads it. */
+static void build_table(struct unwind_table *t, unsigned int functions, unsigned int rules)
+{
+	char source[512], path[128];
+
+	snprintf(source, sizeof(source),
+		 "asm(\".rept %u\\n.cfi_startproc\\n.rept %u\\nnop\\n"
+		 ".cfi_adjust_cfa_offset 8\\nnop\\n.cfi_adjust_cfa_offset -8\\n.endr\\n"
+		 ".cfi_endproc\\n.balign 16\\n.endr\");\nint main(void) { return 0; }\n",
+		 functions, rules / 2);
+	build_dir_open(source, "");
+	build_dir_run("gcc -o a a.c");
+	snprintf(path, sizeof(path), "%s/a", build_dir);
+	open_table(t, path);
+	build_dir_close();
+}
+
+Test(unwind_table, has_a_limited_number_of_rows_for_a_function)
+{
+	struct unwind_table t;
+	size_t none;
+
+	build_table(&t, 1, 40000);
+	none = count(&t, PROFIL_UNWIND_NONE);
+	cr_expect(t.n > 16000 && t.n < 16500, "%zu rows", t.n);
+	cr_expect_geq(none, 1, "the rest of the function has no rules");
+	unwind_table_fini(&t);
+}
+
+/* Each function takes some tenths of a second. */
+Test(unwind_table, is_read_in_limited_time)
+{
+	__u64 begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), took_ns;
+	struct unwind_table t;
+
+	build_table(&t, 60, 16000);
+	took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns;
+	cr_expect_lt(took_ns, 6000000000ull, "it took %llu ms", took_ns / 1000000);
+	cr_expect_lt(t.n, 60 * 16000);
+	cr_expect_eq(kind(&t.row[t.n - 1]), PROFIL_UNWIND_NONE);
+	unwind_table_fini(&t);
 }

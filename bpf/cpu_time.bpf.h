@@ -94,7 +94,8 @@ static __always_inline void tick_time(struct cpu_time *t, struct task_struct *ta
 /* --- perf events ------------------------------------------------------------------------------ */
 
 /* The periods of an event whose thread is in credit or debt beyond the tolerance. */
-static __attribute__((noinline)) __u32 redress(__s64 credit_ns, __s64 tolerance_ns, __u32 period_ns)
+static __attribute__((noinline)) __u32 periods_to_correct(__s64 credit_ns, __s64 tolerance_ns,
+							  __u32 period_ns)
 {
 	__u64 n = 2;
 
@@ -111,7 +112,7 @@ static __always_inline void event_settle(struct cpu_time *t, __u64 *account_ns, 
 	__s64 tolerance_ns = tables.clock.tolerance_ns, credit_ns = *account_ns - ran_ns;
 
 	if ((__u64)(credit_ns + tolerance_ns) > 2 * (__u64)tolerance_ns) {
-		t->periods = redress(credit_ns, tolerance_ns, t->clock_ns);
+		t->periods = periods_to_correct(credit_ns, tolerance_ns, t->clock_ns);
 		t->ns = (__u64)t->periods * t->clock_ns;
 	}
 	*account_ns += t->ns;

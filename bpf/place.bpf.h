@@ -35,7 +35,7 @@
  * released, so a free one ends a search. An image's first word is a hash of its identity: a file's
  * inode, device, generation and which 4 GiB of it; a process, for its code without a file (ANON);
  * the vdso; the kernel. The sample that claims an image or group fills it in (path and build id:
- * path.bpf.h, image.bpf.h), then sets `ready`. Other CPUs count in it at once; readers wait for
+ * path.bpf.h, image.bpf.h), then sets `ready`. Other CPUs count in it at once; clients wait for
  * `ready`. A place is a key and a counter, in one of two cache lines of five places each.
  *
  * Each sample is in exactly one part of the total: a place; its image's `coarse` if both lines are

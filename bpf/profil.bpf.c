@@ -137,7 +137,7 @@ __attribute__((noinline)) int is_tick(__u64 function)
 
 /*
  * Reads the address as a scalar, because a global function takes no other pointer. @function is
- * memory that the caller lends: its stack frame is as large as it may be.
+ * scratch memory of the caller, because the BPF stack is full.
  */
 static __always_inline bool is_ticks(const struct hrtimer *timer, __u64 *function)
 {

@@ -121,7 +121,7 @@ static __always_inline __u32 count(__u32 counter, __u32 n)
 
 	if (!chunk)
 		return 0;
-	dirty = &chunk->dirty[place / PROFIL_GROUP_COUNTERS];
+	dirty = &chunk->dirty[place / PROFIL_BLOCK_COUNTERS];
 	*dirty = 1;
 	n = add(&chunk->count[place], n);
 	if (!*dirty) {

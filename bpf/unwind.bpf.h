@@ -15,8 +15,8 @@
  *	   and the return address below it, and continues in the caller.
  *
  * A return address is the instruction after the call, so callers are looked up at pc - 1. Only the
- * innermost frame and one that a signal has interrupted have an exact pc (u->exact). Readers of the
- * tree take an outer frame's offset for a return address: where it is an interrupted instruction,
+ * innermost frame and one that a signal has interrupted have an exact pc (u->exact). Clients
+ * take an outer frame's offset for a return address: where it is an interrupted instruction,
  * which can be the first one of its function, the offset is stored plus 1 (u->next). An image
  * without rows (JIT code, files without .eh_frame) is unwound by the frame pointer if that is
  * plausible: aligned and not below the stack pointer, which rises. The walk ends at the first frame

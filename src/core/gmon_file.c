@@ -27,7 +27,7 @@ int graph_shape(struct profil_graph *g, __u64 low, __u64 high)
 	return 0;
 }
 
-__u64 graph_ticks(struct profil_graph *g)
+__u64 graph_samples(struct profil_graph *g)
 {
 	const __u32 *bins = graph_bins(g);
 	__u64 sum = 0;
@@ -44,7 +44,7 @@ static __u32 arcs_used(const struct profil_graph *g)
 
 __u64 graph_counts(struct profil_graph *g)
 {
-	__u64 sum = graph_ticks(g);
+	__u64 sum = graph_samples(g);
 
 	for (__u32 i = 0; i < arcs_used(g); i++)
 		sum += graph_arcs(g)[i].calls;

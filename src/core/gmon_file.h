@@ -99,7 +99,7 @@ static inline __u32 *graph_bins(struct profil_graph *g)
 int graph_shape(struct profil_graph *g, __u64 low, __u64 high);
 
 /* The sum of its bins, and the same plus the calls of all arcs. */
-__u64 graph_ticks(struct profil_graph *g);
+__u64 graph_samples(struct profil_graph *g);
 __u64 graph_counts(struct profil_graph *g);
 
 /* Writes gmon.out to @fd. Async-signal-safe; returns 0 or a negative errno. */

@@ -177,7 +177,7 @@ _Static_assert(sizeof(struct profil_node) == 24, "170 of them are a page");
 #define PROFIL_PAGE_NODES (PROFIL_TABLE_PAGE / 24)
 
 /*
- * Off-CPU time: a thread that sleeps, and where the time of its sleep will be counted. Readers add
+ * Off-CPU time: a thread that sleeps, and where the time of its sleep will be counted. Clients add
  * the time of those that sleep.
  */
 struct profil_sleeper {

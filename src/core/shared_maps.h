@@ -18,12 +18,12 @@
  * place in the chunk. Overview: src/profild/bpf/counters/counter_pool.c.
  */
 #define PROFIL_CHUNK_COUNTERS (1u << 18)
-#define PROFIL_GROUP_COUNTERS 64
-#define PROFIL_CHUNK_GROUPS (PROFIL_CHUNK_COUNTERS / PROFIL_GROUP_COUNTERS)
+#define PROFIL_BLOCK_COUNTERS 64
+#define PROFIL_CHUNK_BLOCKS (PROFIL_CHUNK_COUNTERS / PROFIL_BLOCK_COUNTERS)
 #define PROFIL_MAX_CHUNKS 1024
 
 struct profil_chunk {
-	__u8 dirty[PROFIL_CHUNK_GROUPS];
+	__u8 dirty[PROFIL_CHUNK_BLOCKS];
 	__u32 count[PROFIL_CHUNK_COUNTERS];
 };
 _Static_assert(sizeof(struct profil_chunk) % 4096 == 0, "is mapped in whole pages");
@@ -31,8 +31,8 @@ _Static_assert(sizeof(struct profil_chunk) % 4096 == 0, "is mapped in whole page
 /* The counters of a buffer with @nbins bins: whole blocks. */
 static inline __u64 profil_counters_for(__u32 nbins)
 {
-	return ((__u64)nbins + PROFIL_GROUP_COUNTERS - 1) / PROFIL_GROUP_COUNTERS *
-	       PROFIL_GROUP_COUNTERS;
+	return ((__u64)nbins + PROFIL_BLOCK_COUNTERS - 1) / PROFIL_BLOCK_COUNTERS *
+	       PROFIL_BLOCK_COUNTERS;
 }
 
 /*

@@ -108,7 +108,7 @@ static void write_room(FILE *f, const struct profil_table *head)
 {
 	gauge(f, "profil_places_used", "Places in use in the kernel's table.", head->used_places);
 	gauge(f, "profil_places_room",
-	      "Places that the table has; half of them in use is as good as full.",
+	      "Places that the table has; look-ups begin to fail when half are in use.",
 	      (__u64)head->lines * PROFIL_LINE_PLACES);
 	gauge(f, "profil_images_used", "Files in use in the table.", head->used_images);
 	gauge(f, "profil_images_room", "Files for which the table has room.", head->images);

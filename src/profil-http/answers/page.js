@@ -70,7 +70,7 @@ function matches(...names) {
 const base = (path) => path.startsWith("[") ? path : path.slice(path.lastIndexOf("/") + 1);
 const isUnit = (name) => unit === null || name === unit;
 
-// A place in a file does not tell which unit ran it, unless one unit alone runs the file.
+// A place in a file does not say which unit ran it, unless one unit alone runs the file.
 function shared(ofUnit) {
 	const all = data.units[unit] || 0;
 	return Math.max(0, all - ofUnit.reduce((sum, f) => sum + f.samples, 0));

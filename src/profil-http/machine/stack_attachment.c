@@ -9,8 +9,8 @@
 #include "stack_attachment.h"
 
 /*
- * 4 MiB of places, 12 MiB of nodes and 32 MiB of unwind rows. A row is 8 bytes; the programs that a
- * server runs have about 2 million.
+ * 4 MiB of places, 16 MiB of nodes (their pages are a power of two) and 32 MiB of unwind rows. A
+ * row is 8 bytes; the programs that a server runs have about 2 million.
  */
 #define PLACES (1u << 18)
 #define IMAGES 4096

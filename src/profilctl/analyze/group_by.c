@@ -106,8 +106,7 @@ static char *group_name(const struct group *g, enum rows_by by)
 }
 
 /*
- * Says whether groups are told apart by this kind. All have a command, and perhaps a cgroup and a
- * unit.
+ * Says whether this kind distinguishes groups. All have a command, and perhaps a cgroup and a unit.
  */
 static bool has_kind(const struct profile *p, enum rows_by by)
 {
@@ -130,7 +129,7 @@ static int add_groups(struct rows *rows, const struct profile *p, enum rows_by b
 	if (!err && !has_kind(p, by))
 		return -ENOENT;
 	for (size_t i = 0; i < p->ngroups && !err; i++) {
-		char *name = i ? group_name(&p->groups[i], by) : strdup("(not told apart)");
+		char *name = i ? group_name(&p->groups[i], by) : strdup("(not distinguished)");
 
 		err = add(rows, &(struct row){ .name = name, .samples = samples[i] });
 	}

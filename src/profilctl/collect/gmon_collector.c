@@ -89,14 +89,14 @@ static int write_for(const char **name, char space[GRAPH_NAME_MAX], struct profi
 
 static void tell_written(const struct held_graph *h, struct profil_graph *g)
 {
-	unsigned long long ticks = graph_ticks(g);
+	unsigned long long samples = graph_samples(g);
 
 	if (g->forked)
-		log_notice("%s (pid %d) wrote its profile: %llu ticks, with its parent's", h->name,
-			   h->pid, ticks);
+		log_notice("%s (pid %d) wrote its profile: %llu samples, with its parent's",
+			   h->name, h->pid, samples);
 	else
-		log_notice("%s (pid %d) wrote its profile: %llu ticks; %llu elsewhere, %llu lost",
-			   h->name, h->pid, ticks, (unsigned long long)g->elsewhere,
+		log_notice("%s (pid %d) wrote its profile: %llu samples; %llu elsewhere, %llu lost",
+			   h->name, h->pid, samples, (unsigned long long)g->elsewhere,
 			   (unsigned long long)g->lost);
 }
 
@@ -113,8 +113,8 @@ static int tell_unwritten(struct graphs *all, const struct held_graph *h, struct
 			"%s; " GMON_PREFIX_ENV " names another place",
 			h->name, h->pid, how, name, strerror(-err));
 	else
-		log_notice("%s (pid %d) %s: %llu ticks%s, now in %s", h->name, h->pid, how,
-			   (unsigned long long)graph_ticks(g), h->ended ? "" : " so far", name);
+		log_notice("%s (pid %d) %s: %llu samples%s, now in %s", h->name, h->pid, how,
+			   (unsigned long long)graph_samples(g), h->ended ? "" : " so far", name);
 	if (!err && counts > all->most_written)
 		all->most_written = counts;
 	return err;
@@ -141,7 +141,7 @@ static int tell(struct graphs *all, const struct held_graph *h)
 		err = tell_unwritten(all, h, g);
 	all->own_written |= g->written;
 	if (g->failed)
-		log_warning("%s (pid %d) has calls, but no ticks: %s", h->name, h->pid,
+		log_warning("%s (pid %d) has calls, but no samples: %s", h->name, h->pid,
 			    g->failed == ENOSYS ? "it reaches no profild"
 						: strerror((int)g->failed));
 	if (g->uncounted)

@@ -80,7 +80,7 @@ int recorder_observe(struct recorder *r, const struct profil_msg_observe *m, __u
 /* Reads the machine profile, which must be on, instead of an attachment's table. */
 int recorder_machine(struct recorder *r);
 
-/* Says that only others may see the machine profile, and returns a status. */
+/* Prints that the machine profile needs root or group profil, and returns a status. */
 int recorder_machine_denied(void);
 
 /* Asks the daemon to add @w to the attachment. Returns 0 or a negative errno. */

@@ -1,72 +1,72 @@
-# profilctl.fish - what fish completes after profilctl
-set -l verbs record attach run top machine report diff annotate doctor list status schema
-set -l first "not __fish_seen_subcommand_from $verbs"
+# profilctl.fish - what fish completes after profilctl: verbs and options are those of its help
+
+# Says whether the first word after profilctl is this verb; without one, whether there is none yet.
+# Each part of machine counts as a verb.
+function __profilctl_verb # [VERB [PART]]
+    set -l words (commandline -opc)
+    set -l part
+    test "$words[2]" = "$argv[1]"; or return
+    test "$argv[1]" != machine; and return
+    contains -- "$words[3]" on off status report top diff spool; and set part $words[3]
+    test "$part" = "$argv[2]"
+end
 
 complete -c profilctl -f
-complete -c profilctl -n $first -l help -d 'show help'
-complete -c profilctl -n $first -l version -d 'print the version'
-complete -c profilctl -n $first -a record -d 'run a command and profile it'
-complete -c profilctl -n $first -a attach -d 'profile running processes'
-complete -c profilctl -n $first -a run -d 'run a program that profiles itself'
-complete -c profilctl -n $first -a top -d 'show the hottest functions now'
-complete -c profilctl -n $first -a machine -d 'profile the whole machine'
-complete -c profilctl -n $first -a report -d 'show a kept profile'
-complete -c profilctl -n $first -a diff -d 'show what changed'
-complete -c profilctl -n $first -a annotate -d "show a function's source"
-complete -c profilctl -n $first -a doctor -d 'check whether this machine can be profiled'
-complete -c profilctl -n $first -a list -d 'list what the daemon profiles'
-complete -c profilctl -n $first -a status -d 'show the state of the daemon'
-complete -c profilctl -n $first -a schema -d 'print the JSON schema'
+complete -c profilctl -n __profilctl_verb -l help -d 'show help'
+complete -c profilctl -n __profilctl_verb -l version -d 'print the version'
+complete -c profilctl -n '__profilctl_verb machine' -x -a 'on off status report top diff spool'
+complete -c profilctl -n '__profilctl_verb machine spool' -x -a '(__fish_complete_directories)'
+for verb in record run
+    complete -c profilctl -n "__profilctl_verb $verb" -x -a '(__fish_complete_subcommand)'
+end
+for verb in attach top
+    complete -c profilctl -n "__profilctl_verb $verb" -x -a '(__fish_complete_pids)'
+end
+for verb in report diff 'machine diff' annotate
+    complete -c profilctl -n "__profilctl_verb $verb" -F
+end
 
-set -l profiles '__fish_seen_subcommand_from record attach top'
-set -l counts '__fish_seen_subcommand_from record attach run top'
-complete -c profilctl -n $counts -s F -l rate -x -d 'samples per second of CPU time'
-complete -c profilctl -n $counts -l clock -x -a 'tick cpu-clock cycles auto'
-complete -c profilctl -n $profiles -s e -l event -x -a "(profilctl list --events 2>/dev/null | string split -f1 ' ')" -d 'event to sample'
-complete -c profilctl -n '__fish_seen_subcommand_from record attach' -l off-cpu -d 'record the time that threads sleep'
-complete -c profilctl -n '__fish_seen_subcommand_from record attach' -s c -l count -x -d 'events per sample'
-complete -c profilctl -n '__fish_seen_subcommand_from record attach' -s g -l call-graph -d 'record call stacks'
-complete -c profilctl -n '__fish_seen_subcommand_from list' -l events -d 'list the events that can be sampled'
-complete -c profilctl -n '__fish_seen_subcommand_from machine' -x -a 'on off status report top diff spool'
-complete -c profilctl -n '__fish_seen_subcommand_from machine report diff' -l spool -r -F -d 'directory of the spool'
-complete -c profilctl -n '__fish_seen_subcommand_from machine' -l max-age -x -d 'remove older profiles'
-complete -c profilctl -n '__fish_seen_subcommand_from machine' -l max-size -x -d 'remove the oldest above this size'
-complete -c profilctl -n '__fish_seen_subcommand_from report' -l since -x -d 'from this time on'
-complete -c profilctl -n '__fish_seen_subcommand_from report' -l until -x -d 'up to this time'
-complete -c profilctl -n '__fish_seen_subcommand_from record attach' -l kernel-stacks -d 'record stacks of the kernel, too'
-complete -c profilctl -n $profiles -l user-only -d 'exclude samples in kernel mode'
-complete -c profilctl -n '__fish_seen_subcommand_from record attach' -s d -l duration -x -d 'stop after this time'
-complete -c profilctl -n '__fish_seen_subcommand_from record attach' -l threads -d 'keep threads apart'
-complete -c profilctl -n '__fish_seen_subcommand_from record attach' -l slices -x -d 'show samples over time'
-complete -c profilctl -n '__fish_seen_subcommand_from record attach' -l no-inherit -d 'exclude child processes'
-complete -c profilctl -n '__fish_seen_subcommand_from record attach report diff' -s o -l output -r -F -d 'write to this file'
-complete -c profilctl -n '__fish_seen_subcommand_from record attach report' -s f -l format -x -a 'text json pprof gmon folded callgrind speedscope gperftools html'
-complete -c profilctl -n '__fish_seen_subcommand_from diff' -s f -l format -x -a 'text json html'
-complete -c profilctl -n '__fish_seen_subcommand_from record attach report' -l by -x -a 'function inlined line instruction object process command thread cgroup unit'
-complete -c profilctl -n '__fish_seen_subcommand_from report' -l object -x -d 'only samples in this file'
-complete -c profilctl -n '__fish_seen_subcommand_from report' -l process -x -d 'only samples of this process'
-complete -c profilctl -n '__fish_seen_subcommand_from report' -l command -x -d 'only samples of processes with this name'
-complete -c profilctl -n '__fish_seen_subcommand_from report' -l function -x -d 'only samples in this function'
-complete -c profilctl -n '__fish_seen_subcommand_from report' -l tree -d 'show calls from the start of each thread'
-complete -c profilctl -n '__fish_seen_subcommand_from report' -l callers -x -d 'what calls this function'
-complete -c profilctl -n '__fish_seen_subcommand_from report' -l callees -x -d 'what this function calls'
-complete -c profilctl -n '__fish_seen_subcommand_from report' -l fold-kernel -d 'count kernel samples where user mode was left'
-complete -c profilctl -n '__fish_seen_subcommand_from record attach top report diff doctor list status' -l json -d 'the same as -f json'
-complete -c profilctl -n '__fish_seen_subcommand_from record attach run top doctor list status' -s s -l socket -r -F -d "the daemon's socket"
-complete -c profilctl -n '__fish_seen_subcommand_from attach top' -l comm -x -a '(ps -eo comm= | sort -u)'
-complete -c profilctl -n '__fish_seen_subcommand_from attach top' -l exe -r -F
-complete -c profilctl -n '__fish_seen_subcommand_from attach top' -l unit -x
-complete -c profilctl -n '__fish_seen_subcommand_from attach top' -l cgroup -r -F
-complete -c profilctl -n '__fish_seen_subcommand_from attach top' -x -a '(__fish_complete_pids)'
-complete -c profilctl -n '__fish_seen_subcommand_from top' -s b -l batch -d 'print tables'
-complete -c profilctl -n '__fish_seen_subcommand_from top' -s n -l count -x -d 'end after so many'
-complete -c profilctl -n '__fish_seen_subcommand_from top' -s i -l interval -x -d 'seconds between them'
-complete -c profilctl -n $profiles -s p -l pid -x -a '(__fish_complete_pids)' -d 'processes'
-complete -c profilctl -n '__fish_seen_subcommand_from record attach top report diff annotate' -s a -l all -d 'all processes, or all rows'
-complete -c profilctl -n '__fish_seen_subcommand_from record attach' -s q -l quiet -d 'print errors only'
-complete -c profilctl -n '__fish_seen_subcommand_from report diff' -s n -l rows -x -d 'show the hottest only'
-complete -c profilctl -n '__fish_seen_subcommand_from report diff' -l percent-limit -x -d 'hide rows with a smaller share'
-complete -c profilctl -n '__fish_seen_subcommand_from report diff' -l full-names -d 'do not shorten names'
-complete -c profilctl -n '__fish_seen_subcommand_from report annotate' -s i -l input -r -F -d 'the profile'
-complete -c profilctl -n '__fish_seen_subcommand_from report diff annotate' -F
-complete -c profilctl -n '__fish_seen_subcommand_from record run' -x -a '(__fish_complete_subcommand)'
+for line in (profilctl --help 2>/dev/null)
+    set -l verb (string match -r '^  ([a-z]+) +(.*)$' -- $line); and complete -c profilctl -n __profilctl_verb -a $verb[2] -d $verb[3]
+end
+for verb in (profilctl --help 2>/dev/null | string replace -rf '^  ([a-z]+) .*$' '$1') 'machine '{on,off,status,report,top,diff,spool}
+    set -l help (profilctl (string split ' ' $verb) --help 2>/dev/null)
+    set -l formats (string replace -rf '^A FORMAT is (.*) or (.*)\.$' '$1 $2' -- $help | string replace -a , '')
+    string match -q '*diff' $verb; and set formats text json html
+
+    # A line: "  -F, --rate HZ  samples per second ..."; a value in brackets is optional.
+    for line in (string replace -rf '^  [- ](\w| )[, ] --([a-z-]+)((?: \S+|\[=\w+\])?)  +([^;(]*).*$' '$1;$2;$3;$4' -- $help)
+        set -l part (string split ';' -- $line)
+        set -l name $part[2]
+        set -l option -c profilctl -n "__profilctl_verb $verb" -l $name -d (string trim -- $part[4])
+
+        test "$part[1]" != ' '; and set -a option -s $part[1]
+        if string match -q ' *' -- $part[3]
+            switch $name
+                case input output socket exe cgroup spool
+                    set -a option -r -F
+                case '*'
+                    set -a option -x
+            end
+        end
+        switch $name
+            case format
+                set -a option -a "$formats"
+            case by
+                set -a option -a 'function inlined line instruction object process command thread cgroup unit'
+            case clock
+                set -a option -a 'tick cpu-clock cycles auto'
+            case call-graph
+                set -a option -a 'auto cfi fp'
+            case event
+                set -a option -a "(profilctl list --events 2>/dev/null | string split -f1 ' ')"
+            case comm
+                set -a option -a '(ps -eo comm= | sort -u)'
+            case unit
+                set -a option -a "(systemctl list-units --plain --no-legend 2>/dev/null | string split -f1 ' ')"
+            case pid
+                set -a option -a '(__fish_complete_pids)'
+        end
+        complete $option
+    end
+end

@@ -147,8 +147,8 @@ int output_end(FILE *out, const struct options *o, int err)
 	if (!err)
 		return CTL_OK;
 	if (lacks)
-		log_err("this profile does not tell one %s from another: %s", rows_by_name(o->by),
-			remedy(o->by));
+		log_err("this profile does not distinguish one %s from another: %s",
+			rows_by_name(o->by), remedy(o->by));
 	else
 		log_err("cannot write %s: %s%s", is_stdout(o) ? "the report" : o->output,
 			reason(err), replaces ? "; the file that was there is unchanged" : "");

@@ -23,12 +23,12 @@ static __u64 weight_of(const struct profile *p)
  * Adds a frame and a sample that consists of it, with that weight. Returns 0, or -1 if out of
  * memory.
  */
-static int add(struct scope_parts *s, json_t *name, const char *file, __u64 ticks)
+static int add(struct scope_parts *s, json_t *name, const char *file, __u64 samples)
 {
 	json_int_t frame = (json_int_t)json_array_size(s->frames);
-	json_int_t weight = (json_int_t)(ticks * weight_of(s->profile));
+	json_int_t weight = (json_int_t)(samples * weight_of(s->profile));
 
-	if (!ticks) {
+	if (!samples) {
 		json_decref(name);
 		return 0;
 	}

@@ -97,7 +97,7 @@ static int by_path(const void *a, const void *b)
 /*
  * Finds objects of one path: a file and its replacement, files of two mount namespaces, or the
  * memory of two processes. Only objects of rows count. Returns NULL if out of memory, too: the rows
- * are only harder to tell apart then.
+ * are only harder to distinguish then.
  */
 static bool *find_alike(const struct profile *p, const struct rows *rows)
 {
@@ -115,7 +115,7 @@ static bool *find_alike(const struct profile *p, const struct rows *rows)
 	return alike;
 }
 
-/* Writes what tells the object of @row from others with its path; "" if there are none. */
+/* Writes what distinguishes the object of @row from others with its path; "" if there are none. */
 static const char *which_object(char *out, size_t bytes, const struct table *t,
 				const struct row *row)
 {
@@ -384,7 +384,7 @@ static void shortcomings(FILE *out, const struct profile *p)
 		fprintf(out, "%llu samples were lost for want of room for another file\n",
 			p->image_full);
 	if (p->group_full)
-		fprintf(out, "%llu samples could not be told apart for want of room\n",
+		fprintf(out, "%llu samples are without a group: the table of groups is full\n",
 			p->group_full);
 	if (p->unfollowed)
 		fprintf(out, "%llu process%s could not be followed\n", p->unfollowed,
@@ -475,7 +475,7 @@ static void nothing(FILE *out, const struct profile *p)
 	else if (!p->event && p->cpu_ns > p->tick_ns)
 		fprintf(out, " of %.3f s of CPU time", (double)p->cpu_ns / 1e9);
 	else if (!p->event)
-		fputs(": less CPU time was used than one tick", out);
+		fputs(": less CPU time was used than a sample stands for", out);
 	fputc('\n', out);
 }
 

@@ -24,9 +24,9 @@
 #define FLAG(member) .flag = offsetof(struct options, member)
 
 struct option_row {
-	__u64 bit;	  /* verbs that take one of these bits have the option */
-	char letter;	  /* 0: long name only */
-	const char *name; /* NULL: letter only */
+	__u64 bit;   /* verbs that take one of these bits have the option */
+	char letter; /* 0: long name only */
+	const char *name;
 	const char *arg;
 	const char *help; /* NULL: hidden */
 	value_fn *value;  /* NULL: sets a flag */
@@ -40,6 +40,10 @@ static const struct option_row rows[] = {
 	  "                              999, otherwise the rate of the daemon)",
 	  .value = value_rate },
 	{ OPTION_DURATION, 'd', "duration", "SECONDS", "stop profiling after this time",
+	  .value = value_duration },
+	{ OPTION_MACHINE_DURATION, 'd', "duration", "SECONDS",
+	  "report, diff: profile the seconds that follow; spool: stop\n"
+	  "                              after this time",
 	  .value = value_duration },
 	{ OPTION_OUTPUT, 'o', "output", "FILE",
 	  "write to FILE ('-': standard output); without -f, a profile\n"
@@ -91,7 +95,7 @@ static const struct option_row rows[] = {
 	{ OPTION_FULL_NAMES, 0, "full-names", NULL, "do not shorten names", FLAG(full_names) },
 	{ OPTION_SLICES, 0, "slices", "NxT",
 	  "show samples over time: N slices of T seconds or more", .value = value_slices },
-	{ OPTION_THREADS, 0, "threads", NULL, "keep threads apart, for --by thread",
+	{ OPTION_THREADS, 0, "threads", NULL, "distinguish threads, for --by thread",
 	  FLAG(threads) },
 	{ OPTION_PID, 'p', "pid", "PID[,PID...]", "processes to profile, instead of operands",
 	  .value = value_pid },
@@ -114,10 +118,9 @@ static const struct option_row rows[] = {
 	  "time between tables (default: 2); of a spool, between\n"
 	  "                              profiles (default: 60)",
 	  .value = value_interval },
-	{ OPTION_CALL_GRAPH, 'g', NULL, NULL, NULL, .value = value_call_graph },
-	{ OPTION_CALL_GRAPH, 0, "call-graph", "[=MODE]",
-	  "-g: record call stacks; MODE is auto, cfi (unwind tables\n"
-	  "                              only) or fp (frame pointers only)",
+	{ OPTION_CALL_GRAPH, 'g', "call-graph", "[=MODE]",
+	  "record call stacks; MODE is auto, cfi (unwind tables only)\n"
+	  "                              or fp (frame pointers only)",
 	  .value = value_call_graph },
 	{ OPTION_KERNEL_STACKS, 0, "kernel-stacks", NULL,
 	  "like -g, and record the frames of the kernel", .value = value_kernel_stacks },
@@ -150,7 +153,7 @@ static const struct option_row rows[] = {
 
 #define NROWS (sizeof(rows) / sizeof(*rows))
 
-/* A value in brackets is optional. */
+/* A value in brackets is optional, and only for the long name: -gFILE is not -g with a value. */
 static int argument_of(const struct option_row *r)
 {
 	if (!r->arg)
@@ -169,13 +172,11 @@ static void tables(__u64 allowed, char *letters, struct option *longs)
 
 		if (!(allowed & r->bit))
 			continue;
-		if (r->name)
-			*longs++ = (struct option){ r->name, argument_of(r), NULL,
-						    LONG_FIRST + (int)i };
+		*longs++ = (struct option){ r->name, argument_of(r), NULL, LONG_FIRST + (int)i };
 		if (!r->letter)
 			continue;
 		*letters++ = r->letter;
-		if (r->arg)
+		if (argument_of(r) == required_argument)
 			*letters++ = ':';
 	}
 	*letters = '\0';
@@ -204,7 +205,7 @@ static const char *resembling(__u64 allowed, const char *typed)
 		const struct option_row *r = &rows[i];
 		unsigned int d;
 
-		if (!(allowed & r->bit) || !r->name || !r->help || !edit_resembles(typed, r->name))
+		if (!(allowed & r->bit) || !r->help || !edit_resembles(typed, r->name))
 			continue;
 		d = edit_distance(typed, r->name);
 		if (d < least) {

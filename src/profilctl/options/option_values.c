@@ -322,7 +322,7 @@ const char *value_call_graph(struct options *o, char *arg)
 			return NULL;
 		}
 	}
-	return "'auto', 'cfi' (unwind tables) or 'fp' (frame pointers)";
+	return "must be auto, cfi (unwind tables) or fp (frame pointers)";
 }
 
 const char *value_kernel_stacks(struct options *o, char *arg)

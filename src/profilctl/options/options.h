@@ -43,6 +43,7 @@
 #define OPTION_QUIET (1ull << 22)
 #define OPTION_INPUT (1ull << 23)
 #define OPTION_CALL_GRAPH (1ull << 24)
+#define OPTION_MACHINE_DURATION (1ull << 25)
 #define OPTION_ROWS (1ull << 26)
 #define OPTION_LIMIT (1ull << 27)
 #define OPTION_ALL_ROWS (1ull << 28)

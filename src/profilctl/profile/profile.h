@@ -143,8 +143,8 @@ struct profile {
 	 */
 	struct places sums;
 	/*
-	 * The stacks of samples, if recorded: the sum is at most total - lost. Only complete
-	 * profiles have stacks, not snapshots or differences of them.
+	 * The stacks of samples: the sum is at most total - lost. Empty where no stacks were
+	 * recorded or kept.
 	 */
 	struct call_tree calls;
 	struct function *functions; /* of places; sorted, most samples first */

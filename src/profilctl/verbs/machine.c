@@ -243,8 +243,8 @@ static int check_rows(const struct options *o)
 
 	if ((o->by != ROWS_PROCESS && o->by != ROWS_THREAD) || !output_is_text(o))
 		return CTL_OK;
-	log_err("machine report: the machine's profile does not tell one %s from another: use "
-		"'profilctl record -a --by %s'",
+	log_err("machine report: the machine's profile does not distinguish one %s from another: "
+		"use 'profilctl record -a --by %s'",
 		by, by);
 	return CTL_USAGE;
 }

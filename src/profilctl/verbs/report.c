@@ -45,8 +45,8 @@ static int view(struct profile *p, const struct options *o)
 					 "left"
 				       : "");
 	else if (err == -ENODATA)
-		log_err("report: this profile does not tell processes apart; 'profilctl record "
-			"--help' lists what can be told apart");
+		log_err("report: this profile does not distinguish processes; 'profilctl record -o "
+			"FILE' writes one that does");
 	else if (err == -EOPNOTSUPP)
 		log_err("report: this profile counts %s by file only, not by function: 'profilctl "
 			"record -a -o FILE' writes one that counts functions by process",
@@ -72,7 +72,7 @@ static void view_write(FILE *out, const struct options *o, const struct profile 
 		fputs("samples in the kernel are counted where user mode was left\n", out);
 }
 
-/* Stacks are not kept per process: says which profile has those of the process only. */
+/* Stacks are not kept per process: names the command that records those of the process only. */
 static void refuse_process(const struct options *o, const struct profile *p)
 {
 	const char *name = o->filter.command ? o->filter.command : o->filter.process;
@@ -80,8 +80,8 @@ static void refuse_process(const struct options *o, const struct profile *p)
 	bool off_cpu = p->event && !strcmp(p->event, OPTIONS_OFF_CPU);
 	char clean[256];
 
-	log_err("report: stacks do not tell processes apart: leave out --process and --command, or "
-		"record only these processes: 'profilctl attach %s%s %s'",
+	log_err("report: stacks do not distinguish processes: leave out --process and --command, "
+		"or record only these processes: 'profilctl attach %s%s %s'",
 		is_pid ? "" : "--comm ", sanitize(clean, sizeof(clean), name),
 		off_cpu ? "--off-cpu" : "-g");
 }

@@ -51,7 +51,7 @@ bool clock_tick_missing(void);
 
 /*
  * The value of irq_regs_offset for the BPF programs, from the kernel's @btf; 0: on this kernel the
- * tick cannot tell user mode from kernel mode.
+ * tick cannot distinguish user mode from kernel mode.
  */
 struct btf;
 uint64_t clock_irq_regs_offset(const struct btf *btf);

@@ -184,10 +184,10 @@ static int put_counts(struct writer *w, union work_area *area, struct own_profil
 	struct counts c = { .count = (uint32_t *)(span + 1) };
 	int got;
 
-	if (room(w) < sizeof(*span) + PROFIL_GROUP_COUNTERS * sizeof(uint32_t))
+	if (room(w) < sizeof(*span) + PROFIL_BLOCK_COUNTERS * sizeof(uint32_t))
 		return -ENOSPC;
 	c.room = (room(w) - sizeof(*span)) / sizeof(uint32_t);
-	c.room = c.room < PROFIL_SPAN ? c.room / PROFIL_GROUP_COUNTERS * PROFIL_GROUP_COUNTERS
+	c.room = c.room < PROFIL_SPAN ? c.room / PROFIL_BLOCK_COUNTERS * PROFIL_BLOCK_COUNTERS
 				      : PROFIL_SPAN;
 	got = sampler->ops->take(sampler, t, &c);
 	if (got <= 0)

@@ -11,8 +11,8 @@
  *
  * A sample (bpf/sample.bpf.h) adds to target->total, sets the block flag, adds to the counter, sets
  * the block flag again if it has been cleared, then tests the target flag. Only if that is 0 does
- *it set the flag and exchange wakeup with 0; if wakeup was 1, it posts a DIRTY event. A full ring
- *needs no event: it has others, for which the daemon is awake.
+ * it set the flag and exchange wakeup with 0; if wakeup was 1, it posts a DIRTY event. A full ring
+ * needs no event: it has others, for which the daemon is awake.
  *
  * A pass (sync_run(), each mirror interval) clears each target flag that is set, and queues the
  * profile. The writer then exchanges its block flags with 0, and the counters of these blocks

@@ -140,7 +140,7 @@ static int check_held(const struct target *t, uint32_t i)
 		return -EINVAL;
 	if (!t->ncounters) /* PROFIL_START_PCS */
 		return 0;
-	if (r->first % PROFIL_GROUP_COUNTERS || r->first < t->counter_first ||
+	if (r->first % PROFIL_BLOCK_COUNTERS || r->first < t->counter_first ||
 	    r->first + profil_counters_for(r->x.nbins) > end)
 		return -EINVAL;
 	return 0;
@@ -150,7 +150,7 @@ int target_check(const struct target *t)
 {
 	uint64_t nbins = 0;
 
-	if (t->nregions > PROFIL_TARGET_REGIONS || t->counter_first % PROFIL_GROUP_COUNTERS ||
+	if (t->nregions > PROFIL_TARGET_REGIONS || t->counter_first % PROFIL_BLOCK_COUNTERS ||
 	    t->ncounters > (uint64_t)PROFIL_MAX_CHUNKS * PROFIL_CHUNK_COUNTERS)
 		return -EINVAL;
 	for (uint32_t i = 0; i < t->nregions; i++) {

@@ -187,7 +187,7 @@ says "report --by inlined adds up a function inlined in two places" '^100.00 % .
 says "pprof has one function for code inlined in two places" '^1$' functions inner "$dir/pprof"
 says "annotate names inlined functions" '^ +60 100.00 %  inner$' "$ctl" annotate outer "$dir/inlined"
 
-says "report --by thread needs a profile with threads" 'does not tell one thread from another' "$ctl" report --by thread "$dir/a"
+says "report --by thread needs a profile with threads" 'does not distinguish one thread from another' "$ctl" report --by thread "$dir/a"
 
 # report names the kind of a file that is not a profile, in one line.
 printf 'PERFILE2xxxx' >"$dir/perf.data"
@@ -288,7 +288,7 @@ says "report --by cgroup adds up by cgroup" '^ 70.00 % .*  /sh$' "$ctl" report -
 says "report --by unit adds up by unit" '^ 30.00 % .*  \(no unit\)$' "$ctl" report --by unit "$dir/groups"
 says "report --by unit shows a row without any unit" '^100.00 % .*  \(no unit\)$' \
 	"$ctl" report --by unit <(sed 's/"one.service"/null/' "$dir/groups")
-says "report --by thread refuses a profile without threads" 'does not tell one thread .*--threads$' "$ctl" report --by thread "$dir/groups"
+says "report --by thread refuses a profile without threads" 'does not distinguish one thread .*--threads$' "$ctl" report --by thread "$dir/groups"
 says "folded stacks begin with the command" '^gcc;[[]kernel];do_it 10$' "$ctl" report -f folded "$dir/groups"
 says "folded stacks have a line for each command" '^sh;spin;hot 70$' "$ctl" report -f folded "$dir/groups"
 says "report shows the share of the kernel" '10.00 % in the kernel, 90.00 % in user mode' "$ctl" report "$dir/groups"
@@ -304,7 +304,7 @@ says "report --process filters by pid" '^ 33.33 % .*  do_it ' "$ctl" report --pr
 says "report --command filters by command" '^100.00 % .*  hot ' "$ctl" report --command 's*' "$dir/groups"
 says "report --function filters by function" '^only function cold: 20 of 100 samples$' "$ctl" report --function cold "$dir/groups"
 says "report --function refuses a function without samples" 'no function warm has samples' "$ctl" report --function warm "$dir/groups"
-says "report --process needs a profile with processes" 'does not tell processes apart' "$ctl" report --process 1 "$dir/a"
+says "report --process needs a profile with processes" 'does not distinguish processes' "$ctl" report --process 1 "$dir/a"
 says "report --tree --command says how to record the stacks of these processes" "'profilctl attach --comm sh -g'$" \
 	"$ctl" report --tree --command sh "$dir/groups"
 says "report --tree --process does so for a pid" "'profilctl attach 11 -g'$" "$ctl" report --tree --process 11 "$dir/groups"

@@ -38,7 +38,7 @@ short_ones() {
 	# shellcheck disable=SC2016 # another shell's
 	check "record profiles 2000 short processes" "$ctl" record -F 4999 -f json -o "$dir/json" -- \
 		sh -c 'i=0; while test $i -lt 2000; do /bin/true; i=$((i + 1)); done'
-	check "more than 1024 processes are told apart" json '.processes > 1024 and .samples.group_full == 0'
+	check "a table distinguishes more than 1024 processes" json '.processes > 1024 and .samples.group_full == 0'
 }
 
 build() {
@@ -175,7 +175,7 @@ earlier_child() {
 	check "attach says how much CPU time of earlier children is missing" grep -Eq \
 		'^profilctl: 0[.][0-9]+ s of CPU time are not in the profile: 1 child process ran already before' "$dir/said"
 	check "attach says that the shell itself used no CPU time" grep -q \
-		'^no samples: less CPU time was used than one tick$' "$dir/said"
+		'^no samples: less CPU time was used than a sample stands for$' "$dir/said"
 	"$ctl" attach -d 0.7 "$shell" "$(cat "$dir/child")" >"$dir/said" 2>&1
 	check "attach misses no CPU time of a child that is named" sh -c "! grep -q 'already before' '$dir/said'"
 	kill "$(cat "$dir/child")"
@@ -190,7 +190,7 @@ by() { # WHAT PATTERN
 }
 
 cannot() { # COMMAND...
-	! "$@" >"$dir/said" 2>&1 && grep -q "does not tell" "$dir/said"
+	! "$@" >"$dir/said" 2>&1 && grep -q "does not distinguish" "$dir/said"
 }
 
 # Prints how often the daemon was scheduled, and its CPU time in ns.

@@ -39,7 +39,7 @@ near() { # IS WANTED PERCENT
 conserved() { # HZ
 	local said
 
-	said=$(grep -oE '[0-9]+ ticks; [0-9]+ elsewhere, [0-9]+ lost' "$dir/said" | tr -cd '0-9 ')
+	said=$(grep -oE '[0-9]+ samples; [0-9]+ elsewhere, [0-9]+ lost' "$dir/said" | tr -cd '0-9 ')
 	# shellcheck disable=SC2086 # three numbers
 	set -- $said "$1"
 	test "$(python3 "$gmon" gmon.out)" -eq "$1" && near "$(($1 + $2 + $3))" \

@@ -77,7 +77,7 @@ says "-p and an operand must not name the same process" 2 "process $$ is named t
 
 # Options of perf without an equivalent.
 says "--call-graph refuses an unknown mode" 2 \
-	"record: --call-graph lbr: 'auto', 'cfi' (unwind tables) or 'fp' (frame pointers)" record --call-graph=lbr true
+	"record: --call-graph lbr: must be auto, cfi (unwind tables) or fp (frame pointers)" record --call-graph=lbr true
 says "--sort suggests --by" 2 \
 	"report: --sort parent: rows are sorted by samples; use --by function, inlined, line, instruction, object, process, command, thread, cgroup or unit" \
 	report file --sort parent

@@ -69,7 +69,7 @@ whole() {
 	local kind
 
 	check "a program's profile has every sample and call" leaves 1000 "$calls" 1000 0 call
-	check "run reports the samples of the profile" says 'wrote its profile: 100007 ticks; 5 elsewhere, 0 lost$'
+	check "run reports the samples of the profile" says 'wrote its profile: 100007 samples; 5 elsewhere, 0 lost$'
 	check "gprof shows the time of each function" time_of_leaf
 	check "gprof shows callers and callees" sh -c "gprof -b -q '$calls' | tee '$dir/graph' |
 		grep -qE ' 1000/1000 +call_leaf ' && grep -qE ' 1/1 +call_leaf ' '$dir/graph'"
@@ -96,7 +96,7 @@ ends() {
 		check "run passes on the status of a program that ends by $how" \
 			test "$status" = "$(sh -c "'$calls' 0 0 $how" >/dev/null 2>&1; echo $?)"
 		check "run writes the profile of a program that ends by $how" \
-			says 'ended without writing its profile: 100007 ticks, now in gmon.out$'
+			says 'ended without writing its profile: 100007 samples, now in gmon.out$'
 	done
 	cp "$calls" "$dir/"$'a\e[2Jb'
 	run "$dir/"$'a\e[2Jb' 0 0
@@ -112,7 +112,7 @@ ends() {
 		says 'Is a directory; GMON_OUT_PREFIX names another place$'
 	rmdir gmon.out
 	run env PROFIL_SOCKET="$dir/no-daemon" "$calls" 1000 0 call
-	check "run says that a program reached no daemon" says 'has calls, but no ticks: it reaches no profild$'
+	check "run says that a program reached no daemon" says 'has calls, but no samples: it reaches no profild$'
 	check "a program that reached no daemon has its calls" test "$(calls_of leaf)" = 1000
 	rm gmon.out
 }
@@ -177,7 +177,7 @@ left_behind() {
 	until says 'has left 1 process behind' >/dev/null; do alive "$ctl_pid" || break; done
 	kill -TERM "$ctl_pid"
 	ends_well "run ends by SIGTERM before a background process does"
-	check "run says that a background process is still running" says 'runs on: 100007 ticks so far, now in gmon.out$'
+	check "run says that a background process is still running" says 'runs on: 100007 samples so far, now in gmon.out$'
 	check "run writes the profile of a process that is still running" holds 1000
 	rm gmon.out
 	pid=$(sed -n 's/.*(pid \([0-9]*\)) runs on.*/\1/p' "$dir/said")
@@ -190,7 +190,7 @@ left_behind() {
 	kill -HUP "$ctl_pid"
 	echo line >"$dir/line"
 	ends_well "SIGHUP does not end the wait under nohup"
-	check "a background process is profiled after SIGHUP under nohup" says 'wrote its profile: 100007 ticks'
+	check "a background process is profiled after SIGHUP under nohup" says 'wrote its profile: 100007 samples'
 	rm gmon.out
 	begin out ready sh -c "echo ready; read -r line <'$dir/line'"
 	kill -TERM "$ctl_pid"
@@ -219,7 +219,7 @@ blind() {
 	unshare --map-root-user --mount sh -c 'mount -t tmpfs none /proc && LD_LIBRARY_PATH=$1 exec "$0" run sh -c "
 		sleep 0.3; $2 1000 0 call"' "$ctl" "${library%/*}" "$calls" >"$dir/out" 2>"$dir/said"
 	check "run waits for the command without a list of its children" test $? -eq 0
-	check "run profiles the command without a list of its children" says 'wrote its profile: 100007 ticks'
+	check "run profiles the command without a list of its children" says 'wrote its profile: 100007 samples'
 	check "run says that it cannot profile background processes" says 'no profile of what the command leaves behind'
 	rm -f gmon.out
 }

@@ -19,7 +19,7 @@ extern "C" {
 /* flags, with glibc's values; 0 is 16-bit counters */
 #define PROF_USHORT 0 /* counters are unsigned short */
 #define PROF_UINT 1   /* ... unsigned int */
-#define PROF_FAST 2   /* a sample each millisecond */
+#define PROF_FAST 2   /* profild's fast rate: by default a sample each millisecond */
 
 typedef unsigned long __psunsigned_t;
 

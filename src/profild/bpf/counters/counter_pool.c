@@ -3,7 +3,7 @@
  * A counter has one number: chunk * 2^18 + place in the chunk. A chunk is a BPF array of one
  * element, struct profil_chunk: 2^18 counters of 32 bits (1 MiB) and a dirty flag for each block of
  * 64. The kernel finds it by its number in an array of maps. A profile takes a run of whole blocks,
- * which may span chunks. @groups (range_alloc.h) allocates runs from the blocks of all 1024 chunks,
+ * which may span chunks. @blocks (range_alloc.h) allocates runs from the blocks of all 1024 chunks,
  * whether a chunk exists or not; a chunk is created when a run first reaches into it. Its states:
  *
  *	absent	no fd
@@ -15,24 +15,24 @@
  *
  * Taking: a change to an array of maps waits for an RCU grace period, which the main thread must
  * not do. counter_pool_begin() allocates the run. If all chunks of it are present, it is complete;
- *else the take waits in @waiting until a job in the background has created them. One job creates
- *all that are missing, and as many more as may be idle (idle_max()), so that few starts wait. Runs
- *of more than half a chunk come from the last chunks, all others from the first ones: then a loop
- *of large starts does not take the chunks in which others find theirs at once.
+ * else the take waits in @waiting until a job in the background has created them. One job creates
+ * all that are missing, and as many more as may be idle (idle_max()), so that few starts wait. Runs
+ * of more than half a chunk come from the last chunks, all others from the first ones: then a loop
+ * of large starts does not take the chunks in which others find theirs at once.
  *
  * Giving back: counter_pool_give() zeroes the dirty blocks of a run and frees it. Chunks that have
- *been idle for AGE_MAX calls of counter_pool_age(), one a second, leave if they are beyond
- *idle_max(), with the next grace period that reservation.c asks for: counter_pool_leaving() takes
- *their blocks and names them, and counter_pool_left() closes them afterwards. So starts and stops
- *in a loop create few chunks.
+ * been idle for AGE_MAX calls of counter_pool_age(), one a second, leave if they are beyond
+ * idle_max(), with the next grace period that reservation.c asks for: counter_pool_leaving() takes
+ * their blocks and names them, and counter_pool_left() closes them afterwards. So starts and stops
+ * in a loop create few chunks.
  *
  * Restart: counter_pool_take_at() takes over the runs of an earlier daemon's targets with their
- *counts; then counter_pool_sweep() zeroes all blocks that no such target owns.
+ * counts; then counter_pool_sweep() zeroes all blocks that no such target owns.
  *
  * Invariants: the counters of a free block are 0, its dirty flag is clear, and no BPF program can
  * count in it. So counter_pool_give() is called after an RCU grace period, or when each sample of
- *the closed target is accounted for. A chunk with a taken block stays in the array of maps. How
- *counts are read while the kernel counts: counter_drain.c.
+ * the closed target is accounted for. A chunk with a taken block stays in the array of maps. How
+ * counts are read while the kernel counts: counter_drain.c.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -76,7 +76,7 @@ struct counter_pool {
 	int outer;
 	struct store *store;
 	struct background *background;
-	struct range *groups;
+	struct range *blocks;
 	uint32_t n;			   /* chunks that are present */
 	bool emptied;			   /* some have become idle since counter_pool_age() */
 	bool aged;			   /* some may be idle for AGE_MAX calls of it */
@@ -85,9 +85,9 @@ struct counter_pool {
 	struct chunk chunk[PROFIL_MAX_CHUNKS];
 };
 
-static uint32_t groups_of(uint64_t counters)
+static uint32_t blocks_of(uint64_t counters)
 {
-	return (uint32_t)((counters + PROFIL_GROUP_COUNTERS - 1) / PROFIL_GROUP_COUNTERS);
+	return (uint32_t)((counters + PROFIL_BLOCK_COUNTERS - 1) / PROFIL_BLOCK_COUNTERS);
 }
 
 static const char *chunk_name(uint32_t k, char name[32])
@@ -117,7 +117,7 @@ struct counter_pool *counter_pool_close(struct counter_pool *c)
 	background_close(c->background);
 	for (uint32_t k = 0; k < PROFIL_MAX_CHUNKS; k++)
 		chunk_unmap(c, k);
-	range_free(c->groups);
+	range_free(c->blocks);
 	free(c);
 	return NULL;
 }
@@ -195,8 +195,8 @@ static uint32_t idle_max(const struct counter_pool *c)
 /* The chunks of @take: returns the first; *@end is behind the last. */
 static uint32_t chunks_of(const struct counter_pool_take *take, uint32_t *end)
 {
-	*end = (take->group + take->groups + PROFIL_CHUNK_GROUPS - 1) / PROFIL_CHUNK_GROUPS;
-	return take->group / PROFIL_CHUNK_GROUPS;
+	*end = (take->block + take->blocks + PROFIL_CHUNK_BLOCKS - 1) / PROFIL_CHUNK_BLOCKS;
+	return take->block / PROFIL_CHUNK_BLOCKS;
 }
 
 static bool all_there(const struct counter_pool *c, const struct counter_pool_take *take)
@@ -244,12 +244,12 @@ static int chunk_adopt(struct counter_pool *c, uint32_t k)
 	return chunk_map(c, k);
 }
 
-/* The chunk of group @g, and how many of the groups up to @end lie in it. */
-static uint32_t chunk_of(uint32_t g, uint32_t end, uint32_t *groups)
+/* The chunk of block @b, and how many of the blocks up to @end lie in it. */
+static uint32_t chunk_of(uint32_t b, uint32_t end, uint32_t *blocks)
 {
-	uint32_t k = g / PROFIL_CHUNK_GROUPS, next = (k + 1) * PROFIL_CHUNK_GROUPS;
+	uint32_t k = b / PROFIL_CHUNK_BLOCKS, next = (k + 1) * PROFIL_CHUNK_BLOCKS;
 
-	*groups = (end < next ? end : next) - g;
+	*blocks = (end < next ? end : next) - b;
 	return k;
 }
 
@@ -257,13 +257,13 @@ static uint32_t chunk_of(uint32_t g, uint32_t end, uint32_t *groups)
 
 static void give_range(struct counter_pool *c, const struct counter_pool_take *take)
 {
-	range_give(c->groups, take->group, take->groups);
+	range_give(c->blocks, take->block, take->blocks);
 }
 
 /* Completes @take, whose chunks are all present. */
 static int complete(struct counter_pool *c, struct counter_pool_take *take)
 {
-	uint32_t at = take->group, to = at + take->groups, end, k = chunks_of(take, &end), step;
+	uint32_t at = take->block, to = at + take->blocks, end, k = chunks_of(take, &end), step;
 	int err = 0;
 
 	for (; !err && k < end; k++)
@@ -272,7 +272,7 @@ static int complete(struct counter_pool *c, struct counter_pool_take *take)
 		give_range(c, take);
 		return err;
 	}
-	take->first = at * PROFIL_GROUP_COUNTERS;
+	take->first = at * PROFIL_BLOCK_COUNTERS;
 	for (; at < to; at += step) {
 		struct chunk *chunk = &c->chunk[chunk_of(at, to, &step)];
 
@@ -317,11 +317,11 @@ int counter_pool_begin(struct counter_pool *c, struct counter_pool_take *take)
 	struct counter_pool_take **end = &c->waiting;
 	int err;
 
-	take->groups = groups_of(take->n);
-	if (take->groups > PROFIL_CHUNK_GROUPS / 2)
-		err = range_take_last(c->groups, take->groups, &take->group);
+	take->blocks = blocks_of(take->n);
+	if (take->blocks > PROFIL_CHUNK_BLOCKS / 2)
+		err = range_take_last(c->blocks, take->blocks, &take->block);
 	else
-		err = range_take(c->groups, take->groups, &take->group);
+		err = range_take(c->blocks, take->blocks, &take->block);
 	if (err)
 		return err;
 	if (all_there(c, take))
@@ -371,7 +371,7 @@ int counter_pool_open(struct counter_pool **out, int outer, struct store *store,
 	c->making.job = (struct job){ .run = run_making, .done = done_making };
 	c->making.pool = c;
 	c->making.outer = outer;
-	err = range_new(&c->groups, PROFIL_MAX_CHUNKS * PROFIL_CHUNK_GROUPS);
+	err = range_new(&c->blocks, PROFIL_MAX_CHUNKS * PROFIL_CHUNK_BLOCKS);
 	if (!err)
 		err = background_open(&c->background, event);
 	if (!err && chunk_adopt(c, 0))
@@ -386,13 +386,13 @@ int counter_pool_open(struct counter_pool **out, int outer, struct store *store,
 
 int counter_pool_take_at(struct counter_pool *c, uint32_t first, uint64_t n)
 {
-	uint32_t g = first / PROFIL_GROUP_COUNTERS, groups = groups_of(n), at, step;
-	int err = range_take_at(c->groups, g, groups);
+	uint32_t b = first / PROFIL_BLOCK_COUNTERS, blocks = blocks_of(n), at, step;
+	int err = range_take_at(c->blocks, b, blocks);
 
 	if (err)
 		return err;
-	for (at = g; !err && at < g + groups; at += err ? 0 : step) {
-		uint32_t k = chunk_of(at, g + groups, &step);
+	for (at = b; !err && at < b + blocks; at += err ? 0 : step) {
+		uint32_t k = chunk_of(at, b + blocks, &step);
 
 		err = chunk_adopt(c, k);
 		if (!err)
@@ -400,37 +400,37 @@ int counter_pool_take_at(struct counter_pool *c, uint32_t first, uint64_t n)
 	}
 	if (err) {
 		/* The chunks stay open: other targets may have counters in them. */
-		for (uint32_t from = g; from < at; from += step)
+		for (uint32_t from = b; from < at; from += step)
 			c->chunk[chunk_of(from, at, &step)].used -= step;
-		range_give(c->groups, g, groups);
+		range_give(c->blocks, b, blocks);
 	}
 	return err;
 }
 
-static uint8_t *dirty_of(const struct counter_pool *c, uint32_t g)
+static uint8_t *dirty_of(const struct counter_pool *c, uint32_t b)
 {
-	return &c->chunk[g / PROFIL_CHUNK_GROUPS].at->dirty[g % PROFIL_CHUNK_GROUPS];
+	return &c->chunk[b / PROFIL_CHUNK_BLOCKS].at->dirty[b % PROFIL_CHUNK_BLOCKS];
 }
 
-static uint32_t *group_of(const struct counter_pool *c, uint32_t g)
+static uint32_t *block_of(const struct counter_pool *c, uint32_t b)
 {
-	struct profil_chunk *at = c->chunk[g / PROFIL_CHUNK_GROUPS].at;
+	struct profil_chunk *at = c->chunk[b / PROFIL_CHUNK_BLOCKS].at;
 
-	return &at->count[(size_t)(g % PROFIL_CHUNK_GROUPS) * PROFIL_GROUP_COUNTERS];
+	return &at->count[(size_t)(b % PROFIL_CHUNK_BLOCKS) * PROFIL_BLOCK_COUNTERS];
 }
 
 void counter_pool_give(struct counter_pool *c, uint32_t first, uint64_t n)
 {
-	uint32_t groups = groups_of(n), g = first / PROFIL_GROUP_COUNTERS, end = g + groups, step;
+	uint32_t blocks = blocks_of(n), b = first / PROFIL_BLOCK_COUNTERS, end = b + blocks, step;
 
-	for (uint32_t i = g; i < end; i++) {
+	for (uint32_t i = b; i < end; i++) {
 		if (*dirty_of(c, i))
-			memset(group_of(c, i), 0, PROFIL_GROUP_COUNTERS * sizeof(uint32_t));
+			memset(block_of(c, i), 0, PROFIL_BLOCK_COUNTERS * sizeof(uint32_t));
 		*dirty_of(c, i) = 0;
 	}
-	range_give(c->groups, g, groups);
-	for (; g < end; g += step) {
-		struct chunk *chunk = &c->chunk[chunk_of(g, end, &step)];
+	range_give(c->blocks, b, blocks);
+	for (; b < end; b += step) {
+		struct chunk *chunk = &c->chunk[chunk_of(b, end, &step)];
 
 		chunk->used -= step;
 		c->emptied |= !chunk->used;
@@ -464,7 +464,7 @@ static bool chunk_goes(struct counter_pool *c, uint32_t k, uint32_t *idle)
 	if (!chunk->leaves && chunk->fd && !chunk->used && ++*idle > idle_max(c) &&
 	    chunk->age == AGE_MAX)
 		chunk->leaves =
-			!range_take_at(c->groups, k * PROFIL_CHUNK_GROUPS, PROFIL_CHUNK_GROUPS);
+			!range_take_at(c->blocks, k * PROFIL_CHUNK_BLOCKS, PROFIL_CHUNK_BLOCKS);
 	return chunk->leaves;
 }
 
@@ -487,34 +487,34 @@ void counter_pool_left(struct counter_pool *c, const __u32 *key, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		store_drop(c->store, chunk_name(key[i], name));
 		chunk_unmap(c, key[i]);
-		range_give(c->groups, key[i] * PROFIL_CHUNK_GROUPS, PROFIL_CHUNK_GROUPS);
+		range_give(c->blocks, key[i] * PROFIL_CHUNK_BLOCKS, PROFIL_CHUNK_BLOCKS);
 	}
 }
 
-/* Zeroes block @g if no profile has it. */
-static void clear_unused(struct counter_pool *c, uint32_t g)
+/* Zeroes block @b if no profile has it. */
+static void clear_unused(struct counter_pool *c, uint32_t b)
 {
-	bool clean = !*dirty_of(c, g);
+	bool clean = !*dirty_of(c, b);
 
-	for (int i = 0; clean && i < PROFIL_GROUP_COUNTERS; i += 8)
-		clean = !any_of_eight(group_of(c, g) + i);
-	if (clean || range_take_at(c->groups, g, 1))
+	for (int i = 0; clean && i < PROFIL_BLOCK_COUNTERS; i += 8)
+		clean = !any_of_eight(block_of(c, b) + i);
+	if (clean || range_take_at(c->blocks, b, 1))
 		return;
-	memset(group_of(c, g), 0, PROFIL_GROUP_COUNTERS * sizeof(uint32_t));
-	*dirty_of(c, g) = 0;
-	range_give(c->groups, g, 1);
+	memset(block_of(c, b), 0, PROFIL_BLOCK_COUNTERS * sizeof(uint32_t));
+	*dirty_of(c, b) = 0;
+	range_give(c->blocks, b, 1);
 }
 
 void counter_pool_sweep(struct counter_pool *c)
 {
 	for (uint32_t k = 0; k < PROFIL_MAX_CHUNKS; k++) {
-		uint32_t first = k * PROFIL_CHUNK_GROUPS;
+		uint32_t first = k * PROFIL_CHUNK_BLOCKS;
 		int err = c->chunk[k].fd ? chunk_map(c, k) : 0;
 
 		if (err)
 			log_warning("cannot clear an earlier daemon's counts in chunk %u: %s", k,
 				    strerror(-err));
-		for (uint32_t i = 0; c->chunk[k].at && i < PROFIL_CHUNK_GROUPS; i++)
+		for (uint32_t i = 0; c->chunk[k].at && i < PROFIL_CHUNK_BLOCKS; i++)
 			clear_unused(c, first + i);
 	}
 }

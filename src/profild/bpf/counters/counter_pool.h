@@ -21,8 +21,8 @@ struct counter_pool_take {
 	uint64_t n;
 	void (*done)(struct counter_pool_take *take, int err);
 	uint32_t first;	 /* the first counter, once complete */
-	uint32_t group;	 /* private */
-	uint32_t groups; /* likewise */
+	uint32_t block;	 /* private */
+	uint32_t blocks; /* likewise */
 };
 
 /*

@@ -11,6 +11,7 @@
 #include "attachment.h"
 #include "core/cleanup.h"
 #include "core/clocks.h"
+#include "retired_tables.h"
 #include "table.h"
 
 static int namespace_of(uint32_t *out, pid_t pid, const char *name)
@@ -130,8 +131,22 @@ static int make_header(struct profil_table *header, const struct profil_msg_obse
 
 #define USER_WIDE 2 /* limit of a user's wide scopes, which are tested at every sample */
 
+static int take_table_charges(struct attachment *a, uint64_t bytes)
+{
+	struct table_charges *c = &a->charges;
+	int err = charge_take(&c->profile, a->user, RES_PROFILES, 1);
+
+	if (!err)
+		err = charge_take(&c->memory, a->user, RES_TABLE_BYTES, bytes);
+	if (err)
+		table_charges_give(c);
+	return err;
+}
+
+/* -EINPROGRESS: the user's tables that are ending may give room in some milliseconds. */
 static int take_charges(struct attachment *a, uint64_t bytes)
 {
+	struct retired_tables *retired = a->daemon->retired;
 	unsigned int wide = 0;
 	int err;
 
@@ -139,17 +154,22 @@ static int take_charges(struct attachment *a, uint64_t bytes)
 		wide += other->user == a->user && other->scope != PROFIL_SCOPE_PROCESSES;
 	if (a->scope != PROFIL_SCOPE_PROCESSES && wide >= USER_WIDE && !user_is_root(a->user))
 		return -EAGAIN;
-	err = charge_take(&a->profile, a->user, RES_PROFILES, 1);
+	err = take_table_charges(a, bytes);
+	if (err) {
+		retired_tables_sweep(retired, a->user);
+		err = take_table_charges(a, bytes);
+	}
+	if (err && !a->machine && retired_tables_are_ending(retired, a->user))
+		return -EINPROGRESS;
 	if (!err && a->event.wanted)
 		err = charge_take(&a->events, a->user, RES_EVENTS, 1);
-	return err ? err : charge_take(&a->table_memory, a->user, RES_TABLE_BYTES, bytes);
+	return err;
 }
 
 static void attachment_free(struct attachment *a)
 {
-	charge_give(&a->table_memory);
+	retired_tables_add(a->daemon->retired, &a->charges, a->table, a->unwind);
 	charge_give(&a->events);
-	charge_give(&a->profile);
 	user_unref(a->user);
 	closep(&a->table);
 	closep(&a->unwind);

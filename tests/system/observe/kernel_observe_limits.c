@@ -1,0 +1,100 @@
+/* kernel_observe_limits.c - what attachments use is charged to their user for as long as it exists
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "core/wire.h"
+#include "tests/system/lib/kernel_ticks.h"
+#include "tests/system/lib/observer.h"
+#include "tests/system/lib/users.h"
+
+#define ALICE 61001
+
+DAEMON_SUITE(kernel_observe_limits, "--rate", TICKS_RATE, "--user-tables", "4");
+
+static struct profil_msg_observe ask_processes(void)
+{
+	return observer_ask(PROFIL_SCOPE_PROCESSES, TICKS_PERIOD_NS);
+}
+
+/* --- memory of tables ------------------------------------------------------------------------- */
+
+#define KEPT_MAX 64
+
+/* Opens attachments and closes their connections, but keeps the tables: their number. */
+static unsigned int keep_tables(struct observer *kept, bool mapped, int *err)
+{
+	struct profil_msg_observe ask = ask_processes();
+	unsigned int n = 0;
+
+	while (n < KEPT_MAX && (*err = observer_open(&kept[n], &d, &ask)) == 0) {
+		close(kept[n].sock);
+		if (mapped)
+			close(kept[n].fd);
+		n++;
+	}
+	close(kept[n % KEPT_MAX].sock);
+	return n;
+}
+
+/* Runs as ALICE; returns 0, or the number of the check that failed. */
+static int keep_and_close(unsigned int mapped)
+{
+	struct profil_msg_observe ask = ask_processes();
+	struct observer kept[KEPT_MAX], o;
+	unsigned int n;
+	int err;
+
+	n = keep_tables(kept, mapped, &err);
+	if (n == 0 || n == KEPT_MAX || err != ENOMEM)
+		return 1;
+	sleep(2); /* they are not forgotten */
+	if (observer_open(&o, &d, &ask) != ENOMEM)
+		return 2;
+	close(o.sock);
+	for (unsigned int i = 0; i < n; i++) {
+		kept[i].sock = -1;
+		if (mapped)
+			kept[i].fd = -1;
+		observer_close(&kept[i]);
+	}
+	for (unsigned int i = 0; i < n; i++) {
+		if (observer_open(&kept[i], &d, &ask))
+			return 3;
+	}
+	return 0;
+}
+
+Test(kernel_observe_limits, tables_kept_by_fd_after_disconnect_stay_charged)
+{
+	users_expect_end(users_run(ALICE, keep_and_close, 0), 0, "the user who keeps tables");
+}
+
+Test(kernel_observe_limits, tables_kept_mapped_after_disconnect_stay_charged)
+{
+	users_expect_end(users_run(ALICE, keep_and_close, 1), 0, "the user who keeps tables");
+}
+
+/* Runs as ALICE: each request needs what the one before has just given back. */
+static int observe_again_and_again(unsigned int unused)
+{
+	struct profil_msg_observe ask = ask_processes();
+
+	(void)unused;
+	ask.places = 100000; /* more than half of the limit */
+	for (int i = 1; i <= 50; i++) {
+		struct observer o;
+
+		if (observer_open(&o, &d, &ask))
+			return i;
+		observer_close(&o);
+	}
+	return 0;
+}
+
+Test(kernel_observe_limits, user_gets_table_again_right_after_closing_one)
+{
+	users_expect_end(users_run(ALICE, observe_again_and_again, 0), 0,
+			 "the user who observes again and again");
+}

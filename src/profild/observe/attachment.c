@@ -166,6 +166,19 @@ static int take_charges(struct attachment *a, uint64_t bytes)
 	return err;
 }
 
+/* -EINPROGRESS: likewise. */
+static int open_table(struct attachment *a, struct profil_observer *o, struct profil_table *header)
+{
+	struct profild *d = a->daemon;
+	int err = d->places->ops->open(d->places, a, o, header);
+
+	/* Without a table: there is no slot. */
+	if (err == -EAGAIN && a->table < 0 && !a->machine &&
+	    retired_tables_are_ending(d->retired, a->user))
+		return -EINPROGRESS;
+	return err;
+}
+
 static void attachment_free(struct attachment *a)
 {
 	retired_tables_add(a->daemon->retired, &a->charges, a->table, a->unwind);
@@ -220,7 +233,7 @@ int attachment_open(struct attachment **out, struct profild *d, const struct pro
 	if (!err && peer->found)
 		err = d->places->ops->recover(d->places, a, &o, &header);
 	else if (!err)
-		err = d->places->ops->open(d->places, a, &o, &header);
+		err = open_table(a, &o, &header);
 	if (err) {
 		attachment_free(a);
 		return err;

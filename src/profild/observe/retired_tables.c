@@ -11,8 +11,11 @@
 /* Limits the main thread's time for one sweep: a map takes about 2 us. */
 #define SWEEP_MAPS 64
 
-/* Until then the daemon's own references can be the last: two grace periods on a busy machine. */
-#define ENDING_NS 200000000ULL
+/*
+ * Until then the daemon's own references can be the last: for some grace periods, while a user's 64
+ * tables are removed from their slots eight at a time.
+ */
+#define ENDING_NS 1000000000ULL
 
 #define SOON_US 50000	 /* the first sweep after a table has been retired */
 #define LATER_US 1000000 /* the next ones, while clients keep their tables */

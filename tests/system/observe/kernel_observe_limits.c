@@ -11,7 +11,8 @@
 
 #define ALICE 61001
 
-DAEMON_SUITE(kernel_observe_limits, "--rate", TICKS_RATE, "--user-tables", "4");
+DAEMON_SUITE(kernel_observe_limits, "--rate", TICKS_RATE, "--user-tables", "4",
+	     "--user-connections", "100");
 
 static struct profil_msg_observe ask_processes(void)
 {
@@ -97,4 +98,47 @@ Test(kernel_observe_limits, user_gets_table_again_right_after_closing_one)
 {
 	users_expect_end(users_run(ALICE, observe_again_and_again, 0), 0,
 			 "the user who observes again and again");
+}
+
+/* --- slots of tables -------------------------------------------------------------------------- */
+
+#define SLOTS 64
+
+/* The smallest table: 32 KiB or less. */
+static struct profil_msg_observe ask_small(void)
+{
+	struct profil_msg_observe ask = ask_processes();
+
+	ask.places = ask.images = 1;
+	return ask;
+}
+
+static int take_slots(unsigned int unused)
+{
+	struct profil_msg_observe ask = ask_small();
+	struct observer o[SLOTS + 1];
+
+	(void)unused;
+	for (int i = 0; i < SLOTS; i++) {
+		if (observer_open(&o[i], &d, &ask))
+			return 1;
+	}
+	if (observer_open(&o[SLOTS], &d, &ask) != EAGAIN)
+		return 2;
+	close(o[SLOTS].sock);
+	/* A request waits for slots that its user has just given back. */
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < SLOTS; i++)
+			observer_close(&o[i]);
+		for (int i = 0; i < SLOTS; i++) {
+			if (observer_open(&o[i], &d, &ask))
+				return 3;
+		}
+	}
+	return 0;
+}
+
+Test(kernel_observe_limits, user_has_64_slots_for_tables)
+{
+	users_expect_end(users_run(ALICE, take_slots, 0), 0, "the user who takes all slots");
 }

@@ -138,6 +138,7 @@ static const struct config defaults = {
 			[RES_TABLE_BYTES] = 128 << 20,
 			[RES_EVENTS] = 2,
 			[RES_TABLE_SLOTS] = 64,
+			[RES_WIDE] = 2,
 		},
 		.machine.of = {
 			[RES_CONNECTIONS] = ALL_CONNECTIONS,
@@ -151,6 +152,7 @@ static const struct config defaults = {
 			[RES_TABLE_BYTES] = ALL_TABLES,
 			[RES_EVENTS] = ALL_EVENTS,
 			[RES_TABLE_SLOTS] = ALL_SLOTS,
+			[RES_WIDE] = PROFIL_MAX_WIDE,
 		},
 		.reserve.of = {
 			[RES_CONNECTIONS] = 16,
@@ -163,6 +165,7 @@ static const struct config defaults = {
 			[RES_TABLE_BYTES] = 128 << 20,
 			[RES_EVENTS] = 8,
 			[RES_TABLE_SLOTS] = 64,
+			[RES_WIDE] = 4,
 		},
 		.requests = { 2000, 2000 },
 		/* A quarter of the main thread's time, at most 2 ms in a row. */

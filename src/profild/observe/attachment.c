@@ -129,8 +129,6 @@ static int make_header(struct profil_table *header, const struct profil_msg_obse
 	return 0;
 }
 
-#define USER_WIDE 2 /* limit of a user's wide scopes, which are tested at every sample */
-
 static int take_table_charges(struct attachment *a, uint64_t bytes)
 {
 	struct table_charges *c = &a->charges;
@@ -147,13 +145,12 @@ static int take_table_charges(struct attachment *a, uint64_t bytes)
 static int take_charges(struct attachment *a, uint64_t bytes)
 {
 	struct retired_tables *retired = a->daemon->retired;
-	unsigned int wide = 0;
-	int err;
+	int err = 0;
 
-	for (const struct attachment *other = a->daemon->attachments; other; other = other->next)
-		wide += other->user == a->user && other->scope != PROFIL_SCOPE_PROCESSES;
-	if (a->scope != PROFIL_SCOPE_PROCESSES && wide >= USER_WIDE && !user_is_root(a->user))
-		return -EAGAIN;
+	if (a->scope != PROFIL_SCOPE_PROCESSES)
+		err = charge_take(&a->wide, a->user, RES_WIDE, 1);
+	if (err)
+		return err;
 	err = take_table_charges(a, bytes);
 	if (err) {
 		retired_tables_sweep(retired, a->user);
@@ -183,6 +180,7 @@ static void attachment_free(struct attachment *a)
 {
 	retired_tables_add(a->daemon->retired, &a->charges, a->table, a->unwind);
 	charge_give(&a->events);
+	charge_give(&a->wide);
 	user_unref(a->user);
 	closep(&a->table);
 	closep(&a->unwind);
@@ -291,6 +289,7 @@ void attachment_detach(struct attachment *a)
 	if (a->source)
 		a->daemon->places->ops->close(a->daemon->places, a);
 	a->source = NULL;
+	charge_give(&a->wide);
 }
 
 static void unlink_attachment(struct attachment *a)

@@ -20,6 +20,7 @@ struct attachment {
 	struct user *user;
 	struct table_charges charges;
 	struct charge events;
+	struct charge wide; /* until it is detached */
 	uint32_t scope;
 	uint32_t flags;	 /* enum profil_observe_flags; without LATER from BEGIN on */
 	bool privileged; /* the client may observe others */

@@ -142,3 +142,47 @@ Test(kernel_observe_limits, user_has_64_slots_for_tables)
 {
 	users_expect_end(users_run(ALICE, take_slots, 0), 0, "the user who takes all slots");
 }
+
+/* --- wide scopes ------------------------------------------------------------------------------ */
+
+#define USERS 8
+#define USER_WIDE 2 /* so they want all that there are */
+
+static int hold[2], held[2];
+
+/* Takes the wide scopes that it gets, and holds them until @hold is closed. */
+static int hold_wide(unsigned int unused)
+{
+	struct profil_msg_observe ask = ask_small();
+	struct observer o[USER_WIDE];
+	char end;
+
+	(void)unused;
+	close(hold[1]);
+	ask.scope = PROFIL_SCOPE_USER;
+	ask.uid = getuid();
+	for (int i = 0; i < USER_WIDE; i++)
+		observer_open(&o[i], &d, &ask);
+	return write(held[1], "", 1) != 1 || read(hold[0], &end, 1) != 0;
+}
+
+Test(kernel_observe_limits, wide_scopes_are_reserved_for_root)
+{
+	struct profil_msg_observe ask = ask_small();
+	struct observer o;
+	pid_t pid[USERS];
+	char byte;
+
+	cr_assert(pipe(hold) == 0 && pipe(held) == 0);
+	for (unsigned int i = 0; i < USERS; i++)
+		pid[i] = users_run(ALICE + i, hold_wide, 0);
+	close(held[1]);
+	for (unsigned int i = 0; i < USERS; i++)
+		cr_assert_eq(read(held[0], &byte, 1), 1, "a user has ended");
+	ask.scope = PROFIL_SCOPE_MACHINE;
+	cr_expect_eq(observer_open(&o, &d, &ask), 0, "root is refused");
+	close(hold[1]);
+	for (unsigned int i = 0; i < USERS; i++)
+		users_expect_end(pid[i], 0, "a user with wide scopes");
+	observer_close(&o);
+}

@@ -370,9 +370,9 @@ static unsigned int bpf_chunk_count(struct sampler *s)
 	return counter_pool_count(reservations_chunks(self(s)->reservations));
 }
 
-static unsigned int bpf_children(struct sampler *s, uid_t uid)
+static unsigned int bpf_children(struct sampler *s, uid_t uid, bool root)
 {
-	return user_slot_children(self(s)->maps.processes.tables, uid);
+	return user_slot_children(self(s)->maps.processes.tables, uid, root);
 }
 
 /* --- the ring --------------------------------------------------------------------------------- */

@@ -221,6 +221,10 @@ void own_profile_pc(struct own_profile *own, pid_t tgid, uint32_t generation, ui
 		return;
 	}
 	t = sampler->ops->find(sampler, tgid, &unbound, &now);
+	if (t && now != generation) { /* the child has ended, and another process has its pid */
+		lose(own, 1);
+		return;
+	}
 	if (t && unbound) {
 		child = find_unborn(own, tgid, generation);
 		if (!child && !adopt(own, tgid, generation))
@@ -231,7 +235,7 @@ void own_profile_pc(struct own_profile *own, pid_t tgid, uint32_t generation, ui
 		}
 		t = sampler->ops->find(sampler, tgid, &unbound, &now);
 	}
-	if (t && !unbound) {
+	if (t && !unbound && now == generation) {
 		count_pc(t->profile, pc);
 		return;
 	}

@@ -57,6 +57,22 @@ Test(fork_child, counts_sample_of_bound_child_in_its_profile)
 	cr_expect_eq(before.target->ledger->dropped, 0);
 }
 
+Test(fork_child, loses_pcs_of_profile_that_is_given_up)
+{
+	static struct profil_region region = { .x.nbins = 10 };
+
+	before.flags = PROFIL_START_PCS;
+	before.tgid = PID;
+	before.target->region = &region;
+	before.target->nregions = 1;
+	own_profile_pc(&before, PID, 0, 0x1000);
+	cr_expect_eq(before.npcs, 1);
+	before.state = OWN_PROFILE_GIVEN_UP;
+	own_profile_pc(&before, PID, 0, 0x1000);
+	cr_expect_eq(before.npcs, 1);
+	cr_expect_eq(before.target->ledger->dropped, 1);
+}
+
 Test(fork_child, loses_sample_of_ended_child_whose_pid_is_reused)
 {
 	own_profile_pc(&before, PID, 1, 0x1000);

@@ -196,7 +196,8 @@ static __always_inline bool charge_child(const struct profil_target *target)
 	bool fits = target->members <= user->children_max / 2;
 
 	fits &= __sync_fetch_and_add(&user->children, 1) < user->children_max;
-	fits &= __sync_fetch_and_add(&tables.children, 1) < tables.children_max;
+	fits &= __sync_fetch_and_add(&tables.children, 1) <
+		tables.children_max - user->children_reserve;
 	if (!fits)
 		discharge_child(target);
 	return fits;

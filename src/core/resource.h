@@ -14,6 +14,8 @@ enum resource {
 	RES_OPERATIONS,	 /* workers that exceeded the time limit and have not ended yet */
 	RES_TABLE_BYTES, /* of observers' tables */
 	RES_EVENTS,	 /* attachments that sample events instead of CPU time */
+	RES_TABLE_SLOTS, /* of attachments, until the RCU grace period after their end */
+	RES_WIDE,	 /* attachments with a wide scope, which each sample tests */
 	N_RESOURCES,
 };
 
@@ -26,6 +28,7 @@ static inline const char *resource_name(enum resource what)
 		[RES_COUNTERS] = "counters",	   [RES_CHILDREN] = "children",
 		[RES_SAMPLES] = "samples",	   [RES_OPERATIONS] = "operations",
 		[RES_TABLE_BYTES] = "table-bytes", [RES_EVENTS] = "events",
+		[RES_TABLE_SLOTS] = "table-slots", [RES_WIDE] = "wide-scopes",
 	};
 
 	return names[what];

@@ -138,9 +138,10 @@ struct profil_user {
 	__u32 targets;	/* the daemon's; 0: the slot is free */
 	__u32 children; /* entries of the process table for children that inherited a target */
 	__u32 children_max;
-	__u32 raw_sent;	 /* events of kind RAW, ever, ... */
-	__u32 raw_taken; /* ... and how many of them the daemon has taken from the ring */
-	__u64 zero;
+	__u32 raw_sent;		/* events of kind RAW, ever, ... */
+	__u32 raw_taken;	/* ... and how many of them the daemon has taken from the ring */
+	__u32 root;		/* not merely uid 0: a user of its own */
+	__u32 children_reserve; /* the part of tables.children_max that it may not use */
 };
 _Static_assert(sizeof(struct profil_user) == 32, "two of them in a cache line");
 

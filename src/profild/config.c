@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "core/observers.h"
 #include "core/shared_maps.h"
 #include "core/log.h"
 #include "core/proto.h"
@@ -16,6 +17,7 @@
 #define ALL_CONNECTIONS 512
 #define ALL_CHILDREN (PROFIL_BUCKETS * PROFIL_BUCKET_ENTRIES)
 #define ALL_TABLES (1ull << 30)
+#define ALL_SLOTS (PROFIL_MAX_OBSERVERS - 1) /* one is the machine's */
 #define ALL_EVENTS (PROFIL_TARGET_EVENTS / PROFIL_TARGET_EVENT)
 
 static const char usage[] =
@@ -135,6 +137,8 @@ static const struct config defaults = {
 			[RES_OPERATIONS] = 2,
 			[RES_TABLE_BYTES] = 128 << 20,
 			[RES_EVENTS] = 2,
+			[RES_TABLE_SLOTS] = 64,
+			[RES_WIDE] = 2,
 		},
 		.machine.of = {
 			[RES_CONNECTIONS] = ALL_CONNECTIONS,
@@ -147,6 +151,8 @@ static const struct config defaults = {
 			[RES_OPERATIONS] = 64,
 			[RES_TABLE_BYTES] = ALL_TABLES,
 			[RES_EVENTS] = ALL_EVENTS,
+			[RES_TABLE_SLOTS] = ALL_SLOTS,
+			[RES_WIDE] = PROFIL_MAX_WIDE,
 		},
 		.reserve.of = {
 			[RES_CONNECTIONS] = 16,
@@ -158,6 +164,8 @@ static const struct config defaults = {
 			[RES_OPERATIONS] = 4,
 			[RES_TABLE_BYTES] = 128 << 20,
 			[RES_EVENTS] = 8,
+			[RES_TABLE_SLOTS] = 64,
+			[RES_WIDE] = 4,
 		},
 		.requests = { 2000, 2000 },
 		/* A quarter of the main thread's time, at most 2 ms in a row. */

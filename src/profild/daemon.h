@@ -16,6 +16,7 @@ struct client;
 struct attachment;
 struct place_source;
 struct quota;
+struct retired_tables;
 struct sampler;
 struct writer;
 
@@ -27,6 +28,7 @@ struct profild {
 	struct own_profile *profiles;
 	struct own_profile *unborn; /* fork children that wait for counters: profile/fork_child.c */
 	struct attachment *attachments;
+	struct retired_tables *retired;
 	struct attachment *machine; /* one of them; NULL: off */
 	struct own_profile *idle;   /* with waiters to call: see profile/buffer_writer.c */
 	sd_event_source *on_idle;

@@ -16,6 +16,7 @@
 #include "profild/profile/buffer_writer.h"
 #include "daemon.h"
 #include "profild/observe/machine.h"
+#include "profild/observe/retired_tables.h"
 #include "profild/profile/own_profile.h"
 #include "profild/profile/sync_timer.h"
 #include "profild/profile/sampler.h"
@@ -140,6 +141,8 @@ static int profild_open(struct profild *d)
 	if (!err)
 		err = disposal_open(&d->disposal, d->event);
 	if (!err)
+		err = retired_tables_open(&d->retired, d->event);
+	if (!err)
 		err = lanes_open(&d->lanes, d->event, d->config.client_timeout_ns, on_lost, d);
 	if (err < 0) {
 		log_err("cannot set up quotas and workers: %s", strerror(-err));
@@ -229,6 +232,7 @@ static void profild_close(struct profild *d)
 	d->disposal = disposal_close(d->disposal);
 	if (d->sampler)
 		d->sampler->ops->close(d->sampler);
+	retired_tables_close(d->retired);
 	quota_free(d->quota);
 	sd_event_unref(d->event);
 }

@@ -9,6 +9,7 @@
 #include "profild/clock/event_links.h"
 #include "profild/clock/event_programs.h"
 #include "profild/clock/source.h"
+#include "core/clocks.h"
 #include "core/log.h"
 #include "reservation.h"
 #include "lifecycle_hooks.h"
@@ -370,9 +371,9 @@ static unsigned int bpf_chunk_count(struct sampler *s)
 	return counter_pool_count(reservations_chunks(self(s)->reservations));
 }
 
-static unsigned int bpf_children(struct sampler *s, uid_t uid)
+static unsigned int bpf_children(struct sampler *s, uid_t uid, bool root)
 {
-	return user_slot_children(self(s)->maps.processes.tables, uid);
+	return user_slot_children(self(s)->maps.processes.tables, uid, root);
 }
 
 /* --- the ring --------------------------------------------------------------------------------- */
@@ -391,8 +392,14 @@ static int on_ring_event(void *ctx, void *bytes, size_t size)
 	process_table_raw_taken(&b->maps.processes, event->target);
 	if (t)
 		b->s.sink->pc(t, event);
-	return 0;
+	/* After an error libbpf stops, and goes on with the next event. */
+	return b->turn_ends_ns && now_ns() > b->turn_ends_ns ? -EAGAIN : 0;
 }
+
+/* A pc may give a fork child a profile, which takes 0.1 ms. */
+#define TURN_NS 1000000
+
+/* Consumes events for a limited time: other sources of the event loop have their turn. */
 
 static int on_ring(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
@@ -401,7 +408,9 @@ static int on_ring(sd_event_source *source, int fd, uint32_t revents, void *user
 	(void)source;
 	(void)fd;
 	(void)revents;
+	b->turn_ends_ns = now_ns() + TURN_NS;
 	consume(b);
+	b->turn_ends_ns = 0;
 	return 0;
 }
 

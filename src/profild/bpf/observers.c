@@ -48,7 +48,7 @@ static struct profil_tables *tables_of(const struct observers *s)
 static int take_slot(struct observers *s, const struct attachment *a, uint32_t *slot)
 {
 	*slot = PROFIL_OBSERVER_MACHINE;
-	return a->machine ? 0 : table_slots_take(s->slots, slot);
+	return a->machine ? 0 : table_slots_take(s->slots, a->user, slot);
 }
 
 /* Puts the observer and its tables into the maps. */
@@ -180,8 +180,8 @@ static int observe(struct observers *s, struct observer *observer, struct attach
 	return err;
 }
 
-/* Starts counting in the table of @a. */
-static int observe_with_table(struct observers *s, struct attachment *a, struct profil_observer *o)
+/* Takes a slot. */
+static int observer_new(struct observer **out, struct observers *s, const struct attachment *a)
 {
 	struct observer *observer = calloc(1, sizeof(*observer));
 	int err = observer ? take_slot(s, a, &observer->slot) : -ENOMEM;
@@ -190,6 +190,16 @@ static int observe_with_table(struct observers *s, struct attachment *a, struct 
 		free(observer);
 		return err;
 	}
+	*out = observer;
+	return 0;
+}
+
+/* Starts counting in the table of @a. Takes ownership of @observer. */
+static int observe_with_table(struct observers *s, struct observer *observer, struct attachment *a,
+			      struct profil_observer *o)
+{
+	int err;
+
 	observer->target.period_ns = a->period_ns;
 	observer->target.flags = target_flags(a);
 	err = observe(s, observer, a, o);
@@ -204,21 +214,34 @@ static int observe_with_table(struct observers *s, struct attachment *a, struct 
 
 #define MACHINE_TABLE "machine-table" /* in the persistent store */
 
+static int create_tables(struct attachment *a, const struct profil_table *header)
+{
+	a->table = table_create(header);
+	if (a->table < 0)
+		return a->table;
+	if (!header->unwind_pages)
+		return 0;
+	a->unwind = table_create_unwind(header);
+	return a->unwind < 0 ? a->unwind : 0;
+}
+
+/* The slot comes first: a user without one must not make the daemon create tables. */
 static int observer_open(struct place_source *source, struct attachment *a,
 			 struct profil_observer *o, struct profil_table *header)
 {
 	struct observers *s = self(source);
-	int err;
+	struct observer *observer;
+	int err = observer_new(&observer, s, a);
 
-	a->table = table_create(header);
-	if (a->table < 0)
-		return a->table;
-	if (header->unwind_pages) {
-		a->unwind = table_create_unwind(header);
-		if (a->unwind < 0)
-			return a->unwind;
+	if (err)
+		return err;
+	err = create_tables(a, header);
+	if (err) {
+		table_slots_give(s->slots, observer->slot);
+		free(observer);
+		return err;
 	}
-	err = observe_with_table(s, a, o);
+	err = observe_with_table(s, observer, a, o);
 	if (!err && a->machine && store_put(s->bpf->store, MACHINE_TABLE, a->table))
 		log_warning("cannot store the machine's table: its profile ends with this daemon");
 	return err;
@@ -228,16 +251,19 @@ static int observer_recover(struct place_source *source, struct attachment *a,
 			    struct profil_observer *o, struct profil_table *header)
 {
 	struct observers *s = self(source);
+	struct observer *observer;
 	int err;
 
 	if (s->found < 0)
 		return -ENOENT;
 	a->table = steal_fd(s->found);
 	err = table_read(header, a->table);
+	if (!err)
+		err = observer_new(&observer, s, a);
 	if (!err) {
 		table_describe(o, header);
 		a->period_ns = header->period_ns;
-		err = observe_with_table(s, a, o);
+		err = observe_with_table(s, observer, a, o);
 	}
 	if (err)
 		store_drop(s->bpf->store, MACHINE_TABLE);

@@ -38,7 +38,7 @@ static int hold_again(struct sampler_bpf *b, struct target *t, const struct prof
 	if (!err)
 		err = target_check(t);
 	if (!err)
-		err = reservation_take_at(b->reservations, t, owner->uid);
+		err = reservation_take_at(b->reservations, t, owner->uid, owner->root);
 	if (err)
 		return err;
 	err = target_use(b, t);

@@ -157,13 +157,17 @@ struct reservations *reservations_close(struct reservations *all)
 	return NULL;
 }
 
-/* The slot of @t's user, to which the kernel charges children. */
-static uint32_t slot_of(const struct reservations *all, const struct target *t)
+/* The user to which the kernel charges children. */
+static struct user_slot slot_of(const struct reservations *all, uid_t uid, bool root)
 {
-	const struct user *user = t->charges.slot.user;
-	uint64_t children = user_is_root(user) ? UINT64_MAX : all->quota->user.of[RES_CHILDREN];
+	const struct quota_config *q = all->quota;
 
-	return user_slot_use(all->maps->processes.tables, user_uid(user), children);
+	return (struct user_slot){
+		.uid = uid,
+		.root = root,
+		.children_max = root ? UINT64_MAX : q->user.of[RES_CHILDREN],
+		.children_reserve = root ? 0 : q->reserve.of[RES_CHILDREN],
+	};
 }
 
 /* From reservation_begin() until the target starts or gives it back. */
@@ -254,6 +258,7 @@ void reservation_cancel(struct reservations *all, struct target *t)
 int reservation_take(struct reservations *all, struct target *t)
 {
 	struct reservation *r = t->reservation;
+	struct user_slot slot;
 	int err;
 
 	if (r && !r->complete)
@@ -266,12 +271,14 @@ int reservation_take(struct reservations *all, struct target *t)
 	}
 	free(r);
 	t->reservation = NULL;
-	t->user = slot_of(all, t);
+	slot = slot_of(all, user_uid(t->charges.slot.user), user_is_root(t->charges.slot.user));
+	t->user = user_slot_use(all->maps->processes.tables, &slot);
 	return 0;
 }
 
-int reservation_take_at(struct reservations *all, struct target *t, uid_t uid)
+int reservation_take_at(struct reservations *all, struct target *t, uid_t uid, bool root)
 {
+	const struct user_slot slot = slot_of(all, uid, root);
 	int err = range_take_at(all->indices, t->index, 1);
 
 	if (err)
@@ -286,7 +293,7 @@ int reservation_take_at(struct reservations *all, struct target *t, uid_t uid)
 		give_numbers(all, t);
 	if (!err)
 		t->user = user_slot_adopt(all->maps->processes.tables,
-					  all->maps->processes.target[t->index].user, uid);
+					  all->maps->processes.target[t->index].user, &slot);
 	return err;
 }
 

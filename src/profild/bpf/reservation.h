@@ -35,7 +35,7 @@ void reservation_cancel(struct reservations *all, struct target *t);
 int reservation_take(struct reservations *all, struct target *t);
 
 /* Takes exactly what @t, a target of @uid, had with an earlier daemon. */
-int reservation_take_at(struct reservations *all, struct target *t, uid_t uid);
+int reservation_take_at(struct reservations *all, struct target *t, uid_t uid, bool root);
 
 /*
  * Gives back what @t has taken. @drained: it is closed and no sample is in flight, so its counters

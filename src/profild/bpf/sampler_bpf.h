@@ -30,6 +30,7 @@ struct sampler_bpf {
 
 	struct ring_buffer *ring;
 	bool consuming;
+	uint64_t turn_ends_ns; /* when it stops; 0: at the last event */
 	sd_event_source *ring_source;
 };
 

@@ -11,14 +11,21 @@
 #include "core/cleanup.h"
 #include "core/observers.h"
 #include "core/thread.h"
+#include "profild/quota/quota.h"
 #include "table_slots.h"
 
 /*
  * A change to an array of maps takes effect at once, but then waits for an RCU grace period, 5 to
- * 16 ms, which the main thread must not do. Three threads make the changes: one puts tables, one
- * puts unwind rules, one removes both. So a new table is not behind the removal of older ones, and
+ * 16 ms, which the main thread must not do. Threads make the changes: one puts tables, one puts
+ * unwind rules, eight remove both, because the kernel removes one at a time; those that wait at the
+ * same time share a grace period. So a new table is not behind the removal of older ones, and
  * no sample of a new attachment is missed. Each thread reads its changes from a pipe, makes them in
- * order, and writes each to the pipe of those that are done.
+ * order, and writes each to the pipe of those that are done. Those that have come during a grace
+ * period are put together: since Linux 6.8 they wait for one grace period, so that a table waits
+ * for two at most, however many are put.
+ *
+ * A slot is charged to its user from table_slots_take() until it can be taken again: users that
+ * come and go faster than grace periods pass use up their own slots, not those of others.
  *
  * The changes of one slot are made one after the other: while any is being made, the next wanted
  * one waits in the slot, and replaces another that waits there.
@@ -32,6 +39,10 @@ struct change {
 	int err; /* of the change, when it is done */
 };
 
+#define BATCH 64
+#define REMOVERS 8
+#define THREADS (LANES - 1 + REMOVERS)
+
 #define SLOT_END PROFIL_MAX_OBSERVERS /* not a slot: the thread ends */
 
 /* What a slot is to hold; without a table: nothing. */
@@ -44,6 +55,8 @@ static const struct content nothing = { -1, -1 };
 
 struct slot {
 	bool used;
+	bool filled; /* it has had a content since it was taken */
+	struct charge charge;
 	uint32_t changing; /* threads that have a change of it */
 	int err;	   /* of the latest content */
 	bool waits;	   /* @next is made when they are done */
@@ -62,13 +75,16 @@ struct table_slots {
 		enum lane lane;
 		pthread_t thread;
 		bool running;
-	} thread[LANES];
+	} thread[THREADS];
 	sd_event_source *source;
 };
 
-static bool read_change(int fd, struct change *c)
+/* Reads up to @max changes, at least one. Returns their number; 0: failure. */
+static uint32_t read_changes(int fd, struct change *c, uint32_t max)
 {
-	return TEMP_FAILURE_RETRY(read(fd, c, sizeof(*c))) == sizeof(*c);
+	ssize_t n = TEMP_FAILURE_RETRY(read(fd, c, max * sizeof(*c)));
+
+	return n > 0 ? (uint32_t)((size_t)n / sizeof(*c)) : 0;
 }
 
 static bool write_change(int fd, const struct change *c)
@@ -83,34 +99,58 @@ static bool is_there(int outer, uint32_t slot)
 	return bpf_map_lookup_elem(outer, &slot, &id) == 0;
 }
 
-/* Puts the map @fd into @slot and closes it. */
-static int put(int outer, uint32_t slot, int fd)
+/* Puts @n maps into their slots and closes them. */
+static void put(int outer, struct change *c, uint32_t n)
 {
-	int err = bpf_map_update_elem(outer, &slot, &fd, BPF_ANY) < 0 ? -errno : 0;
+	__u32 key[BATCH];
+	int fd[BATCH];
 
-	close(fd);
-	return err;
+	for (uint32_t i = 0; i < n; i++) {
+		key[i] = c[i].slot;
+		fd[i] = c[i].fd;
+	}
+	for (uint32_t done = 0; done < n; done++) { /* again after one that is refused */
+		__u32 count = n - done;
+
+		if (bpf_map_update_batch(outer, &key[done], &fd[done], &count, NULL) == 0)
+			break;
+		if (count >= n - done) /* the kernel has not said how many it has put */
+			count = 0;
+		done += count;
+		c[done].err = -errno;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		close(fd[i]);
+}
+
+static void remove_maps(const struct table_slots *s, uint32_t slot)
+{
+	bpf_map_delete_elem(s->outer, &slot);
+	if (is_there(s->unwind, slot))
+		bpf_map_delete_elem(s->unwind, &slot);
 }
 
 static void *make_changes(void *arg)
 {
 	const struct lane_thread *t = arg;
 	const struct table_slots *s = t->slots;
-	struct change c;
+	int in = s->asked[t->lane][0];
+	struct change c[BATCH];
+	uint32_t n, end;
 
-	while (read_change(s->asked[t->lane][0], &c) && c.slot != SLOT_END) {
-		if (t->lane == LANE_TABLE) {
-			c.err = put(s->outer, c.slot, c.fd);
-		} else if (t->lane == LANE_UNWIND) {
-			c.err = put(s->unwind, c.slot, c.fd);
-		} else {
-			bpf_map_delete_elem(s->outer, &c.slot);
-			if (is_there(s->unwind, c.slot))
-				bpf_map_delete_elem(s->unwind, &c.slot);
+	do {
+		n = read_changes(in, c, t->lane == LANE_REMOVE ? 1 : BATCH);
+		for (end = 0; end < n && c[end].slot != SLOT_END; end++)
+			;
+		if (t->lane == LANE_REMOVE && end)
+			remove_maps(s, c[0].slot);
+		else if (end)
+			put(t->lane == LANE_TABLE ? s->outer : s->unwind, c, end);
+		for (uint32_t i = 0; i < end; i++) {
+			if (!write_change(s->done[1], &c[i]))
+				return NULL;
 		}
-		if (!write_change(s->done[1], &c))
-			break;
-	}
+	} while (n && end == n);
 	return NULL;
 }
 
@@ -148,6 +188,12 @@ static void set(struct table_slots *s, uint32_t slot, struct content c)
 	ask(s, slot, c.table >= 0 ? LANE_TABLE : LANE_REMOVE, c.table);
 }
 
+static void free_slot(struct slot *at)
+{
+	at->used = at->filled = false;
+	charge_give(&at->charge);
+}
+
 static void take_done(struct table_slots *s, const struct change *c)
 {
 	struct slot *at = &s->slot[c->slot];
@@ -161,7 +207,7 @@ static void take_done(struct table_slots *s, const struct change *c)
 		at->waits = false;
 		set(s, c->slot, at->next);
 	} else if (c->lane == LANE_REMOVE) {
-		at->used = false;
+		free_slot(at);
 	}
 }
 
@@ -171,7 +217,7 @@ static int on_done(sd_event_source *source, int fd, uint32_t revents, void *user
 
 	(void)source;
 	(void)revents;
-	if (read_change(fd, &c))
+	if (read_changes(fd, &c, 1))
 		take_done(userdata, &c);
 	return 0;
 }
@@ -189,11 +235,12 @@ static int open_pipes(struct table_slots *s)
 
 static int start_threads(struct table_slots *s)
 {
-	for (int lane = 0; lane < LANES; lane++) {
-		struct lane_thread *t = &s->thread[lane];
+	for (int i = 0; i < THREADS; i++) {
+		struct lane_thread *t = &s->thread[i];
 		int err;
 
-		*t = (struct lane_thread){ .slots = s, .lane = (enum lane)lane };
+		*t = (struct lane_thread){ .slots = s,
+					   .lane = i < LANE_REMOVE ? (enum lane)i : LANE_REMOVE };
 		err = thread_start(&t->thread, make_changes, t);
 		if (err)
 			return err;
@@ -220,7 +267,7 @@ int table_slots_open(struct table_slots **out, int outer, int unwind, sd_event *
 	}
 	for (uint32_t i = 0; i < PROFIL_MAX_OBSERVERS; i++) {
 		if (i != PROFIL_OBSERVER_MACHINE && is_there(s->outer, i)) {
-			s->slot[i].used = true;
+			s->slot[i].used = s->slot[i].filled = true;
 			table_slots_give(s, i);
 		}
 	}
@@ -236,14 +283,22 @@ struct table_slots *table_slots_close(struct table_slots *s)
 
 	if (!s)
 		return NULL;
-	while (s->changing && read_change(s->done[0], &c))
+	while (s->changing && read_changes(s->done[0], &c, 1))
 		take_done(s, &c);
+	for (int i = 0; i < THREADS; i++) {
+		if (s->thread[i].running)
+			write_change(s->asked[s->thread[i].lane][1], &end);
+	}
+	for (int i = 0; i < THREADS; i++) {
+		if (s->thread[i].running)
+			pthread_join(s->thread[i].thread, NULL);
+	}
 	for (int lane = 0; lane < LANES; lane++) {
-		if (s->thread[lane].running && write_change(s->asked[lane][1], &end))
-			pthread_join(s->thread[lane].thread, NULL);
 		closep(&s->asked[lane][0]);
 		closep(&s->asked[lane][1]);
 	}
+	for (uint32_t i = 0; i < PROFIL_MAX_OBSERVERS; i++)
+		charge_give(&s->slot[i].charge);
 	sd_event_source_unref(s->source);
 	closep(&s->done[0]);
 	closep(&s->done[1]);
@@ -251,11 +306,16 @@ struct table_slots *table_slots_close(struct table_slots *s)
 	return NULL;
 }
 
-int table_slots_take(struct table_slots *s, uint32_t *slot)
+int table_slots_take(struct table_slots *s, struct user *user, uint32_t *slot)
 {
+	int err;
+
 	for (uint32_t i = 0; i < PROFIL_MAX_OBSERVERS; i++) {
 		if (i == PROFIL_OBSERVER_MACHINE || s->slot[i].used)
 			continue;
+		err = charge_take(&s->slot[i].charge, user, RES_TABLE_SLOTS, 1);
+		if (err)
+			return err;
 		s->slot[i].used = true;
 		*slot = i;
 		return 0;
@@ -275,6 +335,7 @@ int table_slots_put(struct table_slots *s, uint32_t slot, int table, int unwind)
 		closep(&c.unwind);
 		return -EMFILE;
 	}
+	s->slot[slot].filled = true;
 	set(s, slot, c);
 	return 0;
 }
@@ -289,5 +350,8 @@ int table_slots_ready(const struct table_slots *s, uint32_t slot, bool unwind)
 
 void table_slots_give(struct table_slots *s, uint32_t slot)
 {
-	set(s, slot, nothing);
+	if (s->slot[slot].filled || slot == PROFIL_OBSERVER_MACHINE)
+		set(s, slot, nothing);
+	else
+		free_slot(&s->slot[slot]);
 }

@@ -7,6 +7,7 @@
 #include <systemd/sd-event.h>
 
 struct table_slots;
+struct user;
 
 /*
  * @outer, @unwind: the arrays of maps of tables and of unwind rules. Removes tables of an earlier
@@ -16,11 +17,11 @@ int table_slots_open(struct table_slots **out, int outer, int unwind, sd_event *
 struct table_slots *table_slots_close(struct table_slots *s);
 
 /*
- * Takes a slot for an attachment; -EAGAIN if none is free. The machine's slot is fixed and not
- * taken: all of its tables have one layout, so a sample in flight may use the layout of one table
- * for the next.
+ * Takes a slot for an attachment and charges it to @user; -EAGAIN if none is free. The machine's
+ * slot is fixed and not taken: all of its tables have one layout, so a sample in flight may use the
+ * layout of one table for the next.
  */
-int table_slots_take(struct table_slots *s, uint32_t *slot);
+int table_slots_take(struct table_slots *s, struct user *user, uint32_t *slot);
 
 /* Has the maps @table and @unwind (-1: none) put into @slot, where the BPF programs see them. */
 int table_slots_put(struct table_slots *s, uint32_t slot, int table, int unwind);
@@ -31,7 +32,7 @@ int table_slots_put(struct table_slots *s, uint32_t slot, int table, int unwind)
  */
 int table_slots_ready(const struct table_slots *s, uint32_t slot, bool unwind);
 
-/* Removes the maps. The slot is free after an RCU grace period. */
+/* Removes the maps. The slot is free, and its charge given back, after an RCU grace period. */
 void table_slots_give(struct table_slots *s, uint32_t slot);
 
 #endif

@@ -16,6 +16,7 @@
 #include "profild/observe/attachment.h"
 #include "profild/profile/own_profile.h"
 #include "profild/worker/disposal.h"
+#include "profild/worker/process_proof.h"
 
 /* A connection that does not observe is closed after this time. */
 #define SILENCE_US (10 * 1000000ULL)
@@ -340,6 +341,7 @@ static void on_opened(void *arg, const struct work_answer *a, union work_area *a
 
 	(void)area;
 	c->opening = NULL;
+	c->peer.privileged |= a->privileged;
 	if (a->err == -ETIMEDOUT || a->err == -EAGAIN || a->err == -EIO)
 		err = a->err; /* its user's worker is stuck */
 	else if (a->err)
@@ -356,23 +358,26 @@ static void on_opened(void *arg, const struct work_answer *a, union work_area *a
 
 /*
  * The slow part of opening a connection, after the rest of a user that connects often. The
- * privileges are those that the process has before its first message. For a process with a profile
- * the worker has the memory open already, so STOP and SYNC need no worker for it.
+ * privileges are those that the process has before its first message. It may have exec'd a set-uid
+ * program since it connected, so the worker checks them again, with its uids. For a process with a
+ * profile the worker has the memory open already, so STOP and SYNC need no worker for it.
  */
 static int identify(struct client *c)
 {
-	struct work w = { .kind = WORK_OPEN, .pid = c->peer.cred.pid };
+	struct work w = { .kind = WORK_OPEN, .pid = c->peer.cred.pid, .uid = c->peer.cred.uid };
 	const int on = 1;
 	int err;
 
-	c->peer.privileged = user_is_root(c->user) ||
-			     (c->peer.cred.uid != 0 && authorize_privileged(c->peer.cred.pid));
+	c->peer.privileged = user_is_root(c->user);
+	if (c->peer.cred.uid != 0 && process_privileged(c->peer.cred.pid))
+		w.flags = WORK_PRIVILEGED;
 	if (setsockopt(c->sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
 		return -errno;
 	c->pidfd = peer_pidfd(c);
 	if (c->pidfd < 0)
 		return c->pidfd;
-	c->lender = own_profile_lender(c->daemon, c->peer.cred.pid, c->lane);
+	if (!w.flags)
+		c->lender = own_profile_lender(c->daemon, c->peer.cred.pid, c->lane);
 	if (c->lender)
 		return is_empty(c->sock) ? client_greet(c) : -EPROTO;
 	err = remote_init(&c->memory, c->lane);
@@ -445,7 +450,7 @@ static int check_connections(struct client *c)
 	if (getsockopt(c->sock, SOL_SOCKET, SO_PEERCRED, &c->peer.cred, &len) < 0)
 		return -errno;
 	c->peer.sock = c->sock;
-	root = c->peer.cred.uid == 0 && authorize_privileged(c->peer.cred.pid);
+	root = c->peer.cred.uid == 0 && process_privileged(c->peer.cred.pid);
 	err = user_get(&c->user, c->daemon->quota, c->peer.cred.uid, root);
 	if (!err)
 		err = lane_get(&c->lane, c->daemon->lanes, c->user);

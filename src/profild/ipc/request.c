@@ -283,7 +283,8 @@ static void add_user(void *arg, const struct user *u)
 		out->used[i] = quota_used(users->quota, u, i);
 		out->limit[i] = quota_limit(users->quota, u, i);
 	}
-	out->used[RES_CHILDREN] = users->sampler->ops->children(users->sampler, out->uid);
+	out->used[RES_CHILDREN] =
+		users->sampler->ops->children(users->sampler, out->uid, out->root);
 }
 
 static void fill_status(struct client *c, struct profil_msg_status *m)

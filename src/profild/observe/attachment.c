@@ -11,6 +11,7 @@
 #include "attachment.h"
 #include "core/cleanup.h"
 #include "core/clocks.h"
+#include "retired_tables.h"
 #include "table.h"
 
 static int namespace_of(uint32_t *out, pid_t pid, const char *name)
@@ -134,28 +135,58 @@ static int make_header(struct profil_table *header, const struct profil_msg_obse
 	return 0;
 }
 
-#define USER_WIDE 2 /* limit of a user's wide scopes, which are tested at every sample */
+static int take_table_charges(struct attachment *a, uint64_t bytes)
+{
+	struct table_charges *c = &a->charges;
+	int err = charge_take(&c->profile, a->user, RES_PROFILES, 1);
 
+	if (!err)
+		err = charge_take(&c->memory, a->user, RES_TABLE_BYTES, bytes);
+	if (err)
+		table_charges_give(c);
+	return err;
+}
+
+/* -EINPROGRESS: the user's tables that are ending may give room in some milliseconds. */
 static int take_charges(struct attachment *a, uint64_t bytes)
 {
-	unsigned int wide = 0;
-	int err;
+	struct retired_tables *retired = a->daemon->retired;
+	int err = 0;
 
-	for (const struct attachment *other = a->daemon->attachments; other; other = other->next)
-		wide += other->user == a->user && other->scope != PROFIL_SCOPE_PROCESSES;
-	if (a->scope != PROFIL_SCOPE_PROCESSES && wide >= USER_WIDE && !user_is_root(a->user))
-		return -EAGAIN;
-	err = charge_take(&a->profile, a->user, RES_PROFILES, 1);
+	if (a->scope != PROFIL_SCOPE_PROCESSES)
+		err = charge_take(&a->wide, a->user, RES_WIDE, 1);
+	if (err)
+		return err;
+	err = take_table_charges(a, bytes);
+	if (err) {
+		retired_tables_sweep(retired, a->user);
+		err = take_table_charges(a, bytes);
+	}
+	if (err && !a->machine && retired_tables_are_ending(retired, a->user))
+		return -EINPROGRESS;
 	if (!err && a->event.wanted)
 		err = charge_take(&a->events, a->user, RES_EVENTS, 1);
-	return err ? err : charge_take(&a->table_memory, a->user, RES_TABLE_BYTES, bytes);
+	return err;
+}
+
+/* -EINPROGRESS: likewise. */
+static int open_table(struct attachment *a, struct profil_observer *o, struct profil_table *header)
+{
+	struct profild *d = a->daemon;
+	int err = d->places->ops->open(d->places, a, o, header);
+
+	/* Without a table: there is no slot. */
+	if (err == -EAGAIN && a->table < 0 && !a->machine &&
+	    retired_tables_are_ending(d->retired, a->user))
+		return -EINPROGRESS;
+	return err;
 }
 
 static void attachment_free(struct attachment *a)
 {
-	charge_give(&a->table_memory);
+	retired_tables_add(a->daemon->retired, &a->charges, a->table, a->unwind);
 	charge_give(&a->events);
-	charge_give(&a->profile);
+	charge_give(&a->wide);
 	user_unref(a->user);
 	closep(&a->table);
 	closep(&a->unwind);
@@ -206,7 +237,7 @@ int attachment_open(struct attachment **out, struct profild *d, const struct pro
 	if (!err && peer->found)
 		err = d->places->ops->recover(d->places, a, &o, &header);
 	else if (!err)
-		err = d->places->ops->open(d->places, a, &o, &header);
+		err = open_table(a, &o, &header);
 	if (err) {
 		attachment_free(a);
 		return err;
@@ -264,6 +295,7 @@ void attachment_detach(struct attachment *a)
 	if (a->source)
 		a->daemon->places->ops->close(a->daemon->places, a);
 	a->source = NULL;
+	charge_give(&a->wide);
 }
 
 static void unlink_attachment(struct attachment *a)

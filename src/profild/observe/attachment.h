@@ -12,14 +12,15 @@
 #include "profild/clock/event_links.h"
 #include "profild/daemon.h"
 #include "profild/quota/quota.h"
+#include "retired_tables.h"
 
 struct attachment {
 	struct attachment *next;
 	struct profild *daemon;
 	struct user *user;
-	struct charge profile;
-	struct charge table_memory;
+	struct table_charges charges;
 	struct charge events;
+	struct charge wide; /* until it is detached */
 	uint32_t scope;
 	uint32_t flags;	 /* enum profil_observe_flags; without LATER from BEGIN on */
 	bool privileged; /* the client may observe others */
@@ -93,7 +94,8 @@ bool attachment_is_event(const struct profil_msg_observe *m);
 
 /*
  * Starts the attachment that @m asks for, for @peer. Returns 0 or a negative errno; -EINPROGRESS:
- * what counts its event is being loaded, ask again in some milliseconds.
+ * what counts its event is being loaded, or what the user has just given back is not yet free: ask
+ * again in some milliseconds.
  */
 int attachment_open(struct attachment **out, struct profild *d, const struct profil_msg_observe *m,
 		    const struct observer_peer *peer);

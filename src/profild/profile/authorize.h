@@ -10,11 +10,8 @@
 struct peer {
 	int sock;
 	struct ucred cred;
-	bool privileged; /* see authorize_privileged() */
+	bool privileged; /* see process_privileged_as() */
 };
-
-/* True if process @pid has CAP_SYS_PTRACE in the daemon's own user namespace. */
-bool authorize_privileged(pid_t pid);
 
 /* True if @peer, connected through @sock, is in group profil. */
 bool authorize_member(const struct profild *d, int sock, const struct ucred *peer);

@@ -29,13 +29,15 @@ static bool append_pc(struct own_profile *own, uint64_t pc)
 	return true;
 }
 
-/* Keeps a pc for the buffer. Returns false if the buffer has no room for it. */
+/* Keeps a pc for the buffer. Returns false if it will not be written, or has no room there. */
 static bool keep_pc(struct own_profile *own, uint64_t pc)
 {
 	const struct target *t = own->target;
 	uint64_t room = t->region[0].x.nbins, used = t->ledger->pcs + t->pcs_in_flight + own->npcs;
 
-	return own->state != OWN_PROFILE_OVER && used < room && append_pc(own, pc);
+	if (own->state == OWN_PROFILE_OVER || own->state == OWN_PROFILE_GIVEN_UP)
+		return false;
+	return used < room && append_pc(own, pc);
 }
 
 /* Counts a sample that arrived as a pc, as the kernel would have counted it. */
@@ -187,11 +189,9 @@ static int adopt(struct own_profile *parent, pid_t tgid, uint32_t generation)
 	own->cookie_addr = parent->cookie_addr;
 	memcpy(own->cookie, parent->cookie, sizeof(own->cookie));
 	own->image = parent->image;
-	err = own_profile_give_memory(own);
+	err = target_copy(&own->target, own, tgid, parent->target, own->user);
 	if (!err)
-		err = target_copy(&own->target, own, tgid, parent->target);
-	if (!err)
-		err = target_charge(own->target, own->user, false);
+		err = own_profile_give_memory(own);
 	if (!err)
 		err = d->sampler->ops->reserve(d->sampler, own->target, on_counters, own);
 	if (err == -EINPROGRESS)
@@ -221,6 +221,10 @@ void own_profile_pc(struct own_profile *own, pid_t tgid, uint32_t generation, ui
 		return;
 	}
 	t = sampler->ops->find(sampler, tgid, &unbound, &now);
+	if (t && now != generation) { /* the child has ended, and another process has its pid */
+		lose(own, 1);
+		return;
+	}
 	if (t && unbound) {
 		child = find_unborn(own, tgid, generation);
 		if (!child && !adopt(own, tgid, generation))
@@ -231,7 +235,7 @@ void own_profile_pc(struct own_profile *own, pid_t tgid, uint32_t generation, ui
 		}
 		t = sampler->ops->find(sampler, tgid, &unbound, &now);
 	}
-	if (t && !unbound) {
+	if (t && !unbound && now == generation) {
 		count_pc(t->profile, pc);
 		return;
 	}

@@ -298,8 +298,9 @@ static bool replay_rests(struct sampler *s)
 	return false;
 }
 
-static unsigned int replay_children(struct sampler *s, uid_t uid)
+static unsigned int replay_children(struct sampler *s, uid_t uid, bool root)
 {
+	(void)root;
 	(void)s;
 	(void)uid;
 	return 0;

@@ -98,8 +98,8 @@ struct sampler_ops {
 	/* True if the last process of @t has ended. */
 	bool (*ended)(struct sampler *s, const struct target *t);
 	unsigned int (*chunk_count)(struct sampler *s);
-	/* Children charged to @uid by the kernel; -1: to all users. */
-	unsigned int (*children)(struct sampler *s, uid_t uid);
+	/* Children charged by the kernel to @uid, as root or not; -1: to all users. */
+	unsigned int (*children)(struct sampler *s, uid_t uid, bool root);
 
 	/* Continues the targets of an earlier daemon. Called once, after all set-up. */
 	void (*recover)(struct sampler *s);

@@ -58,29 +58,35 @@ int target_charge(struct target *t, struct user *user, bool adopt)
 	return err;
 }
 
-/* A target with @n zeroed regions; NULL: no memory. */
-static struct target *alloc(struct own_profile *profile, pid_t tgid, uint32_t n)
+static struct target *alloc(struct own_profile *profile, pid_t tgid)
 {
 	struct target *t = calloc(1, sizeof(*t));
 
-	if (t)
-		t->region = calloc(n ? n : 1, sizeof(*t->region));
-	if (!t || !t->region)
-		return target_free(t);
+	if (!t)
+		return NULL;
 	t->profile = profile;
 	t->ledger = &t->counts;
 	t->tgid = tgid;
-	t->nregions = n;
 	return t;
+}
+
+/* Gives @t @n zeroed regions. */
+static int alloc_regions(struct target *t, uint32_t n)
+{
+	t->region = calloc(n ? n : 1, sizeof(*t->region));
+	t->nregions = n;
+	return t->region ? 0 : -ENOMEM;
 }
 
 int target_new(struct target **out, struct own_profile *profile, pid_t tgid,
 	       const struct profil_msg_region *region, uint32_t n)
 {
-	struct target *t = alloc(profile, tgid, n);
+	struct target *t = alloc(profile, tgid);
 
-	if (!t)
+	if (!t || alloc_regions(t, n)) {
+		target_free(t);
 		return -ENOMEM;
+	}
 	for (uint32_t i = 0; i < n; i++) {
 		struct profil_region *r = &t->region[i];
 
@@ -109,16 +115,25 @@ int target_new(struct target **out, struct own_profile *profile, pid_t tgid,
 }
 
 int target_copy(struct target **out, struct own_profile *profile, pid_t tgid,
-		const struct target *t)
+		const struct target *t, struct user *user)
 {
-	struct target *copy = alloc(profile, tgid, t->nregions);
+	struct target *copy = alloc(profile, tgid);
+	int err;
 
 	if (!copy)
 		return -ENOMEM;
 	copy->period_ns = t->period_ns;
 	copy->flags = t->flags;
+	copy->nregions = t->nregions;
 	copy->ncounters = t->ncounters;
 	copy->nbins = t->nbins;
+	err = target_charge(copy, user, false);
+	if (!err)
+		err = alloc_regions(copy, t->nregions);
+	if (err) {
+		target_free(copy);
+		return err;
+	}
 	for (uint32_t i = 0; i < t->nregions; i++) {
 		copy->region[i] = t->region[i];
 		copy->region[i].first -= t->counter_first;

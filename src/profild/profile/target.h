@@ -82,9 +82,12 @@ struct target *target_free(struct target *t);
 /* Charges what @t uses to @user; @adopt: without a limit. */
 int target_charge(struct target *t, struct user *user, bool adopt);
 
-/* A new target with the same regions, for process @tgid. */
+/*
+ * A new target with the same regions, for process @tgid. It is charged to @user first: a user at a
+ * limit must not make the daemon copy up to 459 KB of regions.
+ */
 int target_copy(struct target **out, struct own_profile *profile, pid_t tgid,
-		const struct target *t);
+		const struct target *t, struct user *user);
 
 /*
  * Checks a target of an earlier daemon, as read from the maps: -EINVAL if a region would reach

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <linux/capability.h>
 #include <linux/magic.h>
 
 #include "core/cleanup.h"
@@ -181,4 +183,41 @@ int process_proof(pid_t *tgid, uint32_t flags, uid_t uid, int pidfd, int maps)
 	if (err || flags & WORK_MEMBER)
 		return err;
 	return user == uid && is_maps_of(maps, *tgid) ? 0 : -EACCES;
+}
+
+/*
+ * capget() and stat() of the namespace take no lock that a client could hold, so the main thread
+ * may call them.
+ */
+bool process_privileged(pid_t pid)
+{
+	struct __user_cap_header_struct h = { _LINUX_CAPABILITY_VERSION_3, (int)pid };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+	struct stat theirs, own;
+	char path[64];
+
+	if (syscall(SYS_capget, &h, data) < 0 ||
+	    !(data[CAP_TO_INDEX(CAP_SYS_PTRACE)].effective & CAP_TO_MASK(CAP_SYS_PTRACE)))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	return stat(path, &theirs) == 0 && stat("/proc/self/ns/user", &own) == 0 &&
+	       theirs.st_dev == own.st_dev && theirs.st_ino == own.st_ino;
+}
+
+/* True if the real, effective, saved and file system uids of @pid are @uid. */
+static bool is_of(pid_t pid, uid_t uid)
+{
+	unsigned int id[4];
+	char text[4096];
+	struct stat st;
+	const char *at = status_of(pid, "\nUid:", text, &st);
+
+	if (!at || sscanf(at, "%u %u %u %u", &id[0], &id[1], &id[2], &id[3]) != 4)
+		return false;
+	return id[0] == uid && id[1] == uid && id[2] == uid && id[3] == uid;
+}
+
+bool process_privileged_as(pid_t pid, uid_t uid)
+{
+	return is_of(pid, uid) && process_privileged(pid) && is_of(pid, uid);
 }

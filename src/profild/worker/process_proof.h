@@ -3,6 +3,7 @@
 #define PROFIL_PROFILD_WORKER_PROCESS_PROOF_H
 
 #include <stdint.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 /*
@@ -16,5 +17,17 @@
  * likes. So nothing is read from one before it is known to be a pidfd or a file of procfs.
  */
 int process_proof(pid_t *tgid, uint32_t flags, uid_t uid, int pidfd, int maps);
+
+/*
+ * True if @pid has CAP_SYS_PTRACE in the initial user namespace. Does not block: the main thread
+ * may call it.
+ */
+bool process_privileged(pid_t pid);
+
+/*
+ * The same for a client that connected as @uid: false for a set-uid program, which its process may
+ * have exec'd since. Reads /proc/PID/status, which may block.
+ */
+bool process_privileged_as(pid_t pid, uid_t uid);
 
 #endif

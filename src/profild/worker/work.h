@@ -13,7 +13,10 @@
  * order. Only one request with an answer is in flight at a time.
  */
 enum work_kind {
-	/* Opens the present memory of @pid as @slot. Answer: err, image. */
+	/*
+	 * Opens the present memory of @pid as @slot. Answer: err, image. With WORK_PRIVILEGED: also
+	 * whether @pid is privileged and of user @uid, even on an error.
+	 */
 	WORK_OPEN = 1,
 	/*
 	 * Opens the memory of @pid as @slot, which it replaces, if it has fingerprint @image and
@@ -69,6 +72,8 @@ struct work {
 struct work_answer {
 	int32_t err;
 	int32_t pid;
+	uint32_t privileged;
+	uint32_t none;
 	uint64_t image;
 };
 

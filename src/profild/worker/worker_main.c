@@ -57,11 +57,31 @@ static int put_memory(struct served *w, uint32_t slot, struct memory *m)
 	return 0;
 }
 
+/*
+ * @m: the memory that the process had before its privileges are read; NULL: unknown. They belong to
+ * another image if it has exec'd meanwhile.
+ */
+static bool is_privileged(const struct work *q, struct memory *m)
+{
+	struct memory *now = NULL;
+	bool same;
+
+	if (!process_privileged_as(q->pid, q->uid))
+		return false;
+	if (!m)
+		return true;
+	same = memory_open(&now, q->pid) == 0 && memory_image(now) == memory_image(m);
+	memory_close(now);
+	return same;
+}
+
 static int work_open(struct served *w, const struct work *q, struct work_answer *a)
 {
-	struct memory *m;
+	struct memory *m = NULL;
 	int err = memory_open(&m, q->pid);
 
+	if (q->flags & WORK_PRIVILEGED)
+		a->privileged = is_privileged(q, m);
 	if (err)
 		return err;
 	a->image = memory_image(m);

@@ -195,6 +195,37 @@ Test(kernel_children, children_beyond_the_limit_are_counted_as_unfollowed)
 	users_expect_end(pid, 0, "the process that forked");
 }
 
+#define RESERVE 1024
+#define FEW 8
+
+/* The table has no room left but root's reserve. */
+Test(kernel_children, room_for_children_is_reserved_for_root)
+{
+	struct profil_tables *t = tables();
+	const struct profil_target *target;
+	uint32_t used = t->children_max - RESERVE;
+	pid_t pid;
+
+	cr_assert_eq(pipe(here) + pipe(on), 0);
+	__atomic_fetch_add(&t->children, used, __ATOMIC_SEQ_CST);
+	for (int root = 0; root < 2; root++) {
+		pid = root ? fork() : users_run(USER, fork_sleepers, FEW);
+		if (!pid)
+			_exit(fork_sleepers(FEW));
+		await_report();
+		cr_assert_eq(write(on[1], "", 1), 1);
+		await_report();
+		target = target_of(t, root ? 0 : USER);
+		cr_expect_eq(target->unfollowed, root ? 0 : FEW, "%s: %u of %u are not followed",
+			     root ? "root" : "a user", target->unfollowed, FEW);
+		cr_assert_eq(write(on[1], "", 1), 1);
+		await_report();
+		cr_assert_eq(write(on[1], "", 1), 1);
+		users_expect_end(pid, 0, "the process that forked");
+	}
+	__atomic_fetch_sub(&t->children, used, __ATOMIC_SEQ_CST);
+}
+
 static uint32_t bucket_seed(void)
 {
 	__cleanup(closep) int fd = bpf_obj_get(ticks_stored(&d, "state"));

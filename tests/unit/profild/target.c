@@ -82,11 +82,27 @@ Test(target, more_counters_than_available_get_enomem)
 	cr_expect_eq(check_new(&r, 1), -ENOMEM);
 }
 
+/* One target of two regions is within the limits. */
+static struct user *limited_user(struct quota **q)
+{
+	static const struct quota_config config = {
+		.user.of = { [RES_TARGETS] = 1, [RES_REGIONS] = 2, [RES_COUNTERS] = 1000 },
+		.machine.of = { [RES_TARGETS] = 9, [RES_REGIONS] = 9, [RES_COUNTERS] = 1000 },
+	};
+	struct user *user;
+
+	cr_assert_eq(quota_new(q, &config), 0);
+	cr_assert_eq(user_get(&user, *q, 1000, false), 0);
+	return user;
+}
+
 /* The sampler has moved the target's counters; the copy has none yet. */
 Test(target, a_copy_bins_alike_from_counter_0_on)
 {
 	const struct profil_msg_region r[] = { region(0x1000, 1, 0), region(0x2000, 2, 1) };
-	struct target *t, *copy;
+	struct target *t, *copy, *none = NULL;
+	struct quota *q;
+	struct user *user = limited_user(&q);
 
 	cr_assert_eq(target_new(&t, NULL, 1, r, 2), 0);
 	t->counter_first = 64;
@@ -95,7 +111,10 @@ Test(target, a_copy_bins_alike_from_counter_0_on)
 	t->period_ns = 10;
 	t->flags = PROFIL_TARGET_RAW;
 	t->counts.drained = 5;
-	cr_assert_eq(target_copy(&copy, NULL, 2, t), 0);
+	cr_assert_eq(target_copy(&copy, NULL, 2, t, user), 0);
+	cr_expect_eq(quota_used(q, user, RES_REGIONS), 2);
+	cr_expect_eq(target_copy(&none, NULL, 3, t, user), -EAGAIN, "beyond the user's limit");
+	cr_expect_null(none);
 	cr_expect_eq(copy->tgid, 2);
 	cr_expect_eq(copy->region[0].first, 0);
 	cr_expect_eq(copy->region[1].first, COUNTERS);
@@ -106,6 +125,9 @@ Test(target, a_copy_bins_alike_from_counter_0_on)
 	cr_expect_eq(copy->nbins, t->nbins);
 	cr_expect_eq(copy->ledger->drained, 0);
 	target_free(copy);
+	cr_expect_eq(quota_used(q, user, RES_TARGETS), 0);
+	user_unref(user);
+	quota_free(q);
 	target_free(t);
 }
 

@@ -1,0 +1,212 @@
+/* retired_tables.c - charges of tables whose attachment has ended, but which clients still have */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/clocks.h"
+#include "core/log.h"
+#include "retired_tables.h"
+
+/* Limits the main thread's time for one sweep: a map takes about 2 us. */
+#define SWEEP_MAPS 64
+
+/*
+ * Until then the daemon's own references can be the last: for some grace periods, while a user's 64
+ * tables are removed from their slots eight at a time.
+ */
+#define ENDING_NS 1000000000ULL
+
+#define SOON_US 50000	 /* the first sweep after a table has been retired */
+#define LATER_US 1000000 /* the next ones, while clients keep their tables */
+
+struct retired {
+	struct retired *next;
+	struct table_charges charges;
+	uint32_t map[2]; /* ids; 0: none */
+	uint64_t since_ns;
+};
+
+/* A queue: a table that still exists goes to its end, so that sweeps take turns. */
+struct retired_tables {
+	struct retired *first;
+	struct retired **end;
+	sd_event_source *timer;
+	bool warned;
+};
+
+void table_charges_give(struct table_charges *c)
+{
+	charge_give(&c->memory);
+	charge_give(&c->profile);
+}
+
+static void push(struct retired_tables *r, struct retired *t)
+{
+	t->next = NULL;
+	*r->end = t;
+	r->end = &t->next;
+}
+
+static struct retired *take(struct retired_tables *r, struct retired **place)
+{
+	struct retired *t = *place;
+
+	*place = t->next;
+	if (!t->next)
+		r->end = place;
+	return t;
+}
+
+static void give(struct retired *t)
+{
+	table_charges_give(&t->charges);
+	free(t);
+}
+
+/*
+ * A map whose last reference is dropped loses its id at once; its memory is freed some grace
+ * periods later. Without CAP_SYS_ADMIN the kernel does not tell (EPERM): then a table counts as
+ * gone with its attachment, and what clients keep is not charged.
+ */
+static bool exists(struct retired_tables *r, uint32_t id)
+{
+	int fd = id ? bpf_map_get_fd_by_id(id) : -1;
+
+	if (!id)
+		return false;
+	if (fd >= 0) {
+		close(fd);
+		return true;
+	}
+	if (errno == EPERM && !r->warned) {
+		r->warned = true;
+		log_warning("without CAP_SYS_ADMIN, tables that clients keep after the end of "
+			    "their connections are not limited");
+	}
+	return errno != ENOENT && errno != EPERM;
+}
+
+/* Looks at @max tables of @u (NULL: of all users). Returns true if one no longer exists. */
+static bool sweep(struct retired_tables *r, const struct user *u, unsigned int max)
+{
+	struct retired **place = &r->first, *last = NULL;
+	bool found = false;
+
+	while (*place && *place != last && max) {
+		struct retired *t = *place;
+
+		if (u && t->charges.memory.user != u) {
+			place = &t->next;
+			continue;
+		}
+		max--;
+		take(r, place);
+		if (exists(r, t->map[0]) || exists(r, t->map[1])) {
+			push(r, t);
+			last = last ? last : t;
+		} else {
+			give(t);
+			found = true;
+		}
+	}
+	return found;
+}
+
+static int arm(struct retired_tables *r, uint64_t after_us)
+{
+	int err = sd_event_source_set_time_relative(r->timer, after_us);
+
+	return err < 0 ? err : sd_event_source_set_enabled(r->timer, SD_EVENT_ONESHOT);
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct retired_tables *r = userdata;
+	bool found = sweep(r, NULL, SWEEP_MAPS);
+
+	(void)source;
+	(void)usec;
+	return r->first ? arm(r, found ? SOON_US : LATER_US) : 0;
+}
+
+int retired_tables_open(struct retired_tables **out, sd_event *event)
+{
+	struct retired_tables *r = calloc(1, sizeof(*r));
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->end = &r->first;
+	err = sd_event_add_time_relative(event, &r->timer, CLOCK_MONOTONIC, 0, SOON_US, on_timer,
+					 r);
+	if (err >= 0)
+		err = sd_event_source_set_enabled(r->timer, SD_EVENT_OFF);
+	if (err < 0) {
+		retired_tables_close(r);
+		return err;
+	}
+	*out = r;
+	return 0;
+}
+
+struct retired_tables *retired_tables_close(struct retired_tables *r)
+{
+	if (!r)
+		return NULL;
+	while (r->first)
+		give(take(r, &r->first));
+	sd_event_source_disable_unref(r->timer);
+	free(r);
+	return NULL;
+}
+
+/* 0: not a BPF map (with --replay). */
+static uint32_t id_of(int fd)
+{
+	struct bpf_map_info info = { 0 };
+	__u32 len = sizeof(info);
+
+	return fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &len) == 0 ? info.id : 0;
+}
+
+void retired_tables_add(struct retired_tables *r, struct table_charges *charges, int table,
+			int unwind)
+{
+	struct retired *t = calloc(1, sizeof(*t));
+	bool idle = !r->first;
+
+	if (!t) { /* the tables of this moment are not limited */
+		table_charges_give(charges);
+		return;
+	}
+	t->map[0] = id_of(table);
+	t->map[1] = id_of(unwind);
+	if (!t->map[0] && !t->map[1]) {
+		table_charges_give(charges);
+		free(t);
+		return;
+	}
+	charge_move(&t->charges.profile, &charges->profile);
+	charge_move(&t->charges.memory, &charges->memory);
+	t->since_ns = now_ns();
+	push(r, t);
+	if (idle)
+		arm(r, SOON_US);
+}
+
+void retired_tables_sweep(struct retired_tables *r, const struct user *u)
+{
+	sweep(r, u, SWEEP_MAPS);
+}
+
+bool retired_tables_are_ending(const struct retired_tables *r, const struct user *u)
+{
+	uint64_t now = now_ns();
+
+	for (const struct retired *t = r->first; t; t = t->next) {
+		if (t->charges.memory.user == u && now - t->since_ns < ENDING_NS)
+			return true;
+	}
+	return false;
+}

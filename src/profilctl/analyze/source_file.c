@@ -1,6 +1,5 @@
 /* source_file.c - the lines of a source file */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,21 +8,24 @@
 
 #include "core/cleanup.h"
 
+#include "profilctl/util/regular_file.h"
 #include "source_file.h"
 
 #define SOURCE_BYTES_MAX (64u << 20)
 
 static int read_all(char **out, const char *path)
 {
-	__cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* of a FIFO */
+	__cleanup(closep) int fd = regular_file_open(path);
 	struct stat st;
 	size_t n = 0;
 	ssize_t got;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_size > SOURCE_BYTES_MAX)
-		return -EINVAL;
+	if (st.st_size > SOURCE_BYTES_MAX)
+		return -EFBIG;
 	*out = malloc((size_t)st.st_size + 1);
 	if (!*out)
 		return -ENOMEM;

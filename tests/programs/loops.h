@@ -10,7 +10,8 @@
 
 /*
  * LOOPS loops of the same few instructions, LOOP_BYTES apart, and behind them one system call, in
- * LOOP_BYTES of its own. Assembled, so that no compiler moves, merges or unrolls them.
+ * LOOP_BYTES of its own. Assembled, so that no compiler moves, merges or unrolls them. The system
+ * call returns LOOP_SYSCALL_RETURNS bytes behind its start.
  */
 #define LOOPS 32
 #define LOOP_BYTES 64
@@ -19,14 +20,18 @@
 
 #if defined(__x86_64__)
 #define LOOP_BODY "1: sub $1, %rdi\n jne 1b\n ret\n"
+#define LOOP_HAS_INSTRUCTION(at) ((at) == 0 || (at) == 4 || (at) == 6)
 #define LOOP_SYSCALL_BODY                                    \
 	"mov %rdi, %rax\n mov %rsi, %rdi\n mov %rdx, %rsi\n" \
 	"mov %rcx, %rdx\n syscall\n ret\n"
+#define LOOP_SYSCALL_RETURNS 14
 #elif defined(__aarch64__)
 #define LOOP_BODY "1: subs x0, x0, #1\n bne 1b\n ret\n"
+#define LOOP_HAS_INSTRUCTION(at) ((at) == 0 || (at) == 4 || (at) == 8)
 #define LOOP_SYSCALL_BODY                                     \
 	"mov x8, x0\n mov x0, x1\n mov x1, x2\n mov x2, x3\n" \
 	"svc #0\n ret\n"
+#define LOOP_SYSCALL_RETURNS 20
 #else
 #error "write the loop in this architecture's instructions"
 #endif

@@ -2,7 +2,8 @@
 # perf.py - compares a profile with the samples that perf took of the same run
 #
 # usage: perf.py time JSON CPU_NS TASK_NS
-#        perf.py shares|first|ten|count JSON PERF_DATA COMM[,COMM...]
+#        perf.py shares|first|ten|kernel|count JSON PERF_DATA COMM[,COMM...]
+#        perf.py guesses JSON PERCENT
 #
 # time:   the profile has as many samples as CPU_NS of CPU time, or TASK_NS of task clock (see
 #         loops.h), makes, or a number in between.
@@ -10,6 +11,10 @@
 #         is assigned to the function of the profile in which it lies.
 # ten:    perf's ten hottest functions, under the profile's names for them, are the profile's, and their
 #         shares are perf's within the intervals of both.
+# kernel: the profile, whose kernel functions have rows of their own, has perf's share of samples in kernel
+#         mode; perf's five hottest functions of the kernel are functions of the profile, with perf's shares.
+# guesses: each function without a symbol is one by the unwind information of its file, or a part of one
+#         beside a symbol. At most PERCENT of the samples are where there is neither.
 # count:  both have as many samples of an event of which both sample each occurrence.
 # first:  the user function that "perf report" lists first is the first in user mode of the profile, whose
 #         kernel functions have rows of their own, or one whose count does not differ from the first's significantly. Where perf report has pcs only, they are
@@ -17,6 +22,7 @@
 #
 # Of perf's samples only those of processes with a thread named COMM, and of "cost", which runs the
 # command, count.
+import bisect
 import collections
 import functools
 import json
@@ -32,6 +38,9 @@ SIGMAS = 4.2
 SHOWN = 0.5  # percent: reports leave out smaller shares
 TIED = 3.0  # deviations; the difference of two counts a and b of one profile has one of sqrt(a + b)
 WORTH = 5.0  # percent: smaller shares are not compared, except the three hottest functions
+DISAGREE = 3.0  # times chance: by which two events of perf may differ
+KERNEL = 1 << 63  # lowest address of the kernel
+KERNEL_POINTS = 1.0
 
 
 def perf(*args):
@@ -73,7 +82,7 @@ def user_pcs(data, comm):
         where = None
         for frame in frames:
             address, _, dso = frame.partition(" ")
-            if int(address, 16) < 1 << 63:
+            if int(address, 16) < KERNEL:
                 where = (object_of(dso.strip("()")), int(address, 16))
                 break
         pcs[event][where] += 1
@@ -96,7 +105,7 @@ def perf_functions(functions, data, comm):
             address, _, rest = frame.partition(" ")
             symbol, _, dso = rest.rstrip(")").rpartition(" (")
             dso = object_of(dso)
-            if int(address, 16) < 1 << 63:
+            if int(address, 16) < KERNEL:
                 where = name(dso, int(address, 16))
                 key = (symbol if symbol != "[unknown]" else where, dso)
                 counts[event][key] += 1
@@ -124,6 +133,8 @@ def dispersion(events):
                for key, _ in (a + b).most_common(10)]
     factor = max(1, sum(squares) / len(squares)) ** 0.5
     print(f"deviations between perf's events {factor:.2f} x chance")
+    if factor > DISAGREE:
+        sys.exit(f"perf's own events disagree: they allow for no comparison beyond {DISAGREE:.0f} x chance")
     return factor
 
 
@@ -184,6 +195,53 @@ def shares(profile, data, comm):
     return bad or not compared
 
 
+def kernel_functions(data, comm):
+    """Counts the start addresses of perf's functions of the kernel, by event; None stands for user mode. And
+    the names of these functions."""
+    counts, names = collections.defaultdict(collections.Counter), {}
+    for event, frames in samples(data, comm, "ip,sym,symoff,dso"):
+        address, _, rest = frames[0].partition(" ") if frames else ("0", "", "")
+        start = None
+        if int(address, 16) >= KERNEL:
+            symbol, _, offset = rest.rpartition(" (")[0].rpartition("+")
+            start = int(address, 16) - (int(offset, 16) if symbol else 0)
+            names[start] = symbol or rest
+        counts[event][start] += 1
+    return counts, names
+
+
+def kernel_text():
+    """The address of _text: kernel functions of a profile have offsets from it."""
+    with open("/proc/kallsyms", encoding="utf-8") as file:
+        return next(int(line.split()[0], 16) for line in file if line.split()[2] == "_text")
+
+
+# By chance the share in kernel mode is beyond its limit once in 37,000 times, and one of five functions once in
+# 7,500, or in 100,000 at 6 deviations. Of several names for an address, perf may choose another than the profile.
+def kernel(profile, data, comm):
+    events, names = kernel_functions(data, comm)
+    factor, counts = dispersion(events), sum(events.values(), collections.Counter())
+    total, mine = sum(counts.values()), profile["samples"]["total"]
+    functions = [f for f in profile["functions"] if f["object"] == "[kernel]"]
+    ours = sum(f["samples"] for f in functions)
+    theirs = total - counts.pop(None, 0)
+    if not theirs or not ours or ours != profile["samples"]["kernel"]:
+        sys.exit(f"perf has {theirs} samples in the kernel, the profile's functions {ours} of {profile['samples']['kernel']}")
+    a, b = theirs / total, ours / mine
+    limit = max(KERNEL_POINTS / 100, SIGMAS * factor * sigma(theirs, total, ours, mine))
+    print(f"{100 * b:.2f} % of {mine} in the kernel, perf {100 * a:.2f} % of {total}, limit {100 * limit:.2f} points")
+    bad = abs(a - b) > limit
+    text, far = kernel_text(), 6 if factor > 1 else SIGMAS
+    share = {text + f["offset"]: (f["samples"] / mine, f["name"]) for f in functions}
+    hottest = [(start, n) for start, n in counts.most_common(5) if n >= total * SHOWN / 100]
+    for start, n in hottest:
+        b, name = share.get(start, (0, "none"))
+        sigmas = abs(n / total - b) / sigma(n, total, b * mine, mine) / factor
+        print(f"{100 * b:6.2f} % of ours, {100 * n / total:6.2f} % of perf's, {sigmas:4.1f} deviations: {names[start]}, ours {name}")
+        bad |= not b or sigmas > far
+    return bad or not hottest
+
+
 # Each slice adds or loses at most half a sample at random: 10,000 samples in 2000 slices have a standard
 # deviation of 22, in 17,000 slices, the most seen, one of 65.
 def time(profile, cpu_ns, task_ns):
@@ -229,7 +287,47 @@ def first(profile, data, comm):
     return most - theirs > TIED * (most + theirs) ** 0.5
 
 
+def unwind_ranges(path):
+    """The functions [start, end) of the unwind information of file @path, sorted."""
+    dump = subprocess.Popen(["readelf", "--debug-dump=frames", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    with dump:
+        found = re.findall(r" pc=([0-9a-f]+)[.][.]([0-9a-f]+)$", dump.stdout.read(), re.MULTILINE)
+    return sorted((int(start, 16), int(end, 16)) for start, end in found)
+
+
+def guess(ranges, start, end):
+    """What [start, end) is by the unwind information: None: a function, or a part of one that has a limit in
+    common with it; else whether there is any for it. Both lists are disjoint, or nearly so."""
+    below = bisect.bisect_left(ranges, (end, 0)) - 1  # the last function that begins before @end
+    if below < 0 or ranges[below][1] <= start:
+        return "nothing known"
+    if ranges[below][0] <= start and end <= ranges[below][1] and (ranges[below][0] == start or ranges[below][1] == end):
+        return None
+    return "guessed"
+
+
+# A file without symbols may have code without unwind information: a few lines of assembly in every library, and
+# nearly all of a browser. Such functions are named after their page, which is no guess: nothing is known of them.
+def guesses(profile, percent):
+    objects, ranges, samples = profile["objects"], {}, collections.Counter()
+    for f in profile["functions"]:
+        path, start = f["object"], f["offset"] + objects[f["object_index"]]["vaddr"]
+        if f["named"] or path == "[anon]":
+            continue
+        if path not in ranges:
+            ranges[path] = unwind_ranges(path)
+        what = guess(ranges[path], start, start + f["size"])
+        samples[what] += f["samples"]
+        if what == "guessed" and samples[what] < 20:
+            print(f"{f['samples']} samples in {f['size']} bytes at {start:#x} of {path}")
+    total = profile["samples"]["total"]
+    print(f"of {total} samples {samples[None]} in functions without a symbol, {samples['guessed']} in others by guess, "
+          f"{samples['nothing known']} where nothing is known")
+    return samples["guessed"] > 0 or samples["nothing known"] > total * float(percent) / 100
+
+
 if __name__ == "__main__":
-    check = {"time": time, "shares": shares, "first": first, "ten": ten, "count": count}[sys.argv[1]]
+    check = {"time": time, "shares": shares, "first": first, "ten": ten, "kernel": kernel, "count": count,
+             "guesses": guesses}[sys.argv[1]]
     with open(sys.argv[2], encoding="utf-8") as file:
         sys.exit(check(json.load(file), *sys.argv[3:]))

@@ -193,10 +193,10 @@ cannot() { # COMMAND...
 	! "$@" >"$dir/said" 2>&1 && grep -q "does not distinguish" "$dir/said"
 }
 
-# Prints how often the daemon was scheduled, and its CPU time in ns.
+# Prints how often the daemon's threads were scheduled, and their CPU time in ns.
 daemon_work() {
-	awk '/^(non)?voluntary_ctxt_switches/ { n += $2 } END { printf "%d ", n }' "/proc/$daemon/status"
-	awk '{ print $1 }' "/proc/$daemon/schedstat"
+	cat "/proc/$daemon/task"/*/status | awk '/^(non)?voluntary_ctxt_switches/ { n += $2 } END { printf "%d ", n }'
+	cat "/proc/$daemon/task"/*/schedstat | awk '{ n += $1 } END { print n }'
 }
 
 # While the machine is profiled, forks, execs and exits send the daemon no event. Its own timers wake it

@@ -11,6 +11,14 @@
 #include "core/wire.h"
 #include "kernel_ticks.h"
 
+unsigned long ticks_timer_hz(void)
+{
+	struct timespec period;
+
+	clock_getres(CLOCK_MONOTONIC_COARSE, &period);
+	return (1000000000ul + (unsigned long)period.tv_nsec / 2) / (unsigned long)period.tv_nsec;
+}
+
 /* The daemon drains profiles in turn, so each was drained between two drains of this one. */
 void ticks_await_mirror(void)
 {

@@ -29,6 +29,9 @@ static inline int ticks_profile(unsigned short buf[LOOPS])
 	return profil(buf, LOOPS * sizeof(*buf), loop_at(0), TICKS_SCALE_16);
 }
 
+/* The rate of the timer tick, which advances the coarse clocks. */
+unsigned long ticks_timer_hz(void);
+
 /* Waits until the daemon has drained every profile once more. */
 void ticks_await_mirror(void);
 

@@ -17,15 +17,6 @@
 #define NSEC_PER_SEC 1000000000ull
 #define RAN_NS 2500000000ull
 
-/* The rate of the timer tick, which advances the coarse clocks. */
-static unsigned long timer_hz(void)
-{
-	struct timespec period;
-
-	clock_getres(CLOCK_MONOTONIC_COARSE, &period);
-	return (NSEC_PER_SEC + (unsigned long)period.tv_nsec / 2) / (unsigned long)period.tv_nsec;
-}
-
 static void start_clock(struct daemon *d, const char *clock, const char *rate)
 {
 	static const char *args[5];
@@ -80,13 +71,13 @@ ParameterizedTest(struct rate *rate, kernel_clock, ticks_are_the_cpu_time)
 	struct daemon d;
 
 	if (!*rate->hz)
-		snprintf(rate->hz, sizeof(rate->hz), "%lu", timer_hz());
+		snprintf(rate->hz, sizeof(rate->hz), "%lu", ticks_timer_hz());
 	start_clock(&d, rate->clock, rate->hz);
 	tick_ns = count_into(&counter, 0);
 	loop_timed(&time, 3, RAN_NS);
 	count_no_more();
-	ticks_expect(counter, &time, tick_ns, 1, 2 + 2.0 * NSEC_PER_SEC / timer_hz() / tick_ns,
-		     rate->clock);
+	ticks_expect(counter, &time, tick_ns, 1,
+		     2 + 2.0 * NSEC_PER_SEC / ticks_timer_hz() / tick_ns, rate->clock);
 	daemon_stop(&d);
 }
 
@@ -111,7 +102,7 @@ Test(kernel_clock, threads_that_take_turns_get_a_share_each)
 	char hz[24];
 	cpu_set_t one;
 
-	snprintf(hz, sizeof(hz), "%lu", timer_hz() / 2);
+	snprintf(hz, sizeof(hz), "%lu", ticks_timer_hz() / 2);
 	start_clock(&d, "tick", hz);
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
@@ -124,7 +115,7 @@ Test(kernel_clock, threads_that_take_turns_get_a_share_each)
 	count_no_more();
 	for (int i = 0; i < 2; i++)
 		ticks_expect(counter[loop[i]], &(struct loop_time){ RAN_NS, RAN_NS },
-			     NSEC_PER_SEC / (timer_hz() / 2), 20, 0, "a thread");
+			     NSEC_PER_SEC / (ticks_timer_hz() / 2), 20, 0, "a thread");
 	daemon_stop(&d);
 }
 
@@ -138,12 +129,13 @@ Test(kernel_clock, tick_refuses_rates_above_the_timers)
 
 	start_clock(&d, "tick", "100");
 	errno = 0;
-	cr_expect_eq(sprofil(&all, 1, &tick, PROF_UINT | PROF_FAST), timer_hz() < 1000 ? -1 : 0);
-	if (timer_hz() < 1000)
+	cr_expect_eq(sprofil(&all, 1, &tick, PROF_UINT | PROF_FAST),
+		     ticks_timer_hz() < 1000 ? -1 : 0);
+	if (ticks_timer_hz() < 1000)
 		cr_expect_eq(errno, EACCES, "sprofil: %s", strerror(errno));
 	daemon_stop(&d);
 
-	snprintf(hz, sizeof(hz), "%lu", timer_hz() + 1);
+	snprintf(hz, sizeof(hz), "%lu", ticks_timer_hz() + 1);
 	cr_expect_eq(daemon_refuses((const char *[]){ "--clock", "tick", "--rate", hz, NULL }, log,
 				    sizeof(log)),
 		     1);
@@ -197,7 +189,7 @@ struct counted {
 static void expect_counted(const struct counted *c, const char *what)
 {
 	ticks_expect(c->samples, &c->time, c->tick_ns, 1,
-		     2 + 2.0 * NSEC_PER_SEC / (double)timer_hz() / (double)c->tick_ns, what);
+		     2 + 2.0 * NSEC_PER_SEC / (double)ticks_timer_hz() / (double)c->tick_ns, what);
 }
 
 /* Runs in the child: writes a byte to @pipe when its profile is on, and its result at the end. */

@@ -10,6 +10,8 @@
 . "$(dirname "$0")/parts.sh"
 # shellcheck source=tests/bench/machine.sh
 . "$(dirname "$0")/machine.sh"
+# shellcheck source=tests/bench/stacks.sh
+. "$(dirname "$0")/stacks.sh"
 
 QUICK=${QUICK:-}
 ROUNDS=${ROUNDS:-${QUICK:+2}}

@@ -143,22 +143,23 @@ table_kib() { # PID
 		END { printf "%d\n", n / 1024 }'
 }
 
-memory_now() { # WHEN
-	number machine memory "resident_kib_$1" "$(resident_kib "${daemon_of[mixed]}")"
-	number machine memory "kernel_kib_$1" "$(table_kib "${daemon_of[mixed]}")"
+memory_now() { # PART DAEMON WHEN
+	number "$1" memory "resident_kib_$3" "$(resident_kib "${daemon_of[$2]}")"
+	number "$1" memory "kernel_kib_$3" "$(table_kib "${daemon_of[$2]}")"
+	test -z "$peer_pid" || number "$1" memory "profilctl_kib_$3" "$(resident_kib "$peer_pid")"
 }
 
 memory_over_time() {
 	use_daemon mixed
 	"$ctl" machine on 2>/dev/null
-	with_mix memory_in_mix
+	with_mix memory_in_mix machine mixed
 	"$ctl" machine off
 	clocks_gone mixed
 }
 
-memory_in_mix() {
+memory_in_mix() { # PART DAEMON
 	sleep "$MIX_S"
-	memory_now early
+	memory_now "$@" early
 	sleep "$MEMORY_S"
-	memory_now late
+	memory_now "$@" late
 }

@@ -2,19 +2,21 @@
 # run.sh - measures profil against every profiler that is installed, interleaved, as root
 #
 # ROUNDS=7 is how often each measurement is made, PARTS which (overhead handler inherit asleep program
-# machine idle mirror calls delivered accuracy bytes), QUICK=1 makes all of it short, MEMORY_S=600 lets
-# the machine's profile run for ten minutes before its memory is measured again. It prints a table and
+# stacks machine idle mirror calls delivered accuracy bytes), QUICK=1 makes all of it short, MEMORY_S=600
+# lets the machine's profiles run for ten minutes before their memory is measured again. It prints a table and
 # writes $BUILD/bench.json. What misses a limit is marked, and with a ? where the rounds differ so
 # much that this run cannot tell; nothing fails by a number.
 # shellcheck source=tests/bench/parts.sh
 . "$(dirname "$0")/parts.sh"
 # shellcheck source=tests/bench/machine.sh
 . "$(dirname "$0")/machine.sh"
+# shellcheck source=tests/bench/stacks.sh
+. "$(dirname "$0")/stacks.sh"
 
 QUICK=${QUICK:-}
 ROUNDS=${ROUNDS:-${QUICK:+2}}
 ROUNDS=${ROUNDS:-7}
-PARTS=${PARTS:-overhead handler inherit asleep program machine idle mirror calls delivered accuracy bytes}
+PARTS=${PARTS:-overhead handler inherit asleep program stacks machine idle mirror calls delivered accuracy bytes}
 if test -n "$QUICK"; then
 	RATES='250 1000' SECONDS_EACH=0.3 SPLIT=1 FORKS=1000 SWITCHES=20000 ASLEEP=1 IDLE=2 MANY_S=1 FLEET=50
 	BYTES_AFTER='1 3' HANDLER_S=0.1 HANDLER_TURNS=1 MIX_S=2 MEMORY_S=${MEMORY_S:-2}

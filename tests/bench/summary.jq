@@ -64,6 +64,10 @@ def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 
             over(machine("memory"; "kernel_kib_late"); machine("memory"; "kernel_kib_early"))),
       ("5", "32", "122" | . as $n | ["fp", 1.3], ["cfi", 3] | . as $m
        | limit("-g by \($m[0]), \($n) frames / bpf_get_stack()"; $m[1]; over(of("stacks"; "\($m[0])-\($n)"; "run_ns"); of("stacks"; "get-stack-\($n)"; "run_ns")))),
+      limit("-g: bytes written, with the rules in the cache"; 0; of("stacks"; "attach"; "written_bytes")),
+      (["resident_kib", "profild", 1.05], ["profilctl_kib", "profilctl", 1.05], ["kernel_kib", "the kernel", 1] | . as $m
+       | limit("-a -g: memory of \($m[1]), late / early"; $m[2];
+               over(of("stacks"; "memory"; "\($m[0])_late"); of("stacks"; "memory"; "\($m[0])_early")))),
       limit("nothing profiled: wake-ups of profild"; 0; of("idle"; "profild"; "wakeups")),
       limit("nothing profiled: events and links held"; 0; of("idle"; "profild"; "links")),
       limit("mirror: ns a changed bin, where most have"; 100;

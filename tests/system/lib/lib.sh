@@ -44,6 +44,22 @@ check() { # NAME COMMAND...
 	fi
 }
 
+# Counts the verdicts that a program prints as the script's own.
+tells() { # COMMAND...
+	local word rest n=0
+
+	while read -r word rest; do
+		n=$((n + 1))
+		case $word in
+		ok) ok "$rest" ;;
+		FAIL) fail "${rest%%: *}" "${rest#*: }" ;;
+		skip) skip "${rest%%: *}" "${rest#*: }" ;;
+		*) fail "$1" "$word $rest" ;;
+		esac
+	done < <(timeout "${TELLS_S:-150}" "$@" 2>&1 || echo "FAIL $1: it ended with status $?")
+	test $n -gt 0 || fail "$1" "it told of nothing"
+}
+
 finish() {
 	printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 	test "$failed" -eq 0 && test $((passed + skipped)) -gt 0

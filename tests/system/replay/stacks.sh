@@ -215,21 +215,6 @@ on_terminal() { # COLUMNS
 prints "--tree fits a terminal of 80 columns" "many 0 used" on_terminal 80
 prints "--tree fits a terminal of 120 columns" "many 0 used" on_terminal 120
 
-# Counts the verdicts that a program prints as the script's own.
-tells() { # COMMAND...
-	local word rest n=0
-
-	while read -r word rest; do
-		n=$((n + 1))
-		case $word in
-		ok) ok "$rest" ;;
-		FAIL) fail "${rest%%: *}" "${rest#*: }" ;;
-		*) fail "$1" "$word $rest" ;;
-		esac
-	done < <(timeout 150 "$@" 2>&1 || echo "FAIL $1: it ended with status $?")
-	test $n -gt 0 || fail "$1" "it told of nothing"
-}
-
 if command -v chromium >/dev/null; then
 	tells tests/system/lib/flame.py "$ctl" "$dir/small" "$dir/other" "$dir/large" "$dir"
 else

@@ -1,6 +1,7 @@
 /* unwind_feeder.c - builds the unwind tables of profiled images for the kernel's stack walk */
 #include <errno.h>
 #include <linux/magic.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,6 +273,7 @@ void unwind_feeder_update(struct unwind_feeder *f, const struct table_reader *r)
 		f->fed[i] = 1;
 		feed(f, r, i);
 	}
+	malloc_trim(0); /* making tables takes megabytes, which the heap would keep */
 }
 
 int unwind_feeder_open(struct unwind_feeder *f, int fd, const struct table *t)

@@ -27,6 +27,7 @@
 #define BUILD_ID_MOST (NAME_MAX - 16)
 #define TEMPORARY ".new."
 #define TEMPORARY_S 3600 /* a temporary file of this age is stale */
+#define USED_S 3600	 /* a file that was used less long ago is not marked again: no write */
 
 struct header {
 	char magic[8];
@@ -211,7 +212,7 @@ static void put(int dir, const char *name, const struct header *h, const void *b
 
 /*
  * Reads file @name: its header, and the rest followed by a NUL. Returns NULL if it is missing or
- * damaged.
+ * damaged. The time of its last use is the file's mtime.
  */
 static void *get(int dir, const char *name, struct header *h, size_t most, size_t *n)
 {
@@ -229,7 +230,8 @@ static void *get(int dir, const char *name, struct header *h, size_t most, size_
 	    h->machine != ARCH_ELF_MACHINE || h->sum != checksum(bytes, *n))
 		return NULL;
 	bytes[*n] = '\0';
-	futimens(fd, NULL);
+	if (time(NULL) - st.st_mtime >= USED_S)
+		futimens(fd, NULL);
 	return steal(bytes);
 }
 

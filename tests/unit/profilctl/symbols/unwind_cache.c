@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/cleanup.h"
@@ -179,6 +180,27 @@ Test(unwind_cache, removes_the_least_recently_used_when_full)
 	cr_assert_gt(rows_of("/proc/self/exe"), 2);
 	cr_expect_lt(access(path, F_OK), 0);
 	close(open_cached(O_RDONLY));
+}
+
+/* Sets the age of the stored table, uses the table, and returns its age. */
+static time_t age_after_use(time_t seconds)
+{
+	__cleanup(closep) int fd = open_cached(O_RDONLY);
+	const struct timespec then[2] = { { .tv_nsec = UTIME_OMIT },
+					  { .tv_sec = time(NULL) - seconds } };
+	struct stat st;
+
+	cr_assert_eq(futimens(fd, then), 0);
+	cr_assert_gt(rows_of("/dev/null"), 2);
+	cr_assert_eq(fstat(fd, &st), 0);
+	return time(NULL) - st.st_mtime;
+}
+
+Test(unwind_cache, marks_a_file_as_used_once_an_hour)
+{
+	cr_assert_gt(rows_of("/proc/self/exe"), 2);
+	cr_expect_geq(age_after_use(1800), 1800, "a mark is a write to the disk");
+	cr_expect_lt(age_after_use(7200), 1800);
 }
 
 Test(unwind_cache, keeps_the_files_of_a_program)

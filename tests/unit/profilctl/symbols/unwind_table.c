@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,6 +86,46 @@ Test(unwind_table, finds_the_row_that_covers_an_offset)
 	cr_assert_eq(unwind_table_find(&t, t.row[2].offset - 1), &t.row[1]);
 	cr_assert_eq(unwind_table_find(&t, UINT32_MAX), &t.row[t.n - 1]);
 	unwind_table_fini(&t);
+}
+
+#define LARGE_BYTES (4 << 20)
+
+/* A large program's rows; its functions are some hundred thousand. */
+static void expect_within_4_mib(const char *path)
+{
+	struct unwind_table t;
+
+	open_table(&t, path);
+	cr_expect_gt(t.n, 50000, "%s has %zu rows", path, t.n);
+	cr_expect_eq(sizeof(*t.row), 8);
+	cr_expect_leq(t.n * sizeof(*t.row), LARGE_BYTES, "%s has %zu rows", path, t.n);
+	unwind_table_fini(&t);
+}
+
+Test(unwind_table, of_gccs_compiler_takes_4_mib_at_most)
+{
+	FILE *said = popen("gcc -print-prog-name=cc1", "r");
+	char path[4096] = "";
+
+	if (said && fscanf(said, "%4095s", path) != 1)
+		*path = 0;
+	if (said)
+		pclose(said);
+	if (*path != '/')
+		cr_skip_test("gcc has no cc1");
+	expect_within_4_mib(path);
+}
+
+/* Debian's own /usr/bin/node has its code in a library. */
+Test(unwind_table, of_node_takes_4_mib_at_most)
+{
+	glob_t found;
+
+	if (glob("/usr/lib/*/libnode.so.*", 0, NULL, &found) &&
+	    glob("/usr/bin/node", 0, NULL, &found))
+		cr_skip_test("no node: sudo make deps");
+	expect_within_4_mib(found.gl_pathv[0]);
+	globfree(&found);
 }
 
 Test(unwind_table, reads_the_vdso)

@@ -90,6 +90,26 @@ static long major(size_t n, size_t page, const char *path)
 	return used().ru_majflt - before;
 }
 
+/* A timer that expires at once causes no context switch. */
+static void sleep_times(size_t n)
+{
+	const struct timespec ts = { 0, 1000 };
+	long end = used().ru_nvcsw + (long)n;
+
+	while (used().ru_nvcsw < end)
+		nanosleep(&ts, NULL);
+}
+
+/* Context switches since the process's start. */
+static long sleeps(size_t n)
+{
+	struct rusage r;
+
+	sleep_times(n);
+	r = used();
+	return r.ru_nvcsw + r.ru_nivcsw;
+}
+
 /* The next CPU after @cpu on which the process may run. */
 static int next_cpu(const cpu_set_t *may, int cpu)
 {
@@ -143,6 +163,7 @@ static long crowd(size_t n)
 	return (long)n;
 }
 
+/* Each migration is a context switch; as many of these are none. */
 static long migrate(size_t n)
 {
 	cpu_set_t may;
@@ -156,20 +177,8 @@ static long migrate(size_t n)
 		cpu = next_cpu(&may, cpu);
 		move_to(cpu);
 	}
+	sleep_times(n);
 	return (long)n;
-}
-
-/* A timer that expires at once causes no context switch. */
-static long sleeps(size_t n)
-{
-	const struct timespec ts = { 0, 1000 };
-	long end = used().ru_nvcsw + (long)n;
-	struct rusage r;
-
-	while (used().ru_nvcsw < end)
-		nanosleep(&ts, NULL);
-	r = used();
-	return r.ru_nvcsw + r.ru_nivcsw;
 }
 
 int main(int argc, char **argv)

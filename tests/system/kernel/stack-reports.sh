@@ -1,0 +1,126 @@
+#!/bin/bash
+# stack-reports.sh - recorded stacks: the same numbers in every format
+# shellcheck source=tests/system/lib/lib.sh
+. "$(dirname "$0")/../lib/lib.sh"
+
+ctl=$(realpath "$BUILD/profilctl")
+
+# ok when the command prints WORDS and nothing else.
+prints() { # NAME WORDS COMMAND...
+	local name=$1 words=$2 said
+
+	shift 2
+	said=$("$@" 2>&1)
+	if test "$said" = "$words"; then ok "$name"; else fail "$name" "not $words: $said"; fi
+}
+
+# Like prints; skipped when TOOL is not installed.
+reads() { # TOOL NAME WORDS COMMAND...
+	local tool=$1
+
+	shift
+	if command -v "$tool" >/dev/null; then prints "$@"; else skip "$1" "no $tool: sudo make deps"; fi
+}
+
+# --- one recording in every format ----------------------------------------------------------------
+
+# Inclusive samples of three functions, in the order of their names, by each reader.
+by_json() {
+	python3 -c '
+import collections, json, sys
+stacks = json.load(open(sys.argv[1]))["stacks"]
+roots, inclusive = len(stacks["ends"]), collections.Counter()
+for node in stacks["nodes"]:
+    count, on_path = node[4], set()
+    while True:
+        on_path.add(stacks["frames"][node[1]][0])
+        if node[0] < roots:
+            break
+        node = stacks["nodes"][node[0] - roots]
+    for name in on_path:
+        inclusive[name] += count
+for name in "leaf", "main", "recur":
+    print(name, inclusive[name])' "$dir/json"
+}
+
+by_folded() {
+	awk '{ n = $NF; sub(/ [0-9]+$/, ""); split("", seen); frames = split($0, frame, ";")
+		for (i = 2; i <= frames; i++) if (!seen[frame[i]]++) sum[frame[i]] += n }
+		END { print "leaf", sum["leaf"]; print "main", sum["main"]; print "recur", sum["recur"] }' "$dir/folded"
+}
+
+by_go() {
+	go tool pprof -top -cum -nodefraction=0 -nodecount=100000 -sample_index=samples "$dir/pprof" 2>/dev/null |
+		awk '$6 ~ /^(main|recur|leaf)$/ { print $6, $4 }' | sort
+}
+
+by_speedscope() {
+	python3 -c '
+import json, sys
+tick, p = json.load(open(sys.argv[1]))["tick_ns"], json.load(open(sys.argv[2]))
+frames, one = p["shared"]["frames"], p["profiles"][0]
+for name in "leaf", "main", "recur":
+    ns = sum(w for s, w in zip(one["samples"], one["weights"]) if any(frames[f]["name"] == name for f in s))
+    print(name, ns // tick if ns % tick == 0 else ns / tick)' "$dir/json" "$dir/speedscope"
+}
+
+by_callgrind() {
+	callgrind_annotate --auto=no --inclusive=yes --threshold=100 "$dir/callgrind" |
+		sed -n 's/^ *\([0-9,]*\) .*:\(main\|recur\|leaf\) .*/\2 \1/p' | tr -d , | sort
+}
+
+# The nodes whose innermost frame is a place have as many samples as that place has in the flat profile.
+nodes_add_up() {
+	python3 -c '
+import collections, json, sys
+p = json.load(open(sys.argv[1]))
+flat, tree = collections.Counter(), collections.Counter()
+for object, offset, _, count, *_ in p["places"]:
+    flat[object, offset] += count
+for _, _, object, offset, count in p["stacks"]["nodes"]:
+    tree[object, offset] += count
+tree = +tree  # without zeros
+print(len(flat), "places,", len(tree), "of nodes;", {at: (flat[at], tree[at]) for at in flat | tree if flat[at] != tree[at]})
+sys.exit(flat != tree or len(flat) < 4 or sum(flat.values()) != p["samples"]["binned"])' "$dir/kept"
+}
+
+# At least 500 of some 1000 samples are in leaf(), nearly all of these below recur(), all below main().
+in_order() {
+	by_json | awk '{ n[$1] = $2 } END { print n["leaf"], n["recur"], n["main"]
+		exit !(n["leaf"] >= 500 && n["recur"] >= n["leaf"] * 0.9 && n["main"] >= n["recur"] && n["main"] >= n["leaf"]) }'
+}
+
+# The text of the same profile without its stacks is the same, but for the lines on how they end.
+same_table() {
+	"$ctl" report -a "$dir/kept" >"$dir/with"
+	python3 -c 'import json, sys; p = json.load(open(sys.argv[1])); del p["stacks"]; json.dump(p, sys.stdout)' "$dir/kept" >"$dir/flat"
+	"$ctl" report -a "$dir/flat" >"$dir/without"
+	diff "$dir/without" "$dir/with" >"$dir/differences"
+	cat "$dir/differences"
+	test "$(wc -l <"$dir/without")" -gt 5 && grep -q '% of the stacks reach the start' "$dir/differences" &&
+		! grep -qvE '^[0-9]+a[0-9,]+$|^> +[0-9.]+ % (of the stacks|cut in)|^>     [a-z]' "$dir/differences"
+}
+
+formats() {
+	local format inclusive
+
+	check "levels.c is built" "${CC:-gcc}" -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -fPIE -pie -o "$dir/levels" \
+		tests/system/programs/levels.c
+	check "record -g records a recursion" "$ctl" record -q -g -F 999 -o "$dir/kept" -- "$dir/levels" 1 40 1
+	for format in json folded pprof speedscope callgrind; do
+		check "report writes $format of recorded stacks" "$ctl" report -f "$format" -o "$dir/$format" "$dir/kept"
+	done
+	check "the recursion has the samples" in_order
+	inclusive=$(by_json)
+	prints "folded has the inclusive samples of the recorded tree" "$inclusive" by_folded
+	reads go "go tool pprof has the inclusive samples of the recorded tree" "$inclusive" by_go
+	prints "speedscope has the inclusive samples of the recorded tree" "$inclusive" by_speedscope
+	reads callgrind_annotate "callgrind_annotate has the inclusive samples of the recorded tree" "$inclusive" by_callgrind
+	check "in each place nodes have as many samples as the flat profile" nodes_add_up
+	check "text has the same table with and without stacks" same_table
+}
+
+daemon_start
+formats
+daemon_stop
+finish

@@ -1,5 +1,5 @@
 #!/bin/bash
-# call-paths.sh - stacks through signals, faults, loaded libraries and generated code; of static programs, forks, execs and selections
+# call-paths.sh - stacks through signals, faults, loaded libraries and generated code; of static programs, forks, execs and selections; where stacks are cut
 # shellcheck source=tests/system/lib/lib.sh
 . "$(dirname "$0")/../lib/lib.sh"
 # shellcheck source=tests/system/lib/call_paths.sh
@@ -199,6 +199,64 @@ selections() {
 	wait "$one" "$other" 2>/dev/null
 }
 
+# Runs "cuts KIND": at least 95 % of its stacks are as REGEX says. The text names the OBJECT in which they are cut,
+# the REASON and, in the next line, the REMEDY. The rest are the clock, the dynamic loader and what is before rules.
+cut_stacks() { # NAME KIND REGEX OBJECT REASON [REMEDY]
+	"$ctl" record -q -g -F 999 --user-only -o "$dir/profile" -- "$dir/cuts" "$2" 0.6 2>"$dir/err"
+	"$ctl" report -f folded -o "$dir/folded" "$dir/profile"
+	# shellcheck disable=SC2016 # awk's
+	check "$1" awk -v path="^cuts;$3 [0-9]+\$" '
+		{ all += $NF } $0 ~ path { good += $NF }
+		END { print good + 0, "of", all, "as in the last stack:", $0; exit !(all > 400 && good > all * 0.95) }' "$dir/folded"
+	check "text names the object, the reason and the remedy: $5" cut_text "$4" "$5" "${6:-}"
+}
+
+cut_text() { # OBJECT REASON REMEDY
+	local percent
+
+	"$ctl" report "$dir/profile" | sed -n "/^  [0-9]*\.[0-9][0-9] % cut in $1: $2\$/{s/ *\([0-9]*\).*/\1/p;n;s/^    //p}" >"$dir/text"
+	cat "$dir/text"
+	percent=$(sed -n 1p "$dir/text")
+	test "${percent:-0}" -ge 95 && test "$(sed -n 2p "$dir/text")" = "$3"
+}
+
+cuts() {
+	build libcuts.so cuts.c -shared -fPIC -DLIBRARY
+	build cuts cuts.c "$dir/libcuts.so"
+	cut_stacks "a stack is cut at a CFA that is an expression" expression '\[cut: unwind expression\];expressed' \
+		cuts "an unwind rule that is an expression"
+	cut_stacks "a stack is cut after 127 frames" deep "\[cut: too deep\]$(printf ';recur%.0s' {1..125});spin;turns" \
+		cuts "more frames than are walked" "the outermost frames are missing, the inner ones are right"
+	cut_stacks "a stack is cut at a function without unwind rules" no-rules '\[cut: no unwind rules\];without_rules' \
+		libcuts.so "no unwind rules and no frame pointer" \
+		"build it with -fasynchronous-unwind-tables; debug symbols do not help"
+}
+
+# In a resolved call a stub is one jump. In one that is not resolved, which LD_BIND_NOT keeps all calls, the stub and the
+# first entry of the PLT push a word each: there a page fault is a sample at that instruction. The second run has the
+# rules from the start.
+stubs() {
+	build libtrivial.so lazy.c -shared -fPIC -DLIBRARY
+	build lazy lazy.c -Wl,-z,lazy "$dir/libtrivial.so"
+	record --user-only -- "$dir/lazy" 1
+	least=99 expect "stacks from stubs of the PLT reach main()" lazy 500 '(calls_for;)?calls(;trivial(@plt)?)?'
+	# shellcheck disable=SC2016 # awk's
+	check "some of these are in a stub" awk '/;calls;trivial@plt [0-9]+$/ { n += $NF } END { print n + 0; exit !(n >= 20) }' "$dir/folded"
+	if test "$(uname -m)" != x86_64; then
+		skip "stacks from each instruction of a stub reach main()" "its instructions are x86-64's"
+		return
+	fi
+	for _ in 1 2; do
+		LD_BIND_NOT=1 "$ctl" record -q -g -e page-faults -c 1 -f folded -o "$dir/folded" -- "$dir/lazy" faults 1000 2>"$dir/err"
+	done
+	# shellcheck disable=SC2016 # awk's
+	check "stacks from each instruction of a stub reach main()" awk '
+		/;call_at;[^;]*$/ && !/^lazy;_start;.*;main;call_at;/ { bad += $NF }
+		/;main;call_at;trivial@plt [0-9]+$/ { stub += $NF }
+		/;main;call_at;[^;]*lazy[+]0x[0-9a-f]+ [0-9]+$/ { first += $NF }
+		END { print stub + 0, first + 0, bad + 0, $0; exit !(stub >= 990 && first >= 990 && bad + 0 == 0) }' "$dir/folded"
+}
+
 build paths call_paths.c
 build static call_paths.c -static
 build plugins plugins.c -ldl
@@ -217,5 +275,7 @@ contexts
 if command -v go >/dev/null; then goroutines; else skip "stacks of a stripped program of Go" "no go"; fi
 children
 selections
+cuts
+stubs
 daemon_stop
 finish

@@ -1,5 +1,5 @@
 #!/bin/bash
-# stack-reports.sh - recorded stacks: the same numbers in every format
+# stack-reports.sh - recorded stacks: the same numbers in every format; inlined functions, frames of the kernel
 # shellcheck source=tests/system/lib/lib.sh
 . "$(dirname "$0")/../lib/lib.sh"
 
@@ -120,7 +120,62 @@ formats() {
 	check "text has the same table with and without stacks" same_table
 }
 
+# --- inlined functions, frames of the kernel ------------------------------------------------------
+
+# ok when of the samples of a PROGRAM whose stacks match FROM, at least 95 % match REGEX, of LEAST samples. The rest are
+# those of the first milliseconds, before the rules are made.
+mostly() { # LEAST FROM REGEX
+	# shellcheck disable=SC2016 # awk's
+	awk -v least="$1" -v from="$2" -v path="$3" '
+		{ n = $NF; sub(/ [0-9]+$/, "") }
+		$0 ~ from { all += n }
+		$0 ~ from && $0 ~ path { good += n }
+		$0 ~ from && $0 !~ path { other = $0 }
+		END { print good + 0, "of", all + 0 (other ? ", not " other : ""); exit !(all >= least && good >= all * 0.95) }' "$dir/folded"
+}
+
+inlined() {
+	cat >"$dir/inlined.c" <<-'END'
+		static volatile unsigned long spun;
+
+		static inline __attribute__((always_inline)) void inner(unsigned long n)
+		{
+			while (n--)
+				spun++;
+		}
+
+		__attribute__((noipa)) void outer(unsigned long n)
+		{
+			inner(n);
+		}
+
+		int main(void)
+		{
+			for (int i = 0; i < 400; i++)
+				outer(1000000);
+			return 0;
+		}
+	END
+	check "a program with an inlined function is built" "${CC:-gcc}" -O2 -g -fomit-frame-pointer -o "$dir/inlined" "$dir/inlined.c"
+	"$ctl" record -q -g -F 999 --user-only -f folded -o "$dir/folded" -- "$dir/inlined"
+	check "an inlined function is a frame below the one that contains it" mostly 200 '^inlined;' \
+		'^inlined;_start;([^;]+;)*main;outer;inner$'
+}
+
+# Reads of /dev/zero use CPU time in the kernel, below read(), in libc.
+kernel_frames() {
+	local copy=(dd if=/dev/zero of=/dev/null bs=1M count=8000 status=none)
+
+	"$ctl" record -q -g -F 999 --kernel-stacks -f folded -o "$dir/folded" -- "${copy[@]}"
+	check "with --kernel-stacks frames of the kernel are below those of the program" mostly 100 ';vfs_read(;|$)' \
+		'^dd;[^;]+;__libc_start_main[^;]*;([^;]+;)*(__)?read;([^;]+;)*ksys_read;vfs_read(;|$)'
+	"$ctl" record -q -g -F 999 -f folded -o "$dir/folded" -- "${copy[@]}"
+	check "without it a stack has one function of the kernel" mostly 100 '^dd;.*;(__)?read(;|$)' ';(__)?read(;[^;]*)?$'
+}
+
 daemon_start
 formats
+inlined
+kernel_frames
 daemon_stop
 finish

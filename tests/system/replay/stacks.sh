@@ -68,6 +68,25 @@ named() { # OPTION...
 prints "--tree shortens names" 0 named
 prints "--tree --full-names does not" 1 named --full-names
 
+# The interval of a share by Wilson's formula, here by an independent computation.
+intervals() {
+	python3 -c '
+import statistics, sys
+z = statistics.NormalDist().inv_cdf(0.975)
+for line in sys.stdin:
+    name, k = line.split()
+    n, k = 7950, int(k)
+    roots = [(2 * k + z * z + sign * z * (z * z + 4 * k * (1 - k / n)) ** 0.5) / (2 * (n + z * z)) for sign in (-1, 1)]
+    print(name, "%5.1f-%5.1f" % tuple(100 * root for root in roots))'
+}
+
+intervals_in_tree() {
+	"$ctl" report --tree -a "$dir/small" | awk '$2 == "%" && !seen[$NF]++ && $NF ~ /^(main|hot|inner|do_it)$/ {
+		print $NF, substr($0, 10, 11) }' | sort
+}
+
+prints "--tree shows the confidence interval of each share" "$(grep -v cold <<<"$inclusive" | intervals)" intervals_in_tree
+
 by_folded() {
 	awk -v all="$functions" '{ n = $NF; sub(/ [0-9]+$/, ""); split("", seen); m = split($0, frame, ";")
 		for (i = 2; i <= m; i++) if (!seen[frame[i]]++) sum[frame[i]] += n }

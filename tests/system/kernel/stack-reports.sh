@@ -1,5 +1,5 @@
 #!/bin/bash
-# stack-reports.sh - recorded stacks: the same numbers in every format; inlined functions, frames of the kernel
+# stack-reports.sh - recorded stacks: the same numbers in every format; inlined functions, frames of the kernel, equal paths
 # shellcheck source=tests/system/lib/lib.sh
 . "$(dirname "$0")/../lib/lib.sh"
 
@@ -173,9 +173,45 @@ kernel_frames() {
 	check "without it a stack has one function of the kernel" mostly 100 '^dd;.*;(__)?read(;|$)' ';(__)?read(;[^;]*)?$'
 }
 
+# --- equal paths ----------------------------------------------------------------------------------
+
+# Nodes below main() of levels.c, and their samples.
+nodes_below_main() {
+	python3 -c '
+import json, sys
+stacks = json.load(open(sys.argv[1]))["stacks"]
+roots, below, nodes, samples = len(stacks["ends"]), [], 0, 0
+for parent, frame, _, _, count in stacks["nodes"]:
+    below.append(stacks["frames"][frame][0] == "main" or parent >= roots and below[parent - roots])
+    nodes += below[-1]
+    samples += count * below[-1]
+print(nodes, samples)' "$dir/json"
+}
+
+# ok when 20 runs of 0.3 s have at most 1.2 times the nodes of two. 300 samples of two runs at each of 20 depths hit all
+# places of leaf() that take 1 % of the time, but for one run in 20.
+merge() { # NAME COMMAND..., in which RUNS stands for the number
+	local name=$1 command=("${@:2}") few many samples runs
+
+	for runs in 2 20; do
+		"$ctl" record -q -g -F 999 --user-only -f json -o "$dir/json" -- "${command[@]//RUNS/$runs}"
+		few=${many:-}
+		read -r many samples < <(nodes_below_main)
+		test "$samples" -ge $((runs * 150)) || fail "$name" "$samples samples of $runs runs"
+	done
+	if test "$few" -ge 60 && test $((many * 10)) -le $((few * 12)); then
+		ok "$name"
+	else
+		fail "$name" "$few nodes of two runs, $many of 20"
+	fi
+}
+
 daemon_start
 formats
 inlined
 kernel_frames
+# shellcheck disable=SC2016 # the variable of the shell that starts them
+merge "call paths of programs at different addresses merge" sh -c "for i in \$(seq RUNS); do $dir/levels 1 20 0.3; done"
+merge "call paths of children merge" "$dir/levels" 1 20 0.3 RUNS
 daemon_stop
 finish

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -283,4 +284,104 @@ Test(kernel_stacks, have_kernel_frames_below_user_frames)
 	cr_expect_geq(with_callers * 10, in_kernel * 9, "%lu of %lu", (unsigned long)with_callers,
 		      (unsigned long)in_kernel);
 	observer_close(&o);
+}
+
+/* --- equal call paths ------------------------------------------------------------------------- */
+
+/* Says whether the frame of @node is in the file @name, of any directory; NULL: any file. */
+static int is_in(const struct observer *o, const struct profil_node *node, const char *name)
+{
+	const struct profil_image *image = observer_image(o, profil_place_image(node->place));
+	const char *path = image ? observer_path(image) : "", *base = strrchr(path, '/');
+
+	return !name || (base && !strcmp(base + 1, name));
+}
+
+/* The frames in file @name through which at least 1 % of the samples go. */
+static unsigned int hot_nodes(const struct observer *o, const char *name)
+{
+	__cleanup(freep) uint64_t *through = calloc(o->table->nodes, sizeof(*through));
+	unsigned int hot = 0;
+	uint64_t all = 0;
+
+	cr_assert_not_null(through);
+	for (uint32_t i = 0; i < o->table->nodes; i++) {
+		uint32_t count = node_at(o, PROFIL_STACK_ROOTS + i)->count;
+
+		all += count;
+		for (uint32_t at = PROFIL_STACK_ROOTS + i; count && at >= PROFIL_STACK_ROOTS;
+		     at = node_at(o, at)->parent)
+			through[at - PROFIL_STACK_ROOTS] += count;
+	}
+	cr_expect_gt(all, 50);
+	for (uint32_t i = 0; i < o->table->nodes; i++) {
+		const struct profil_node *node = node_at(o, PROFIL_STACK_ROOTS + i);
+
+		hot += through[i] && through[i] * 100 >= all && is_in(o, node, name);
+	}
+	return hot;
+}
+
+static unsigned int processes;
+
+static void recur_in_children(void)
+{
+	for (unsigned int i = 0; i < processes; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			recur(90, TICKS_SPELL_NS / 5);
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+}
+
+/* tests/programs/image.c is position-independent, so that each run has it at other addresses. */
+static void run_programs(void)
+{
+	const char *build = getenv("BUILD");
+	char command[4096];
+
+	snprintf(command, sizeof(command),
+		 "exec %s/tests/programs/image after </dev/null >/dev/null",
+		 build ? build : "build");
+	for (unsigned int i = 0; i < processes; i++) {
+		if (system(command))
+			_exit(1);
+	}
+}
+
+static unsigned int hot_nodes_of(void (*work)(void), unsigned int n, const char *name)
+{
+	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, TICKS_PERIOD_NS);
+	struct observer o;
+	unsigned int hot;
+
+	processes = n;
+	ask.stack_mode = PROFIL_STACK_FP;
+	observe_child(&o, &ask, work);
+	hot = hot_nodes(&o, name);
+	cr_expect_eq(o.table->node_full, 0);
+	observer_close(&o);
+	return hot;
+}
+
+/* If each process had nodes of its own, 20 would have ten times as many, of 5 % each. */
+static void expect_merged(void (*work)(void), const char *name, unsigned int least)
+{
+	unsigned int few = hot_nodes_of(work, 2, name), many = hot_nodes_of(work, 20, name);
+
+	cr_expect_geq(few, least);
+	cr_expect_leq(many * 10, few * 12 + 10, "%u nodes of 2 processes, %u of 20", few, many);
+}
+
+Test(kernel_stacks, of_children_are_the_nodes_of_their_parent)
+{
+	expect_merged(recur_in_children, NULL, 90);
+}
+
+Test(kernel_stacks, of_a_program_are_the_same_nodes_at_any_address)
+{
+	expect_merged(run_programs, "image", 1);
 }

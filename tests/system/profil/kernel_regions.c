@@ -4,13 +4,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/profil.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
 #include "tests/system/lib/daemon.h"
+#include "tests/system/lib/programs.h"
 
 #define REGIONS 4096
 #define ROUNDS 5
@@ -31,43 +30,6 @@ static void spin(double seconds)
 		 seconds);
 }
 
-/* Says whether the test's daemon holds program @id: other daemons' programs have the same names. */
-static int is_ours(__u32 id)
-{
-	char path[64], line[256];
-	__u32 held;
-	int found = 0;
-
-	for (int fd = 0; fd < 256 && !found; fd++) {
-		__cleanup(fclosep) FILE *f = NULL;
-
-		snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)d.pid, fd);
-		f = fopen(path, "re");
-		while (f && !found && fgets(line, sizeof(line), f))
-			found = sscanf(line, "prog_id: %u", &held) == 1 && held == id;
-	}
-	return found;
-}
-
-/* The run statistics of the daemon's program @name. */
-static struct bpf_prog_info ran(const char *name)
-{
-	struct bpf_prog_info found = { 0 };
-	__u32 id = 0;
-
-	while (bpf_prog_get_next_id(id, &id) == 0) {
-		struct bpf_prog_info info = { 0 };
-		__cleanup(closep) int fd = bpf_prog_get_fd_by_id(id);
-		__u32 len = sizeof(info);
-
-		if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &len) == 0 &&
-		    !strcmp(info.name, name) && is_ours(id))
-			found = info;
-	}
-	cr_assert(found.id, "the kernel runs no program called %s", name);
-	return found;
-}
-
 /* Nanoseconds per tick while this process has @n regions, the last of which covers its pcs. */
 static double cost(unsigned int n)
 {
@@ -80,9 +42,9 @@ static double cost(unsigned int n)
 	prof[n - 1] = (struct prof){ &counts[REGIONS], 65536 * sizeof(counts[0]),
 				     (size_t)spin & ~(size_t)0xffff, 0x10000 };
 	cr_assert_eq(sprofil(prof, (int)n, NULL, PROF_UINT | PROF_FAST), 0);
-	before = ran("tick_event");
+	before = program_ran(&d, "tick_event");
 	spin(SPIN_S);
-	after = ran("tick_event");
+	after = program_ran(&d, "tick_event");
 	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
 	cr_assert_gt(after.run_cnt - before.run_cnt, 100, "there were at most 100 ticks");
 	return (double)(after.run_time_ns - before.run_time_ns) /

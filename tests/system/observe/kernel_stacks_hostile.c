@@ -1,9 +1,12 @@
 /* kernel_stacks_hostile.c - hostile stacks and unwind rules spoil no profile but their own */
+#include <bpf/bpf.h>
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,9 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/cleanup.h"
 #include "core/unwind_maps.h"
 #include "tests/system/lib/kernel_ticks.h"
 #include "tests/system/lib/observer.h"
+#include "tests/system/lib/programs.h"
 
 DAEMON_SUITE(kernel_stacks_hostile, "--rate", TICKS_RATE);
 
@@ -99,6 +104,117 @@ static void return_to_unmapped_memory(void)
 	spin_for_a_spell((void *)r);
 }
 
+/* --- memory of all kinds, above a stack that is below all of it --- */
+
+#define LOW_STACK ((void *)0x20000000)
+#define LOW_STACK_BYTES (1 << 20)
+
+static void *spin_below(void *fp)
+{
+	spin_for_a_spell(fp);
+	return NULL;
+}
+
+/* Spins with the frame pointer @fp in a thread whose stack is below it. */
+static void spin_in_low_thread(void *fp)
+{
+	void *stack = mmap(LOW_STACK, LOW_STACK_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	pthread_attr_t low;
+	pthread_t thread;
+
+	if (stack != LOW_STACK || fp < stack || pthread_attr_init(&low) ||
+	    pthread_attr_setstack(&low, stack, LOW_STACK_BYTES) ||
+	    pthread_create(&thread, &low, spin_below, fp) || pthread_join(thread, NULL))
+		_exit(1);
+}
+
+static void point_into_another_threads_stack(void)
+{
+	struct record r[1000];
+
+	for (size_t i = 0; i < 999; i++)
+		r[i] = (struct record){ &r[i + 1], (void *)((char *)used_ns + 1) };
+	r[999] = (struct record){ NULL, NULL };
+	asm volatile("" : : "r"(r) : "memory");
+	spin_in_low_thread(r);
+}
+
+/* Two pages of a file of which @bytes exist, mapped with @prot. */
+static void *map_file(off_t bytes, int prot)
+{
+	char path[] = "/tmp/profil-stack.XXXXXX";
+	int fd = mkstemp(path);
+	void *at = fd < 0 || unlink(path) || ftruncate(fd, bytes)
+			   ? MAP_FAILED
+			   : mmap(NULL, 8192, prot, MAP_SHARED, fd, 0);
+
+	close(fd);
+	if (at == MAP_FAILED)
+		_exit(1);
+	return at;
+}
+
+static void point_into_a_file(void)
+{
+	struct record *r = map_file(8192, PROT_READ | PROT_WRITE);
+
+	r[0] = (struct record){ &r[1], (void *)((char *)used_ns + 1) };
+	r[1] = (struct record){ NULL, (void *)((char *)used_ns + 1) };
+	spin_in_low_thread(r);
+}
+
+static void point_into_a_file_that_was_never_read(void)
+{
+	spin_in_low_thread(map_file(8192, PROT_READ));
+}
+
+/* An access raises SIGBUS, as on a page that a network or FUSE file system cannot bring. */
+static void point_behind_the_end_of_a_file(void)
+{
+	spin_in_low_thread((char *)map_file(100, PROT_READ) + 4096);
+}
+
+static void *map_nothing(int prot)
+{
+	void *at = mmap(NULL, 8192, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		_exit(1);
+	return at;
+}
+
+static void point_into_memory_that_was_never_touched(void)
+{
+	spin_in_low_thread(map_nothing(PROT_READ | PROT_WRITE));
+}
+
+static void point_into_memory_without_access(void)
+{
+	spin_in_low_thread(map_nothing(PROT_NONE));
+}
+
+/* The second word of the record is in the next page, which cannot be read. */
+static void point_across_the_end_of_readable_memory(void)
+{
+	char *at = map_nothing(PROT_READ | PROT_WRITE);
+
+	memset(at, 8, 4096);
+	if (mprotect(at + 4096, 4096, PROT_NONE))
+		_exit(1);
+	spin_in_low_thread(at + 4096 - 8);
+}
+
+static void point_into_the_kernel(void)
+{
+	spin_in_low_thread((void *)0xffff888000000000);
+}
+
+static void point_to_the_end_of_all_addresses(void)
+{
+	spin_in_low_thread((void *)~7ul);
+}
+
 /* Observes a child that does @work and exits. */
 static pid_t observe_child(struct observer *o, const struct profil_msg_observe *ask,
 			   void (*work)(void))
@@ -162,22 +278,41 @@ static uint64_t count_roots(const struct observer *o, uint64_t *below)
 	return all;
 }
 
-/* At least nine tenths of the samples; the rest is in clock_gettime(), with another frame pointer.
+struct walk {
+	void (*work)(void);
+	enum profil_stack_root root;
+	const char *name;
+};
+
+/*
+ * Expects stacks of @w->work to end with @w->root: at least nine tenths of the samples. The rest is
+ * in clock_gettime(), with another frame pointer. Returns the time that the kernel's program takes
+ * for a sample, in ns.
  */
-static void expect_root(void (*work)(void), enum profil_stack_root root)
+static double expect_walk(const struct walk *w)
 {
 	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, TICKS_PERIOD_NS);
-	uint64_t below[PROFIL_STACK_ROOTS], all;
+	__cleanup(closep) int stats = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	uint64_t below[PROFIL_STACK_ROOTS], all, took;
+	struct bpf_prog_info before = program_ran(&d, "tick_event");
 	struct observer o;
 
+	cr_assert_geq(stats, 0);
 	ask.stack_mode = PROFIL_STACK_FP;
-	wait_for(observe_child(&o, &ask, work));
+	wait_for(observe_child(&o, &ask, w->work));
+	took = program_ran(&d, "tick_event").run_time_ns - before.run_time_ns;
 	all = count_roots(&o, below);
 	cr_expect_eq(all + o.table->stack_lost, observer_check(&o));
 	cr_expect_gt(all, 20);
-	cr_expect_geq(below[root] * 10, all * 9, "%lu of %lu below root %d",
-		      (unsigned long)below[root], (unsigned long)all, (int)root);
+	cr_expect_geq(below[w->root] * 10, all * 9, "%s: %lu of %lu below root %d", w->name,
+		      (unsigned long)below[w->root], (unsigned long)all, (int)w->root);
 	observer_close(&o);
+	return all ? (double)took / (double)all : 0;
+}
+
+static void expect_root(void (*work)(void), enum profil_stack_root root)
+{
+	expect_walk(&(struct walk){ work, root, "the stack" });
 }
 
 Test(kernel_stacks_hostile, a_frame_pointer_to_itself_ends_the_stack)
@@ -199,6 +334,40 @@ Test(kernel_stacks_hostile, a_return_address_outside_of_text_ends_the_stack)
 {
 	expect_root(return_into_data, PROFIL_STACK_NOWHERE);
 	expect_root(return_to_unmapped_memory, PROFIL_STACK_NOWHERE);
+}
+
+static const struct walk memory[] = {
+	{ point_into_another_threads_stack, PROFIL_STACK_DEEP, "another thread's stack" },
+	{ point_into_a_file, PROFIL_STACK_WHOLE, "a file" },
+	{ point_into_a_file_that_was_never_read, PROFIL_STACK_UNREADABLE,
+	  "a file that was never read" },
+	{ point_behind_the_end_of_a_file, PROFIL_STACK_UNREADABLE, "behind the end of a file" },
+	{ point_into_memory_that_was_never_touched, PROFIL_STACK_UNREADABLE,
+	  "memory that was never touched" },
+	{ point_into_memory_without_access, PROFIL_STACK_UNREADABLE, "memory without access" },
+	{ point_across_the_end_of_readable_memory, PROFIL_STACK_UNREADABLE,
+	  "across the end of readable memory" },
+	{ point_into_the_kernel, PROFIL_STACK_UNREADABLE, "the kernel" },
+	{ point_to_the_end_of_all_addresses, PROFIL_STACK_UNREADABLE, "the end of all addresses" },
+};
+
+/*
+ * No sample takes longer than five times that of a stack of 127 frames. Its average over 250
+ * samples depends on the machine's other work by less than a factor of two.
+ */
+Test(kernel_stacks_hostile, frames_in_any_memory_end_the_stack_in_bounded_time)
+{
+	double deep =
+		expect_walk(&(struct walk){ grow_without_end, PROFIL_STACK_DEEP, "deep stack" });
+
+	cr_expect_gt(deep, 0);
+	for (size_t i = 0; i < sizeof(memory) / sizeof(*memory); i++) {
+		double ns = expect_walk(&memory[i]);
+
+		cr_expect(ns > 0 && ns < 5 * deep,
+			  "%s: a sample takes %.0f ns, that of a deep stack %.0f", memory[i].name,
+			  ns, deep);
+	}
 }
 
 /* --- rules ------------------------------------------------------------------------------------ */

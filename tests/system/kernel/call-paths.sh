@@ -20,7 +20,7 @@ tree_names() {
 }
 
 frame_pointers() {
-	"$ctl" record -q --call-graph=fp -F 999 -o "$dir/profile" -- "$dir/static" raise 0.3 2>"$dir/err"
+	"$ctl" record --call-graph=fp -F 999 -o "$dir/profile" -- "$dir/static" raise 0.3 2>"$dir/err"
 	check "record --call-graph=fp of a program without frame pointers names the remedy" \
 		grep -q 'of the stacks are truncated: --call-graph=fp follows frame pointers only; -g uses' "$dir/err"
 }

@@ -87,10 +87,7 @@ static const struct option_row rows[] = {
 	  "spool: remove the oldest above this size (default: 512M)", .value = value_max_size },
 	{ OPTION_INPUT, 'i', "input", "FILE", "profile to read, instead of an operand",
 	  .value = value_input },
-	{ OPTION_ROWS, 'n', "rows", "N",
-	  "show at most N rows, the hottest; machine top: exit after\n"
-	  "                              N tables",
-	  .value = value_rows },
+	{ OPTION_ROWS, 'n', "rows", "N", "show at most N rows, the hottest", .value = value_rows },
 	{ OPTION_LIMIT, 0, "percent-limit", "PERCENT", "hide rows with a smaller share",
 	  .value = value_limit },
 	{ OPTION_ALL_ROWS, 'a', "all", NULL, "show also rows with few samples, or none",

@@ -294,6 +294,5 @@ int verb_machine(const struct options *o)
 	if (strcmp(what, "top") != 0)
 		return usage();
 	rest.machine = true;
-	rest.count = o->rows; /* -n, as top takes it */
 	return verb_top(&rest);
 }

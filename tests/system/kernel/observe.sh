@@ -109,8 +109,13 @@ database() {
 }
 
 # A process that is not dumpable, as the sandboxed processes of a browser.
+# The CPU time of a process, in ms.
+cpu_ms() { # PID
+	awk '{ print 10 * ($14 + $15) }' "/proc/$1/stat"
+}
+
 undumpable() {
-	local shown hidden user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	local shown hidden used user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
 	install -m 755 "$spin" "$dir/spun"
 	"${user[@]}" "$dir/spun" split 100 &
@@ -128,13 +133,15 @@ while True:
 		alive "$hidden" || break
 	done
 	for select in "--comm spun" "--exe $dir/spun" --all; do
+		used=$(cpu_ms "$hidden")
 		# shellcheck disable=SC2086 # an option and its value
 		"${user[@]}" "$ctl" attach $select -d 1.5 -f json -o - >"$dir/json" 2>"$dir/stderr"
 		check "a user attaches by ${select%% *} to its own processes" test $? -eq 0
+		used=$(($(cpu_ms "$hidden") - used)) # with profilctl's own start and end
 		check "attach ${select%% *} counts no process that its user may not observe" json \
 			"[.groups[] | select(.samples > 0 and .command == \"spun\").pid] == [$shown]"
 		check "attach ${select%% *} counts the CPU time of a process that its user may not observe" json \
-			'.samples.hidden == 1 and .samples.hidden_ns > 200000000'
+			".samples.hidden == 1 and .samples.hidden_ns / 1e6 > $used / 4 and .samples.hidden_ns / 1e6 < $used + 20"
 		check "attach ${select%% *} says that CPU time is missing for want of permission" grep -Eq \
 			'^profilctl: [0-9.]+ s of CPU time of 1 of your processes .* permission denied' "$dir/stderr"
 	done
@@ -248,7 +255,7 @@ machine() {
 	check "machine report --by process names what can" grep -q "'profilctl record -a --by process'" "$dir/said"
 	"$spin" split 2 &
 	check "machine diff compares two times" "$ctl" machine diff -d 1 -f json -o "$dir/json"
-	check "machine diff finds a program that began meanwhile" json '.functions[] | select(.name == "hot") | .samples[1] > 30'
+	check "machine diff finds a program that began meanwhile" json '.functions[] | select(.name == "hot") | .samples[1] > 5'
 	check "machine diff prints text" sh -c "$ctl machine diff -d 0.5 | grep -q '^B: the machine since then'"
 	check "machine diff -o writes text" sh -c "umask 022; $ctl machine diff -d 0.2 -o '$dir/new.diff' &&
 		grep -q '^B: ' '$dir/new.diff' && test \$(stat -c %a '$dir/new.diff') = 644"

@@ -2,7 +2,7 @@
 # stacks.sh - the part of the benchmark that is about call graphs
 #
 # As in parts.sh: part_stacks is one round, what a sample takes against bpf_get_stack() alone, and what is
-# written. Memory is measured once, while a profile of the whole machine goes on.
+# written. Memory is measured once, during a profile of the whole machine.
 # shellcheck disable=SC2154 # lib.sh sets what is used here
 
 part_stacks_begin() {

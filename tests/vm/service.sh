@@ -164,7 +164,7 @@ has_samples() { # AT_LEAST
 	test "$(profilctl machine report -f json | jq .samples.total)" -ge "$1"
 }
 
-# Turned on by the file of options, the machine's profile goes on where it was before the restart.
+# Turned on by the file of options, the machine's profile continues after the restart with the counts that it had.
 machine_through_restart() {
 	local status=1 before
 

@@ -392,7 +392,7 @@ static int on_ring_event(void *ctx, void *bytes, size_t size)
 	process_table_raw_taken(&b->maps.processes, event->target);
 	if (t)
 		b->s.sink->pc(t, event);
-	/* After an error libbpf stops, and goes on with the next event. */
+	/* After an error libbpf returns; the next call continues with the next event. */
 	return b->turn_ends_ns && now_ns() > b->turn_ends_ns ? -EAGAIN : 0;
 }
 

@@ -44,23 +44,6 @@ for format in text json pprof gmon folded callgrind speedscope gperftools html; 
 	check "report writes $format" "$ctl" report -f "$format" -o "$dir/$format" "$kept"
 done
 
-# ok when the command prints WORDS and nothing else.
-prints() { # NAME WORDS COMMAND...
-	local name=$1 words=$2 said
-
-	shift 2
-	said=$("$@" 2>&1)
-	if test "$said" = "$words"; then ok "$name"; else fail "$name" "not $words: $said"; fi
-}
-
-# Like prints; skipped when TOOL is not installed.
-reads() { # TOOL NAME WORDS COMMAND...
-	local tool=$1
-
-	shift
-	if command -v "$tool" >/dev/null; then prints "$@"; else skip "$1" "no $tool"; fi
-}
-
 gmon_sum() { # FILE
 	python3 -c '
 import struct, sys

@@ -88,7 +88,7 @@ whole_machine() { # CLIENT
 	mkdir -m 777 "$dir/spool"
 }
 
-# ok when profilctl as $who is denied this. For a spool there is no substitute.
+# ok when profilctl, run as $who, is denied this. For a spool there is no substitute.
 denied() { # ARG...
 	local advice="; 'profilctl record -a' and 'top -a' profile your own processes"
 

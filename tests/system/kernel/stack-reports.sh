@@ -5,23 +5,6 @@
 
 ctl=$(realpath "$BUILD/profilctl")
 
-# ok when the command prints WORDS and nothing else.
-prints() { # NAME WORDS COMMAND...
-	local name=$1 words=$2 said
-
-	shift 2
-	said=$("$@" 2>&1)
-	if test "$said" = "$words"; then ok "$name"; else fail "$name" "not $words: $said"; fi
-}
-
-# Like prints; skipped when TOOL is not installed.
-reads() { # TOOL NAME WORDS COMMAND...
-	local tool=$1
-
-	shift
-	if command -v "$tool" >/dev/null; then prints "$@"; else skip "$1" "no $tool: sudo make deps"; fi
-}
-
 # --- one recording in every format ----------------------------------------------------------------
 
 # Inclusive samples of three functions, in the order of their names, by each reader.

@@ -44,6 +44,23 @@ check() { # NAME COMMAND...
 	fi
 }
 
+# ok when the command prints WORDS and nothing else.
+prints() { # NAME WORDS COMMAND...
+	local name=$1 words=$2 said
+
+	shift 2
+	said=$("$@" 2>&1)
+	if test "$said" = "$words"; then ok "$name"; else fail "$name" "not $words: $said"; fi
+}
+
+# Like prints; skipped when TOOL is not installed.
+reads() { # TOOL NAME WORDS COMMAND...
+	local tool=$1
+
+	shift
+	if command -v "$tool" >/dev/null; then prints "$@"; else skip "$1" "no $tool: sudo make deps"; fi
+}
+
 # Counts the verdicts that a program prints as the script's own.
 tells() { # COMMAND...
 	local word rest n=0

@@ -5,23 +5,6 @@
 
 ctl=$BUILD/profilctl
 
-# ok when the command prints WORDS and nothing else.
-prints() { # NAME WORDS COMMAND...
-	local name=$1 words=$2 said
-
-	shift 2
-	said=$("$@" 2>&1)
-	if test "$said" = "$words"; then ok "$name"; else fail "$name" "not $words: $said"; fi
-}
-
-# Like prints; skipped when TOOL is not installed.
-reads() { # TOOL NAME WORDS COMMAND...
-	local tool=$1
-
-	shift
-	if command -v "$tool" >/dev/null; then prints "$@"; else skip "$1" "no $tool"; fi
-}
-
 # Makes $dir/NAME and $dir/NAME.flat of samples of an event, with stacks and without.
 events() { # NAME PERIOD
 	tests/system/programs/stacks.py "$dir/time" && python3 -c '

@@ -8,23 +8,6 @@ for kind in small other large groups recursion namesakes; do
 	check "the profile \"$kind\" is made" tests/system/programs/stacks.py "$dir/$kind" "$kind"
 done
 
-# ok when the command prints WORDS and nothing else.
-prints() { # NAME WORDS COMMAND...
-	local name=$1 words=$2 said
-
-	shift 2
-	said=$("$@" 2>&1)
-	if test "$said" = "$words"; then ok "$name"; else fail "$name" "not $words: $said"; fi
-}
-
-# Like prints; skipped when TOOL is not installed.
-reads() { # TOOL NAME WORDS COMMAND...
-	local tool=$1
-
-	shift
-	if command -v "$tool" >/dev/null; then prints "$@"; else skip "$1" "no $tool"; fi
-}
-
 for format in json pprof folded callgrind speedscope; do
 	check "report writes $format" "$ctl" report -f "$format" -o "$dir/small.$format" "$dir/small"
 done

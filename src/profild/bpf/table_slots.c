@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "core/cleanup.h"
@@ -20,9 +21,9 @@
  * unwind rules, eight remove both, because the kernel removes one at a time; those that wait at the
  * same time share a grace period. So a new table is not behind the removal of older ones, and
  * no sample of a new attachment is missed. Each thread reads its changes from a pipe, makes them in
- * order, and writes each to the pipe of those that are done. Those that have come during a grace
- * period are put together: since Linux 6.8 they wait for one grace period, so that a table waits
- * for two at most, however many are put.
+ * order, and appends each to those that are done. Those that have come during a grace period are
+ * put together: since Linux 6.8 they wait for one grace period, so that a table waits for two at
+ * most, however many are put.
  *
  * A slot is charged to its user from table_slots_take() until it can be taken again: users that
  * come and go faster than grace periods pass use up their own slots, not those of others.
@@ -43,7 +44,7 @@ struct change {
 #define REMOVERS 8
 #define THREADS (LANES - 1 + REMOVERS)
 
-#define SLOT_END PROFIL_MAX_OBSERVERS /* not a slot: the thread ends */
+#define MAX_CHANGING (2 * PROFIL_MAX_OBSERVERS) /* a table and unwind rules of each slot */
 
 /* What a slot is to hold; without a table: nothing. */
 struct content {
@@ -63,19 +64,28 @@ struct slot {
 	struct content next;
 };
 
+/* Changes that threads have made and the main thread has not taken yet. */
+struct done {
+	pthread_mutex_t mutex;
+	pthread_cond_t more;
+	uint32_t n;
+	struct change change[MAX_CHANGING];
+	int event; /* wakes the main thread */
+};
+
 struct table_slots {
 	int outer;
 	int unwind;
 	int asked[LANES][2];
-	int done[2];
 	struct slot slot[PROFIL_MAX_OBSERVERS];
 	uint32_t changing; /* of all slots */
 	struct lane_thread {
-		const struct table_slots *slots;
+		struct table_slots *slots;
 		enum lane lane;
 		pthread_t thread;
 		bool running;
 	} thread[THREADS];
+	struct done done;
 	sd_event_source *source;
 };
 
@@ -87,9 +97,15 @@ static uint32_t read_changes(int fd, struct change *c, uint32_t max)
 	return n > 0 ? (uint32_t)((size_t)n / sizeof(*c)) : 0;
 }
 
-static bool write_change(int fd, const struct change *c)
+/* Should the wake-up fail, the main thread takes the changes with the next ones. */
+static void append_done(struct done *d, const struct change *c, uint32_t n)
 {
-	return TEMP_FAILURE_RETRY(write(fd, c, sizeof(*c))) == sizeof(*c);
+	pthread_mutex_lock(&d->mutex);
+	memcpy(&d->change[d->n], c, n * sizeof(*c));
+	d->n += n;
+	pthread_cond_signal(&d->more);
+	pthread_mutex_unlock(&d->mutex);
+	eventfd_write(d->event, 1);
 }
 
 static bool is_there(int outer, uint32_t slot)
@@ -133,24 +149,18 @@ static void remove_maps(const struct table_slots *s, uint32_t slot)
 static void *make_changes(void *arg)
 {
 	const struct lane_thread *t = arg;
-	const struct table_slots *s = t->slots;
+	struct table_slots *s = t->slots;
 	int in = s->asked[t->lane][0];
 	struct change c[BATCH];
-	uint32_t n, end;
+	uint32_t n;
 
-	do {
-		n = read_changes(in, c, t->lane == LANE_REMOVE ? 1 : BATCH);
-		for (end = 0; end < n && c[end].slot != SLOT_END; end++)
-			;
-		if (t->lane == LANE_REMOVE && end)
+	while ((n = read_changes(in, c, t->lane == LANE_REMOVE ? 1 : BATCH))) {
+		if (t->lane == LANE_REMOVE)
 			remove_maps(s, c[0].slot);
-		else if (end)
-			put(t->lane == LANE_TABLE ? s->outer : s->unwind, c, end);
-		for (uint32_t i = 0; i < end; i++) {
-			if (!write_change(s->done[1], &c[i]))
-				return NULL;
-		}
-	} while (n && end == n);
+		else
+			put(t->lane == LANE_TABLE ? s->outer : s->unwind, c, n);
+		append_done(&s->done, c, n);
+	}
 	return NULL;
 }
 
@@ -158,7 +168,7 @@ static void ask(struct table_slots *s, uint32_t slot, enum lane lane, int fd)
 {
 	const struct change c = { slot, lane, fd, 0 };
 
-	if (!write_change(s->asked[lane][1], &c)) {
+	if (TEMP_FAILURE_RETRY(write(s->asked[lane][1], &c, sizeof(c))) != sizeof(c)) {
 		s->slot[slot].err = -EIO;
 		if (fd >= 0)
 			close(fd);
@@ -211,26 +221,43 @@ static void take_done(struct table_slots *s, const struct change *c)
 	}
 }
 
+static void take_all_done(struct table_slots *s, bool wait)
+{
+	struct done *d = &s->done;
+	struct change c[MAX_CHANGING];
+	uint32_t n;
+
+	pthread_mutex_lock(&d->mutex);
+	while (wait && !d->n)
+		pthread_cond_wait(&d->more, &d->mutex);
+	n = d->n;
+	memcpy(c, d->change, n * sizeof(*c));
+	d->n = 0;
+	pthread_mutex_unlock(&d->mutex);
+	for (uint32_t i = 0; i < n; i++)
+		take_done(s, &c[i]);
+}
+
 static int on_done(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
-	struct change c;
+	eventfd_t n;
 
 	(void)source;
 	(void)revents;
-	if (read_changes(fd, &c, 1))
-		take_done(userdata, &c);
+	eventfd_read(fd, &n);
+	take_all_done(userdata, false);
 	return 0;
 }
 
-static int open_pipes(struct table_slots *s)
+static int open_files(struct table_slots *s)
 {
 	int err = 0;
 
-	s->done[0] = s->done[1] = -1;
 	memset(s->asked, -1, sizeof(s->asked));
 	for (int lane = 0; lane < LANES && !err; lane++)
 		err = pipe2(s->asked[lane], O_CLOEXEC) < 0 ? -errno : 0;
-	return err ? err : pipe2(s->done, O_CLOEXEC) < 0 ? -errno : 0;
+	s->done.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return err ? err : s->done.event < 0 ? -errno : 0;
 }
 
 static int start_threads(struct table_slots *s)
@@ -252,12 +279,14 @@ static int start_threads(struct table_slots *s)
 int table_slots_open(struct table_slots **out, int outer, int unwind, sd_event *event)
 {
 	struct table_slots *s = calloc(1, sizeof(*s));
-	int err = s ? open_pipes(s) : -ENOMEM;
+	int err = s ? open_files(s) : -ENOMEM;
 
 	if (!err) {
+		pthread_mutex_init(&s->done.mutex, NULL);
+		pthread_cond_init(&s->done.more, NULL);
 		s->outer = outer;
 		s->unwind = unwind;
-		err = sd_event_add_io(event, &s->source, s->done[0], EPOLLIN, on_done, s);
+		err = sd_event_add_io(event, &s->source, s->done.event, EPOLLIN, on_done, s);
 	}
 	if (err >= 0)
 		err = start_threads(s);
@@ -278,17 +307,12 @@ int table_slots_open(struct table_slots **out, int outer, int unwind, sd_event *
 /* Changes that have been asked for are made first: all tables are removed. */
 struct table_slots *table_slots_close(struct table_slots *s)
 {
-	const struct change end = { .slot = SLOT_END };
-	struct change c;
-
 	if (!s)
 		return NULL;
-	while (s->changing && read_changes(s->done[0], &c, 1))
-		take_done(s, &c);
-	for (int i = 0; i < THREADS; i++) {
-		if (s->thread[i].running)
-			write_change(s->asked[s->thread[i].lane][1], &end);
-	}
+	while (s->changing)
+		take_all_done(s, true);
+	for (int lane = 0; lane < LANES; lane++)
+		closep(&s->asked[lane][1]);
 	for (int i = 0; i < THREADS; i++) {
 		if (s->thread[i].running)
 			pthread_join(s->thread[i].thread, NULL);
@@ -300,8 +324,7 @@ struct table_slots *table_slots_close(struct table_slots *s)
 	for (uint32_t i = 0; i < PROFIL_MAX_OBSERVERS; i++)
 		charge_give(&s->slot[i].charge);
 	sd_event_source_unref(s->source);
-	closep(&s->done[0]);
-	closep(&s->done[1]);
+	closep(&s->done.event);
 	free(s);
 	return NULL;
 }
@@ -310,6 +333,7 @@ int table_slots_take(struct table_slots *s, struct user *user, uint32_t *slot)
 {
 	int err;
 
+	take_all_done(s, false);
 	for (uint32_t i = 0; i < PROFIL_MAX_OBSERVERS; i++) {
 		if (i == PROFIL_OBSERVER_MACHINE || s->slot[i].used)
 			continue;

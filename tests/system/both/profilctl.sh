@@ -144,7 +144,7 @@ refuses "record returns 127 for a command that does not exist" 127 "cannot run $
 	"$ctl" record -- "$dir/no-such-command"
 refuses "record returns 126 for a file that is not executable" 126 "cannot run $dir/other: Permission denied" \
 	"$ctl" record -- "$dir/other"
-check "the daemon has no profiles after the refusals" sh -c "$ctl status | grep -q 'profiles   0,'"
+check "the daemon has no profiles after the refusals" await_status '^profiles +0,'
 daemon_stop
 
 # Limits per user. Root is exempt, so the clients run as user nobody.

@@ -300,9 +300,8 @@ lacks() { # MEMBER NUMBER LINE
 	sed "s/\"lost\": 0}/\"lost\": 0, \"$1\": $2}/" "$dir/groups" >"$dir/lacks"
 	says "report says: $3" "^$3$" "$ctl" report "$dir/lacks"
 }
-lacks saturated 2 '2 counters are full'
 lacks image_full 2 '2 samples were lost for want of room for another file'
-lacks group_full 2 '2 samples could not be told apart for want of room'
+lacks group_full 2 '2 samples are without a group: the table of groups is full'
 lacks unfollowed 1 '1 process could not be followed'
 lacks unfollowed 2 '2 processes could not be followed'
 lacks secret 1 '1 process executed what may not be observed, and left'

@@ -68,8 +68,8 @@ not_minor() {
 	esac
 }
 
-# The kernel has accounted fewer of the process's context switches than sched_switch has seen: those of
-# its end come after its account.
+# sched_switch has seen some more of the process's context switches than it counts itself: those of its
+# start and of its end.
 switches() {
 	local said
 

@@ -99,6 +99,19 @@ await_listed() { # REGEX PID
 	done
 }
 
+# Waits until a line of profilctl's status matches REGEX. Prints the status and fails after a minute: the
+# daemon removes the profile of a client that has ended only when it hears of that.
+await_status() { # REGEX
+	local end=$((SECONDS + 60))
+
+	until "$BUILD/profilctl" status | grep -qE -- "$1"; do
+		test "$SECONDS" -lt "$end" || {
+			"$BUILD/profilctl" status
+			return 1
+		}
+	done
+}
+
 # Writes a profile of 70 samples in hot and 30 in cold, of a program that is not there.
 sample_profile() { # FILE
 	cat >"$1" <<-'END'

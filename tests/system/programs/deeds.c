@@ -100,14 +100,20 @@ static void sleep_times(size_t n)
 		nanosleep(&ts, NULL);
 }
 
-/* Context switches since the process's start. */
+static long switches(void)
+{
+	struct rusage r = used();
+
+	return r.ru_nvcsw + r.ru_nivcsw;
+}
+
+/* Those before main() are not counted: the process may have waited for its start. */
 static long sleeps(size_t n)
 {
-	struct rusage r;
+	long before = switches();
 
 	sleep_times(n);
-	r = used();
-	return r.ru_nvcsw + r.ru_nivcsw;
+	return switches() - before;
 }
 
 /* The next CPU after @cpu on which the process may run. */

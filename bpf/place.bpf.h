@@ -12,7 +12,8 @@
  * Image of a user pc: vma.bpf.h walks the VMA tree of the task without its lock. Where the daemon's
  * test at start fails (profild/bpf/image_lookup.c), bpf_find_vma() replaces the walk, or samples
  * have no image. The walk takes some hundred nanoseconds, so each CPU caches 64 ranges of
- * (attachment, address space, addresses) with their images. A cached range is valid
+ * (attachment, address space, addresses) with their images, in pairs: of two that have the same
+ * hash, the walk of one does not push out the other. A cached range is valid
  *
  *	- in the same address space: same mm, tgid and exec number,
  *	- while its number of executable pages, mm->exec_vm, is unchanged,
@@ -360,15 +361,19 @@ static __always_inline void spot_of(__u32 slot, struct spot *s, __u64 owner, __u
 	bool kernel = owner == KERNEL_OWNER;
 	__u32 zero = 0, epoch = s->epoch;
 	struct cpu_ranges *cpu = bpf_map_lookup_elem(&cpu_ranges, &zero);
-	struct range *r;
+	struct range *r, *second;
 
 	if (!cpu || cpu->busy) {
 		spot_search(slot, s, kernel, pc);
 		return;
 	}
 	*(volatile __u32 *)&cpu->busy = 1;
-	r = &cpu->range[mix(owner ^ pc >> 21 ^ (__u64)epoch << 40) % CPU_RANGES];
-	if (range_holds(r, owner, m, pc, epoch)) {
+	r = &cpu->range[mix(owner ^ pc >> (kernel ? WINDOW_BITS : 21) ^ (__u64)epoch << 40) %
+			(CPU_RANGES / 2) * 2];
+	second = r + 1;
+	if (!range_holds(r, owner, m, pc, epoch))
+		r = range_holds(second, owner, m, pc, epoch) ? second : NULL;
+	if (r) {
 		s->start = r->start;
 		s->bytes = r->bytes;
 		s->base = r->base;
@@ -378,6 +383,8 @@ static __always_inline void spot_of(__u32 slot, struct spot *s, __u64 owner, __u
 			range_build_id(slot, s, r, pc);
 	} else {
 		spot_search(slot, s, kernel, pc);
+		r = second - 1;
+		*second = *r;
 		r->owner = s->image && s->bytes ? owner : 0;
 		r->mm = m->mm;
 		r->start = s->start;

@@ -243,4 +243,16 @@ struct profil_table {
 	__u64 sleepers_full; /* sleeps that are not counted: no room for another sleeper */
 };
 
+/*
+ * Says whether a long-lived table should be replaced. A look-up of a place or node ends at a free
+ * one, so half of them are kept free; images and groups are looked up in 16 elements of a page or
+ * two.
+ */
+static inline int profil_table_fills_up(const struct profil_table *t)
+{
+	return t->used_places > (__u64)t->lines * PROFIL_LINE_PLACES / 2 ||
+	       t->used_images > t->images / 4 * 3 || t->used_groups > t->groups / 4 * 3 ||
+	       t->used_nodes > t->nodes / 2;
+}
+
 #endif

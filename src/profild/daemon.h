@@ -29,8 +29,9 @@ struct profild {
 	struct own_profile *unborn; /* fork children that wait for counters: profile/fork_child.c */
 	struct attachment *attachments;
 	struct retired_tables *retired;
-	struct attachment *machine; /* one of them; NULL: off */
-	struct own_profile *idle;   /* with waiters to call: see profile/buffer_writer.c */
+	struct attachment *machine;	/* one of them; NULL: off */
+	sd_event_source *machine_timer; /* looks whether its table fills up */
+	struct own_profile *idle;	/* with waiters to call: see profile/buffer_writer.c */
 	sd_event_source *on_idle;
 	struct writer *writers;
 	struct lanes *lanes;

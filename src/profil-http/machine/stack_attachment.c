@@ -55,13 +55,6 @@ static bool has_ended(const struct stack_attachment *a)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* The kernel's searches in the table get longer, and then fail, as it fills up. */
-static bool is_full(const struct profil_table *head)
-{
-	return head->used_places > (__u64)head->lines * PROFIL_LINE_PLACES / 2 ||
-	       head->used_images > head->images / 4 * 3 || head->used_nodes > head->nodes / 2;
-}
-
 static int observe(struct stack_attachment *a, int *table, int *unwind)
 {
 	const struct profil_msg_observe m = { .scope = PROFIL_SCOPE_MACHINE,
@@ -122,7 +115,7 @@ int stack_attachment_query(struct stack_attachment *a, struct source **s, const 
 {
 	int err = 0;
 
-	if (a->client && (has_ended(a) || is_full(a->reader.table.head)))
+	if (a->client && (has_ended(a) || profil_table_fills_up(a->reader.table.head)))
 		detach(a);
 	if (!a->client) {
 		*s = source_unref(*s);

@@ -114,14 +114,15 @@ int recorder_input(struct recorder *r, int fd);
 int recorder_snapshot(struct recorder *r, struct profile *p);
 
 /*
- * Says whether the table is so full that recorder_renew() should replace it. False for the machine
- * profile.
+ * Says whether recorder_renew() should replace the table: it fills up. That of the machine profile
+ * is replaced by the daemon.
  */
-bool recorder_is_full(const struct recorder *r);
+bool recorder_must_renew(const struct recorder *r);
 
 /*
  * Continues with an empty table and an empty profile; the caller must hold no references into the
- * old one. Samples between the two tables are not counted. Returns 0 or a negative errno.
+ * old one. Samples between the two tables are not counted. Returns 0 or a negative errno; -ENOENT:
+ * the machine profile was turned off.
  */
 int recorder_renew(struct recorder *r);
 

@@ -9,18 +9,25 @@
 
 #include "recorder.h"
 
-/*
- * The kernel's hash lookup ends at a free place, so half of the places are kept free; groups and
- * images are looked up in 8 or 16 neighbouring slots.
- */
-bool recorder_is_full(const struct recorder *r)
+/* Says whether the machine profile has another table, or none. */
+static bool machine_is_over(const struct recorder *r)
 {
-	const struct profil_table *head = r->reader.table.head;
+	__cleanup(closep) int fd = -1;
+	struct table now = { 0 };
+	struct profil_msg_reply reply;
+	int err = client_machine(r->client, PROFIL_MACHINE_QUERY, 0, &reply, &fd);
+	bool over;
 
-	return !r->machine && (head->used_places > (__u64)head->lines * PROFIL_LINE_PLACES / 2 ||
-			       head->used_nodes > head->nodes / 4 * 3 ||
-			       head->used_images > head->images / 4 * 3 ||
-			       (head->groups && head->used_groups > head->groups / 4 * 3));
+	if (err || table_open(&now, fd) < 0)
+		return err == -ENOENT;
+	over = now.head->started_ns != r->reader.table.head->started_ns;
+	table_close(&now);
+	return over;
+}
+
+bool recorder_must_renew(const struct recorder *r)
+{
+	return r->machine ? machine_is_over(r) : profil_table_fills_up(r->reader.table.head);
 }
 
 static bool is_watched(const struct recorder *r, pid_t pid)
@@ -71,9 +78,10 @@ int recorder_renew(struct recorder *r)
 	__cleanup(closep) int unwind = -1;
 	struct profil_msg_reply reply;
 	struct profile *old = r->profile;
-	int err = client_detach(r->client, &reply);
+	int err = r->machine ? client_machine(r->client, PROFIL_MACHINE_QUERY, 0, &reply, &table)
+			     : client_detach(r->client, &reply);
 
-	if (!err)
+	if (!err && !r->machine)
 		err = client_observe(r->client, &r->asked, &reply, &table, &unwind);
 	if (err < 0)
 		return err;

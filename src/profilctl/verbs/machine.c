@@ -152,6 +152,9 @@ static int take_interval(struct recorder *r, struct profile *p, __u64 ns)
 	p->started = time(NULL);
 	if (!err)
 		err = recorder_wait(r, began + ns);
+	if (err >= 0 && recorder_must_renew(r))
+		log_warning("the machine's profile was turned off or began anew meanwhile: the "
+			    "samples since then are missing");
 	if (err >= 0)
 		err = recorder_snapshot(r, after);
 	profile_borrow_again(p, r->profile);

@@ -5,6 +5,7 @@
 
 #include "core/log.h"
 #include "machine.h"
+#include "table.h"
 
 /*
  * 16 MiB of places, half of which a day on two busy CPUs fills, and 4096 images. Each command and
@@ -14,6 +15,27 @@
 #define MACHINE_PLACES (1u << 20)
 #define MACHINE_IMAGES 4096
 #define MACHINE_GROUPS 4096
+
+/*
+ * Users can fill images and groups with programs and names that they make up, in seconds, and a
+ * machine's own fill the places in weeks. The table is then replaced: what it counted is gone,
+ * except where profil-http or a spool has read it.
+ */
+#define LOOK_US 10000000
+
+static int look(sd_event_source *timer, uint64_t usec, void *userdata);
+
+/* Without the timer a full table stays. */
+static void look_later(struct profild *d)
+{
+	int err = d->machine_timer
+			  ? sd_event_source_set_time_relative(d->machine_timer, LOOK_US)
+			  : sd_event_add_time_relative(d->event, &d->machine_timer, CLOCK_MONOTONIC,
+						       LOOK_US, 0, look, d);
+
+	if (err >= 0)
+		sd_event_source_set_enabled(d->machine_timer, SD_EVENT_ONESHOT);
+}
 
 static int start(struct profild *d, uint64_t period_ns, bool found)
 {
@@ -32,7 +54,39 @@ static int start(struct profild *d, uint64_t period_ns, bool found)
 	if (!err)
 		err = attachment_open(&d->machine, d, &m, &self);
 	user_unref(self.user);
+	if (!err)
+		look_later(d);
 	return err;
+}
+
+static void replace(struct profild *d, const struct profil_table *t)
+{
+	uint64_t period_ns = d->machine->period_ns;
+	int err;
+
+	log_notice("the machine's profile begins anew: its table fills up, with %llu places, "
+		   "%u files and %u commands",
+		   t->used_places, t->used_images, t->used_groups);
+	machine_off(d);
+	err = start(d, period_ns, false);
+	if (err)
+		log_err("cannot profile the machine any more: %s", strerror(-err));
+}
+
+static int look(sd_event_source *timer, uint64_t usec, void *userdata)
+{
+	struct profild *d = userdata;
+	struct profil_table t;
+
+	(void)timer;
+	(void)usec;
+	if (!d->machine)
+		return 0;
+	if (!table_read(&t, d->machine->table) && profil_table_fills_up(&t))
+		replace(d, &t);
+	else
+		look_later(d);
+	return 0;
 }
 
 static uint64_t usual_period_ns(const struct profild *d)
@@ -87,4 +141,5 @@ void machine_close(struct profild *d, bool keeps)
 		d->machine = attachment_forget(d->machine);
 	else
 		machine_off(d);
+	d->machine_timer = sd_event_source_unref(d->machine_timer);
 }

@@ -38,6 +38,7 @@ SIGMAS = 4.2
 SHOWN = 0.5  # percent: reports leave out smaller shares
 TIED = 3.0  # deviations; the difference of two counts a and b of one profile has one of sqrt(a + b)
 WORTH = 5.0  # percent: smaller shares are not compared, except the three hottest functions
+FAR = {1: SIGMAS, 2: 6.0}  # deviations, by the number of perf's events: that of two, see dispersion(), is an estimate
 DISAGREE = 3.0  # times chance: by which two events of perf may differ
 KERNEL = 1 << 63  # lowest address of the kernel
 KERNEL_POINTS = 1.0
@@ -157,7 +158,7 @@ def ten(profile, data, comm):
     total, mine = sum(theirs.values()), profile["samples"]["total"]
     # Not those without a user pc, as at the end of a process, nor in functions where we have no sample.
     theirs = collections.Counter({key: n for key, n in theirs.items() if key and key[0]})
-    many, far = (5, 6) if factor > 1 else (3, SIGMAS)
+    many, far = {1: 3, 2: 5}[len(events)], FAR[len(events)]
     for f in profile["functions"]:
         share[(f["name"], f["object"])] += f["samples"] / mine
     tenth = share.most_common(10)[-1][1]
@@ -191,7 +192,7 @@ def shares(profile, data, comm):
         theirs = 100.0 * counts[name] / total
         if max(theirs, percent) < WORTH and compared >= 3:
             continue
-        limit = max(POINTS, 100 * SIGMAS * factor * sigma(counts[name], total, percent * ours / 100, ours))
+        limit = max(POINTS, 100 * FAR[len(events)] * factor * sigma(counts[name], total, percent * ours / 100, ours))
         print(f"{name}: {percent:.2f} % of {ours}, perf {theirs:.2f} % of {total}, limit {limit:.2f} points")
         compared += 1
         bad += abs(theirs - percent) > limit
@@ -234,10 +235,11 @@ def kernel(profile, data, comm):
     if not theirs or not ours or ours + late != profile["samples"]["kernel"]:
         sys.exit(f"perf has {theirs} samples in the kernel, the profile's functions {ours + late} of {profile['samples']['kernel']}")
     a, b = theirs / total, ours / mine
-    limit = max(KERNEL_POINTS / 100, SIGMAS * factor * sigma(theirs, total, ours, mine))
+    far = FAR[len(events)]
+    limit = max(KERNEL_POINTS / 100, far * factor * sigma(theirs, total, ours, mine))
     print(f"{100 * b:.2f} % of {mine} in the kernel, perf {100 * a:.2f} % of {total}, limit {100 * limit:.2f} points")
     bad = abs(a - b) > limit
-    text, far = kernel_text(), 6 if factor > 1 else SIGMAS
+    text = kernel_text()
     share = {text + f["offset"]: (f["samples"] / mine, f["name"]) for f in functions}
     hottest = [(start, n) for start, n in counts.most_common(5) if n >= total * SHOWN / 100]
     for start, n in hottest:

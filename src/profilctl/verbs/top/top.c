@@ -301,7 +301,8 @@ static int wait_for_next(struct top *t, __u64 next_ns)
 
 /*
  * Short-lived processes fill up the table of groups, so it is replaced by an empty one, which
- * bounds memory. The screen keeps its rows until the next interval.
+ * bounds memory; the daemon does so with the machine's. The screen keeps its rows until the next
+ * interval.
  */
 static int renew(struct top *t)
 {
@@ -338,7 +339,7 @@ static int run(struct top *t)
 		if (err < 0)
 			return err;
 		err = on || !t->screen ? show(t) : 0; /* the screen is closed */
-		if (!err && on && recorder_is_full(&t->recorder))
+		if (!err && on && recorder_must_renew(&t->recorder))
 			err = renew(t);
 		if (err < 0)
 			return err;
@@ -405,7 +406,9 @@ static int top(struct top *t, const struct options *o, const pid_t *pids)
 	status = recorder_missing(&t->recorder);
 	if (!err)
 		return status;
-	log_err("top ends: %s", err == -ENODATA ? "profild has ended" : strerror(-err));
+	log_err("top ends: %s", err == -ENODATA	 ? "profild has ended"
+				: err == -ENOENT ? "the machine's profile was turned off"
+						 : strerror(-err));
 	return CTL_PARTIAL;
 }
 

@@ -112,8 +112,7 @@ int recorder_machine_denied(void)
 	return CTL_DENIED;
 }
 
-/* Root has no limit but the clock's. */
-static int rate_refused(const struct options *o)
+int recorder_rate_refused(const struct options *o)
 {
 	if (o->clock && !strcmp(o->clock, "tick"))
 		log_err("the tick does not count at %llu Hz: its rate is the kernel's CONFIG_HZ "
@@ -140,13 +139,13 @@ static int observe_failed(const struct recorder *r, int err)
 	case -EPERM:
 		if (r->machine)
 			return recorder_machine_denied();
-		if (!geteuid() && o->rate_hz)
-			return rate_refused(o);
 		log_err("profild does not let you observe this%s: permission denied (%s)",
 			o->rate_hz ? " at that rate" : "",
 			o->rate_hz ? "take a lower rate, or run as root"
 				   : "run as root, or join group profil");
 		return CTL_DENIED;
+	case -ERANGE:
+		return recorder_rate_refused(o);
 	case -EINVAL:
 		if (!o->rate_hz)
 			break;
@@ -213,7 +212,8 @@ static int ask(struct recorder *r, __u64 default_hz, struct profil_msg_reply *re
 		r->asked.uid = geteuid();
 		err = client_observe(r->client, &r->asked, reply, table, unwind);
 	}
-	if (o->rate_hz || is_event || !default_hz || (err != -EINVAL && err != -EACCES))
+	if (o->rate_hz || is_event || !default_hz ||
+	    (err != -EINVAL && err != -EACCES && err != -ERANGE))
 		return err;
 	r->asked.period_ns = 0;
 	r->asked.flags &= ~(__u32)PROFIL_OBSERVE_CPU_CLOCK;

@@ -83,6 +83,9 @@ int recorder_machine(struct recorder *r);
 /* Prints that the machine profile needs root or group profil, and returns a status. */
 int recorder_machine_denied(void);
 
+/* Prints that the daemon's clock cannot count at the rate of @o, and returns a status. */
+int recorder_rate_refused(const struct options *o);
+
 /* Asks the daemon to add @w to the attachment. Returns 0 or a negative errno. */
 int recorder_attach(struct recorder *r, const struct watched *w);
 

@@ -36,6 +36,8 @@ static int request(const struct options *o, __u32 ask, int *table)
 		return CTL_OK;
 	if (err == -EPERM || err == -EACCES)
 		return recorder_machine_denied();
+	if (err == -ERANGE)
+		return recorder_rate_refused(o);
 	log_err("profild cannot profile the machine: %s", strerror(-err));
 	return CTL_ERROR;
 }

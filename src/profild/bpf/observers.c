@@ -89,13 +89,18 @@ static void narrow(struct observers *s, uint32_t target)
 	}
 }
 
-/* Attaches the clock or event of @t, and the lifecycle hooks. */
+/*
+ * Attaches the clock or event of @t, and the lifecycle hooks. -ERANGE: no clock has this period;
+ * the user's limit has been checked.
+ */
 static int use(struct sampler_bpf *b, struct target *t, const struct event_choice *event)
 {
 	int err;
 
-	if (!event->wanted)
-		return target_use(b, t);
+	if (!event->wanted) {
+		err = target_use(b, t);
+		return err == -EACCES ? -ERANGE : err;
+	}
 	err = lifecycle_hooks_use(b->hooks);
 	if (err)
 		return err;

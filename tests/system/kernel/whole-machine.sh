@@ -102,7 +102,20 @@ units() {
 	umount "$dir/cgroup"
 }
 
+# No clock has 49999 Hz. Nothing is recorded instead.
+too_fast() {
+	local what refusal='profilctl: profild.s clock does not count at 49999 Hz; take a lower rate'
+
+	for what in "machine on" "record -a -d 1" "top -a -n 1"; do
+		# shellcheck disable=SC2086 # a verb and its options
+		"$ctl" $what -F 49999 >"$dir/out" 2>"$dir/stderr"
+		check "$what -F 49999 returns 2" test $? -eq 2
+		check "$what -F 49999 says that the clock has no such rate, and nothing else" grep -qxz "$refusal." "$dir/stderr"
+	done
+}
+
 machine() {
+	too_fast
 	check "machine on turns the machine's profile on" "$ctl" machine on
 	check "the machine's profile has the daemon's rate" test "$("$ctl" machine status --json | jq .tick_ns)" -eq "$free_ns"
 	check "the machine's profile takes the timer tick" none_held

@@ -97,7 +97,7 @@ static void write_samples(FILE *f, const struct difference *d)
 	fputs("profil_sample_period_seconds", f);
 	seconds(f, head->period_ns);
 	family(f, "profil_started_seconds", "gauge", "seconds",
-	       "When the profile was turned on, since the epoch.");
+	       "When the profile began, since the epoch.");
 	fputs("profil_started_seconds", f);
 	seconds(f, head->started_real_ns);
 	cpu_seconds(f, "profil_unseen_cpu_seconds",

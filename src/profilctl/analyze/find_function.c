@@ -26,7 +26,9 @@ static int forms_init(struct forms *f, const struct profile *p, const struct fun
 	size_t directory = (size_t)(profile_base_name(path) - path);
 
 	profile_function_name(p, function, f->full, sizeof(f->full));
-	strcpy(f->base, f->full + (function->name ? 0 : directory));
+	if (function->name || directory > strlen(f->full)) /* it is cut */
+		directory = 0;
+	strcpy(f->base, f->full + directory);
 	f->plain = short_name(f->base, NAME_PLAIN);
 	f->bare = short_name(f->base, NAME_BARE);
 	return f->plain && f->bare ? 0 : -ENOMEM;

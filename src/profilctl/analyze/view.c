@@ -254,7 +254,7 @@ int view_filter(struct profile *p, const struct view_filter *f)
 	 */
 	if (call_tree_sum(&p->calls) > p->total)
 		call_tree_fini(&p->calls);
-	p->unmatched = p->lost = p->image_full = 0;
+	p->unmatched = p->lost = p->image_full = p->node_full = 0;
 	p->processes = profile_count_processes(p);
 	profile_sort_functions(p);
 	return 0;

@@ -105,68 +105,6 @@ static void compare_rate(__u64 asked_hz, __u64 tick_ns)
 		log_warning("a rate of %llu Hz cannot be met: it is %.6g Hz", asked_hz, hz);
 }
 
-int recorder_machine_denied(void)
-{
-	log_err("the machine's profile: permission denied (run as root, or join group profil; "
-		"'profilctl record -a' and 'top -a' profile your own processes)");
-	return CTL_DENIED;
-}
-
-int recorder_rate_refused(const struct options *o)
-{
-	if (o->clock && !strcmp(o->clock, "tick"))
-		log_err("the tick does not count at %llu Hz: its rate is the kernel's CONFIG_HZ "
-			"(leave out --clock tick, or -F)",
-			o->rate_hz);
-	else
-		log_err("profild's clock does not count at %llu Hz; take a lower rate", o->rate_hz);
-	return CTL_USAGE;
-}
-
-static int observe_failed(const struct recorder *r, int err)
-{
-	const struct options *o = r->options;
-
-	if (r->profile->event && (err == -EINVAL || err == -EOPNOTSUPP)) {
-		log_err("profild cannot count event %s", o->event);
-		return CTL_ERROR;
-	}
-	switch (err) {
-	case -ENODATA:
-		log_err("profild has ended");
-		return CTL_ERROR;
-	case -EACCES:
-	case -EPERM:
-		if (r->machine)
-			return recorder_machine_denied();
-		log_err("profild does not let you observe this%s: permission denied (%s)",
-			o->rate_hz ? " at that rate" : "",
-			o->rate_hz ? "take a lower rate, or run as root"
-				   : "run as root, or join group profil");
-		return CTL_DENIED;
-	case -ERANGE:
-		return recorder_rate_refused(o);
-	case -EINVAL:
-		if (!o->rate_hz)
-			break;
-		log_err("profild does not count at %llu Hz; take a lower rate", o->rate_hz);
-		return CTL_USAGE;
-	case -EOPNOTSUPP:
-		log_err("profild's clock cannot do this; see 'profilctl doctor'");
-		return CTL_ERROR;
-	case -ENOMEM:
-	case -EAGAIN:
-	case -EDQUOT:
-		log_err("profild has no room for another attachment now%s; see 'profilctl list'",
-			r->asked.scope == PROFIL_SCOPE_PROCESSES
-				? ""
-				: ": each user but root may have two that select processes");
-		return CTL_ERROR;
-	}
-	log_err("profild cannot observe: %s", strerror(-err));
-	return CTL_ERROR;
-}
-
 static __u64 period_of(__u64 hz)
 {
 	return hz ? (1000000000u + hz / 2) / hz : 0;
@@ -192,6 +130,16 @@ static void fill_in(struct recorder *r, const struct profil_msg_observe *m)
 				    PROFIL_GROUP_COMMAND;
 }
 
+/* Says whether the daemon has refused the rate, and not the whole machine. */
+static bool may_observe_machine(struct recorder *r)
+{
+	__cleanup(closep) int table = -1;
+	struct profil_msg_reply reply;
+	int err = client_machine(r->client, PROFIL_MACHINE_QUERY, 0, &reply, &table);
+
+	return err != -EPERM && err != -EACCES;
+}
+
 /* If the daemon forbids the default rate, uses the daemon's. */
 static int ask(struct recorder *r, __u64 default_hz, struct profil_msg_reply *reply, int *table,
 	       int *unwind)
@@ -205,14 +153,15 @@ static int ask(struct recorder *r, __u64 default_hz, struct profil_msg_reply *re
 	if (!is_event && (o->clock_by_event || (!o->rate_hz && default_hz)))
 		r->asked.flags |= PROFIL_OBSERVE_CPU_CLOCK;
 	err = client_observe(r->client, &r->asked, reply, table, unwind);
-	if (r->asked.scope == PROFIL_SCOPE_MACHINE && (err == -EPERM || err == -EACCES)) {
+	if (r->asked.scope == PROFIL_SCOPE_MACHINE && (err == -EPERM || err == -EACCES) &&
+	    !may_observe_machine(r)) {
 		log_notice("only your own processes are observed (run as root, or join group "
 			   "profil, for the whole machine)");
 		r->asked.scope = PROFIL_SCOPE_USER;
 		r->asked.uid = geteuid();
 		err = client_observe(r->client, &r->asked, reply, table, unwind);
 	}
-	if (o->rate_hz || is_event || !default_hz ||
+	if (o->rate_hz || is_event || o->clock_by_event || !default_hz ||
 	    (err != -EINVAL && err != -EACCES && err != -ERANGE))
 		return err;
 	r->asked.period_ns = 0;
@@ -271,7 +220,7 @@ static int begin(struct recorder *r)
 	cgroups_fini(&cgroups);
 	err = client_begin(r->client, &reply);
 	r->asked.flags &= ~(__u32)PROFIL_OBSERVE_LATER; /* recorder_renew() begins at once */
-	return err < 0 ? observe_failed(r, err) : CTL_OK;
+	return err < 0 ? recorder_refused(r, err) : CTL_OK;
 }
 
 int recorder_observe(struct recorder *r, const struct profil_msg_observe *m, __u64 default_hz)
@@ -284,7 +233,7 @@ int recorder_observe(struct recorder *r, const struct profil_msg_observe *m, __u
 	fill_in(r, m);
 	err = ask(r, default_hz, &reply, &table, &unwind);
 	if (err < 0)
-		return observe_failed(r, err);
+		return recorder_refused(r, err);
 	status = read_table(r, table, unwind);
 	if (!status && r->asked.flags & PROFIL_OBSERVE_LATER)
 		status = begin(r);
@@ -307,7 +256,7 @@ int recorder_machine(struct recorder *r)
 		log_err("the machine's profile is off; 'profilctl machine on' turns it on");
 		return CTL_GONE;
 	}
-	return err < 0 ? observe_failed(r, err) : read_table(r, table, -1);
+	return err < 0 ? recorder_refused(r, err) : read_table(r, table, -1);
 }
 
 static int add_failed(pid_t pid, int err)
@@ -511,8 +460,9 @@ int recorder_wait(struct recorder *r, __u64 until_ns)
 		int n = epoll_wait(r->epoll, events, 64,
 				   timeout_ms(now, sooner(until_ns, r->next_update_ns)));
 
-		if (n < 0 && errno != EINTR) /* SIGCONT, for example */
+		if (n < 0 && errno != EINTR)
 			return -errno;
+		input |= n < 0; /* a signal: the terminal may have another size */
 		for (int i = 0; i < n && on > 0; i++) {
 			on = step(r, &events[i]);
 			input |= (events[i].data.u64 & 0xff) == SOURCE_INPUT;

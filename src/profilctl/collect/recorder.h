@@ -80,11 +80,17 @@ int recorder_observe(struct recorder *r, const struct profil_msg_observe *m, __u
 /* Reads the machine profile, which must be on, instead of an attachment's table. */
 int recorder_machine(struct recorder *r);
 
-/* Prints that the machine profile needs root or group profil, and returns a status. */
-int recorder_machine_denied(void);
+/* Prints that the daemon does not permit the machine profile, and returns a status. */
+int recorder_machine_denied(const struct options *o);
 
 /* Prints that the daemon's clock cannot count at the rate of @o, and returns a status. */
 int recorder_rate_refused(const struct options *o);
+
+/* Prints why the daemon has refused an attachment with @err, and returns a status. */
+int recorder_refused(const struct recorder *r, int err);
+
+/* Prints a note if more than 1 % of the samples of @p were lost, and returns true then. */
+bool recorder_tell_lost(const struct profile *p);
 
 /* Asks the daemon to add @w to the attachment. Returns 0 or a negative errno. */
 int recorder_attach(struct recorder *r, const struct watched *w);
@@ -128,6 +134,9 @@ bool recorder_must_renew(const struct recorder *r);
  * the machine profile was turned off.
  */
 int recorder_renew(struct recorder *r);
+
+/* When the table's first sample was possible, on the clock of now_ns(). */
+__u64 recorder_began_ns(const struct recorder *r);
 
 /* Ends the attachment and completes the profile in memory. */
 int recorder_end(struct recorder *r);

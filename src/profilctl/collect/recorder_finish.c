@@ -160,20 +160,16 @@ static void tell_frame_pointers(const struct recorder *r)
 	stack_ends_fini(&e);
 }
 
-static bool lost_many(const struct profile *p)
+/* A lower rate does not help where files had no room. */
+bool recorder_tell_lost(const struct profile *p)
 {
-	return p->lost > p->total / 100;
-}
-
-/* Prints a note about lost samples. A lower rate does not help where files had no room. */
-static void tell_lost(const struct profile *p)
-{
-	if (!lost_many(p))
-		return;
+	if (p->lost <= p->total / 100)
+		return false;
 	log_warning("%llu of %llu samples were lost%s", p->lost, p->total,
 		    p->image_full > p->lost / 2 ? ": more files were executed than the table has "
 						  "room for (observe fewer processes)"
 						: "; take a lower rate");
+	return true;
 }
 
 int recorder_missing(const struct recorder *r)
@@ -200,8 +196,7 @@ int recorder_missing(const struct recorder *r)
 		log_warning("%llu sleeps are not counted: more threads slept than the table has "
 			    "room for",
 			    p->sleepers_full);
-	tell_lost(p);
-	return r->broken || p->unfollowed || lost_many(p) ? CTL_PARTIAL : CTL_OK;
+	return recorder_tell_lost(p) || r->broken || p->unfollowed ? CTL_PARTIAL : CTL_OK;
 }
 
 /* Describes how the command ended; "" without a command. */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/cleanup.h"
+#include "core/clocks.h"
 
 #include "recorder.h"
 
@@ -69,7 +70,13 @@ static struct profile *profile_like(struct profile *from)
 	p->pid = from->pid;
 	p->started = from->started;
 	p->tick_ns = from->tick_ns;
+	p->host = from->host;
 	return p;
+}
+
+__u64 recorder_began_ns(const struct recorder *r)
+{
+	return now_ns() - (clock_ns(CLOCK_BOOTTIME) - r->reader.table.head->started_ns);
 }
 
 int recorder_renew(struct recorder *r)
@@ -93,6 +100,8 @@ int recorder_renew(struct recorder *r)
 		return -ENOMEM;
 	}
 	err = table_reader_open(&r->reader, table, r->profile);
+	if (!err && r->machine) /* it may have been turned on at another rate */
+		r->profile->tick_ns = r->reader.table.head->period_ns;
 	if (!err && unwind >= 0)
 		err = unwind_feeder_open(&r->feeder, unwind, &r->reader.table);
 	if (!err)

@@ -13,11 +13,11 @@ static const struct format formats[] = {
 	{ .name = "text" },
 	{ .name = "json", .write = report_write },
 	{ .name = "pprof", .write = pprof_write, .binary = true },
-	{ .name = "gmon", .write = gmon_write, .binary = true },
+	{ .name = "gmon", .write = gmon_write, .binary = true, .of_time = true },
 	{ .name = "folded", .write = folded_write },
 	{ .name = "callgrind", .write = callgrind_write },
 	{ .name = "speedscope", .write = speedscope_write },
-	{ .name = "gperftools", .write = gperftools_write, .binary = true },
+	{ .name = "gperftools", .write = gperftools_write, .binary = true, .of_time = true },
 	{ .name = "html", .write = html_write },
 };
 

@@ -14,6 +14,7 @@ struct format {
 	const char *name;
 	int (*write)(FILE *out, const struct profile *p); /* NULL: text, which takes options */
 	bool binary;
+	bool of_time; /* it cannot say that samples are of events */
 };
 
 /* NULL: no format has that name. */

@@ -148,11 +148,16 @@ int machine_source_take(struct machine_source *s, struct merge *into)
 	return s->names && !is_other_rate(s, into) ? take_table(s, into) : 0;
 }
 
-static int refused(int err)
+static int refused(const struct options *o, int err)
 {
+	if (err == -ERANGE) {
+		log_err("profild's clock does not count at %llu Hz; take a lower rate", o->rate_hz);
+		return CTL_USAGE;
+	}
 	if (err == -EPERM || err == -EACCES) {
-		log_err("the machine's profile: permission denied (run as root, or join group "
-			"profil)");
+		log_err("the machine's profile: permission denied (%srun as root, or join "
+			"group profil)",
+			o->rate_hz ? "take a lower rate, " : "");
 		return CTL_DENIED;
 	}
 	log_err("profild cannot profile the machine: %s",
@@ -178,7 +183,7 @@ int machine_source_open(struct machine_source *s, const struct options *o)
 		err = open_table(s, fd);
 	if (!err && s->table_ns < s->opened_ns)
 		err = take_table(s, NULL);
-	return err < 0 ? refused(err) : CTL_OK;
+	return err < 0 ? refused(s->options, err) : CTL_OK;
 }
 
 void machine_source_close(struct machine_source *s)

@@ -35,7 +35,7 @@ static int request(const struct options *o, __u32 ask, int *table)
 	if (!err || (err == -ENOENT && ask != PROFIL_MACHINE_ON))
 		return CTL_OK;
 	if (err == -EPERM || err == -EACCES)
-		return recorder_machine_denied();
+		return recorder_machine_denied(o);
 	if (err == -ERANGE)
 		return recorder_rate_refused(o);
 	log_err("profild cannot profile the machine: %s", strerror(-err));
@@ -144,6 +144,27 @@ static void set_head(struct recorder *r)
 	r->profile->duration_ns = clock_ns(CLOCK_BOOTTIME) - head->started_ns;
 }
 
+static int wait_until(struct recorder *r, __u64 end_ns)
+{
+	int on;
+
+	do
+		on = recorder_wait(r, end_ns);
+	while (on > 0 && now_ns() < end_ns);
+	return on;
+}
+
+/* Says whether samples of @p, an interval until now, are missing. */
+static bool is_partial(const struct recorder *r, const struct profile *p)
+{
+	bool over = recorder_must_renew(r);
+
+	if (over)
+		log_warning("the machine's profile was turned off or began anew meanwhile: the "
+			    "samples since then are missing");
+	return recorder_tell_lost(p) || over;
+}
+
 /* Records into @p from now until the time limit or a signal. */
 static int take_interval(struct recorder *r, struct profile *p, __u64 ns)
 {
@@ -153,10 +174,7 @@ static int take_interval(struct recorder *r, struct profile *p, __u64 ns)
 
 	p->started = time(NULL);
 	if (!err)
-		err = recorder_wait(r, began + ns);
-	if (err >= 0 && recorder_must_renew(r))
-		log_warning("the machine's profile was turned off or began anew meanwhile: the "
-			    "samples since then are missing");
+		err = wait_until(r, began + ns);
 	if (err >= 0)
 		err = recorder_snapshot(r, after);
 	profile_borrow_again(p, r->profile);
@@ -199,6 +217,8 @@ static int report(struct recorder *r)
 	if (!err)
 		p->command = strdup(r->profile->command);
 	status = err < 0 ? failed(err) : output_write(steal(r->out), o, p);
+	if (!status && is_partial(r, p))
+		status = CTL_PARTIAL;
 	profile_give_back(p);
 	return status;
 }
@@ -223,6 +243,8 @@ static int compare(struct recorder *r)
 		err = diff_write(r->out, r->options, before, now);
 	}
 	status = err < 0 ? failed(err) : output_end(steal(r->out), r->options, 0);
+	if (!status && is_partial(r, now))
+		status = CTL_PARTIAL;
 	profile_give_back(before);
 	profile_give_back(now);
 	return status;

@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "core/observe_maps.h"
 
+#include "profilctl/formats/format.h"
 #include "profilctl/collect/events.h"
 #include "profilctl/proc/cgroups.h"
 #include "profilctl/proc/mounts.h"
@@ -176,6 +177,11 @@ int scope_event(struct profil_msg_observe *m, struct profile *p, const struct op
 	}
 	if (event_is_off_cpu(&e))
 		return off_cpu_period(m, p, o);
+	if (o->format && o->format->of_time) {
+		log_err("-f %s is for samples of time, and these are of events (try -f pprof)",
+			o->format->name);
+		return CTL_USAGE;
+	}
 	m->period_ns = o->period;
 	if (!o->period && (o->rate_hz || event_is_hardware(&e)))
 		m->frequency = (__u32)(o->rate_hz ? o->rate_hz : OPTIONS_RATE_DEFAULT);

@@ -314,6 +314,12 @@ check "report says nothing of what a profile does not lack" sh -c "! '$ctl' repo
 	grep -E 'full|want of room|followed|not be observed|not counted|first sample'"
 says "report --fold-kernel counts kernel samples in user functions" '^ 30.00 % .*  cold +spin$' "$ctl" report --fold-kernel "$dir/groups"
 says "report --fold-kernel does not change the totals" '^100 samples: 100 binned, 0 unmatched, 0 lost$' "$ctl" report --fold-kernel "$dir/groups"
+# Longer than any name of a function.
+jq --arg path "/$(printf 'a/%.0s' {1..9000})spin" '.functions[0] += {object: $path, name: "", named: false} |
+	.functions[1].object = $path | .objects[0].path = $path' "$dir/a" >"$dir/deep"
+"$ctl" report --function 'spin+0x1000' "$dir/deep" >"$dir/out" 2>&1
+check "report --function finds no function of an object with too long a path" test $? -eq 1
+says "it says so" '^profilctl: report: no function spin.0x1000 has samples$' cat "$dir/out"
 says "report --object filters by object" '^only object spin: 90 of 100 samples$' "$ctl" report --object spin "$dir/groups"
 says "report --object accepts a pattern" '^100.00 % .*  do_it ' "$ctl" report --object '[[]kern*' "$dir/groups"
 says "report --object accepts a name in brackets" '^100.00 % .*  do_it ' "$ctl" report --object '[kernel]' "$dir/groups"

@@ -59,7 +59,16 @@ frequency() {
 	grep -Eq '^ +self %  .* samples +function' "$dir/out" && grep -q '^samples of page-faults at a frequency' "$dir/out"
 }
 
+# Formats for samples of time.
+of_time() { # FORMAT
+	"$ctl" record -e page-faults -f "$1" -o "$dir/none" -- touch "$dir/ran" 2>"$dir/stderr"
+	test $? -eq 2 && grep -q "^profilctl: -f $1 is for samples of time" "$dir/stderr" && test ! -e "$dir/none" && test ! -e "$dir/ran"
+}
+
 daemon_start
+for format in gmon gperftools; do
+	check "record -e page-faults -f $format is refused before the command runs" of_time "$format"
+done
 check "an event at a frequency has no column of events" frequency
 same "page faults of a compiler" page-faults gcc,cc1,as \
 	"${CC:-gcc}" -O2 -c -o "$dir/object" tests/system/programs/spin.c

@@ -127,13 +127,14 @@ struct json_ends {
 };
 
 /* The way with that key; CALL_ROOTS: none. */
+/* An end that only another version knows is that of a stack which could not be read further. */
 static enum call_root end_of(const char *key)
 {
 	size_t i = 0;
 
 	while (i < CALL_ROOTS && strcmp(key, stack_end_key((enum call_root)i)) != 0)
 		i++;
-	return (enum call_root)i;
+	return i < CALL_ROOTS ? (enum call_root)i : CALL_UNREADABLE;
 }
 
 static int load_ends(struct json_ends *e, const json_t *ends)
@@ -153,8 +154,6 @@ static int load_ends(struct json_ends *e, const json_t *ends)
 			return -EINVAL;
 		e->root[i] = end_of(key);
 		e->without[i] = (__u64)without;
-		if (e->root[i] == CALL_ROOTS)
-			return -EINVAL;
 	}
 	return 0;
 }
@@ -196,7 +195,7 @@ static int count_ends(struct profile *p, const struct json_ends *e, __u64 left)
 		if (e->without[i] > left)
 			return -EINVAL;
 		left -= e->without[i];
-		p->calls.node[e->root[i]].count = e->without[i];
+		p->calls.node[e->root[i]].count += e->without[i];
 	}
 	return 0;
 }

@@ -277,6 +277,11 @@ void page_stack_ends(FILE *out, const struct profile *p, const char *what)
 			cut_write(out, p, &e, &e.cut[i]);
 		if (e.without)
 			fprintf(out, "<li>%llu samples have no stack</li>\n", e.without);
+		if (p->node_full)
+			fprintf(out,
+				"<li>%llu stacks lack their innermost frames: no room for more "
+				"call paths</li>\n",
+				p->node_full);
 		fputs("</ul>\n", out);
 	}
 	stack_ends_fini(&e);

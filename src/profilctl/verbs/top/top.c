@@ -312,12 +312,16 @@ static int renew(struct top *t)
 	profile_give_back(t->last);
 	profile_give_back(t->now);
 	t->last = t->now = NULL;
+	free(t->of.name); /* its object has another number, or none */
+	t->of = (struct function){ 0 };
+	if (t->view.page == TOP_CALLERS)
+		t->view.page = TOP_TABLE;
 	symbolize_cache_fini(&t->cache);
 	err = recorder_renew(&t->recorder);
 	if (err < 0)
 		return err;
 	from = t->recorder.profile;
-	t->last_ns = now_ns();
+	t->last_ns = recorder_began_ns(&t->recorder);
 	t->last = profile_borrow(from);
 	t->now = profile_borrow(from);
 	return t->last && t->now ? 0 : -ENOMEM;
@@ -409,7 +413,7 @@ static int top(struct top *t, const struct options *o, const pid_t *pids)
 	log_err("top ends: %s", err == -ENODATA	 ? "profild has ended"
 				: err == -ENOENT ? "the machine's profile was turned off"
 						 : strerror(-err));
-	return CTL_PARTIAL;
+	return err == -ENODATA || err == -ENOENT ? CTL_PARTIAL : CTL_ERROR;
 }
 
 int verb_top(const struct options *o)

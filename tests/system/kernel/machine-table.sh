@@ -58,7 +58,7 @@ check "machine report -d 1 reports the new table" "$ctl" machine report -d 1 -f 
 check "it has the busy process" jq -e '[.functions[] | select(.name == "hot").samples] | add > 100' "$dir/json"
 kill -INT "$top"
 wait "$top"
-check "machine top goes on with the new table" top_follows
+check "machine top continues with the new table" top_follows
 "$ctl" machine top -b -i 1 -n 100 >"$dir/next" 2>"$dir/top.stderr" &
 top=$!
 until test -s "$dir/next"; do

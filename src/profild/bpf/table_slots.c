@@ -317,10 +317,8 @@ struct table_slots *table_slots_close(struct table_slots *s)
 		if (s->thread[i].running)
 			pthread_join(s->thread[i].thread, NULL);
 	}
-	for (int lane = 0; lane < LANES; lane++) {
+	for (int lane = 0; lane < LANES; lane++)
 		closep(&s->asked[lane][0]);
-		closep(&s->asked[lane][1]);
-	}
 	for (uint32_t i = 0; i < PROFIL_MAX_OBSERVERS; i++)
 		charge_give(&s->slot[i].charge);
 	sd_event_source_unref(s->source);

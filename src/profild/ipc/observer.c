@@ -62,7 +62,8 @@ static int observe(struct client *c, const struct profil_msg_observe *m)
 
 /*
  * A request waits while its BPF program is loaded and linked, and until its table is in its slot.
- * It is tried again after 1 ms, then after twice as long each time, up to 16 ms.
+ * It is tried again after 1 ms, then after twice as long each time, up to 16 ms, or when its user
+ * may again use the main thread.
  */
 #define RETRY_US 1000
 #define RETRY_US_MOST 16000
@@ -86,14 +87,17 @@ static int on_retry(sd_event_source *timer, uint64_t usec, void *arg)
 	struct retry *r = arg;
 	struct client_wait *wait = r->wait;
 	struct client *c = wait->client;
-	uint64_t began_ns = now_ns();
+	uint64_t began_ns = now_ns(), ended_ns, rest_us;
 	int err = observe(c, &r->m);
 
 	(void)usec;
-	user_spend(c->user, now_ns(), now_ns() - began_ns);
+	ended_ns = now_ns();
+	user_spend(c->user, ended_ns, ended_ns - began_ns);
 	if (err == -EINPROGRESS) {
+		rest_us = user_wait_ns(c->user, ended_ns) / 1000;
 		r->after_us = r->after_us < RETRY_US_MOST ? 2 * r->after_us : RETRY_US_MOST;
-		err = sd_event_source_set_time_relative(timer, r->after_us);
+		err = sd_event_source_set_time_relative(timer, rest_us > r->after_us ? rest_us
+										     : r->after_us);
 		if (err >= 0)
 			err = sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 		if (err >= 0)

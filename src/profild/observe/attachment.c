@@ -162,7 +162,9 @@ static int take_charges(struct attachment *a, uint64_t bytes)
 		retired_tables_sweep(retired, a->user);
 		err = take_table_charges(a, bytes);
 	}
-	if (err && !a->machine && retired_tables_are_ending(retired, a->user))
+	if (err && !a->machine &&
+	    bytes <= quota_limit(a->daemon->quota, a->user, RES_TABLE_BYTES) &&
+	    retired_tables_are_ending(retired, a->user))
 		return -EINPROGRESS;
 	if (!err && a->event.wanted)
 		err = charge_take(&a->events, a->user, RES_EVENTS, 1);

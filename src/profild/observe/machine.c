@@ -59,18 +59,27 @@ static int start(struct profild *d, uint64_t period_ns, bool found)
 	return err;
 }
 
+/* Until the machine's profile is on, or switched off, it is tried again. */
+static void start_anew(struct profild *d, uint64_t period_ns)
+{
+	int err = start(d, period_ns, false);
+
+	d->machine_again_ns = err ? period_ns : 0;
+	if (!err)
+		return;
+	log_err("cannot profile the machine: %s; it is tried again", strerror(-err));
+	look_later(d);
+}
+
 static void replace(struct profild *d, const struct profil_table *t)
 {
 	uint64_t period_ns = d->machine->period_ns;
-	int err;
 
 	log_notice("the machine's profile begins anew: its table fills up, with %llu places, "
 		   "%u files and %u commands",
 		   t->used_places, t->used_images, t->used_groups);
 	machine_off(d);
-	err = start(d, period_ns, false);
-	if (err)
-		log_err("cannot profile the machine any more: %s", strerror(-err));
+	start_anew(d, period_ns);
 }
 
 static int look(sd_event_source *timer, uint64_t usec, void *userdata)
@@ -80,6 +89,8 @@ static int look(sd_event_source *timer, uint64_t usec, void *userdata)
 
 	(void)timer;
 	(void)usec;
+	if (!d->machine && d->machine_again_ns)
+		start_anew(d, d->machine_again_ns);
 	if (!d->machine)
 		return 0;
 	if (!table_read(&t, d->machine->table) && profil_table_fills_up(&t))
@@ -96,15 +107,22 @@ static uint64_t usual_period_ns(const struct profild *d)
 
 int machine_on(struct profild *d, uint64_t period_ns)
 {
-	if (d->machine && (!period_ns || period_ns == d->machine->period_ns))
+	uint64_t former_ns = d->machine ? d->machine->period_ns : 0;
+	int err;
+
+	if (d->machine && (!period_ns || period_ns == former_ns))
 		return 0;
 	machine_off(d);
-	return start(d, period_ns ? period_ns : usual_period_ns(d), false);
+	err = start(d, period_ns ? period_ns : usual_period_ns(d), false);
+	if (err && former_ns)
+		start_anew(d, former_ns);
+	return err;
 }
 
 void machine_off(struct profild *d)
 {
 	d->machine = attachment_close(d->machine);
+	d->machine_again_ns = 0;
 }
 
 /* A table has one rate: another would discard what an earlier daemon counted. */

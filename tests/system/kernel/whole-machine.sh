@@ -118,6 +118,8 @@ machine() {
 	too_fast
 	check "machine on turns the machine's profile on" "$ctl" machine on
 	check "the machine's profile has the daemon's rate" test "$("$ctl" machine status --json | jq .tick_ns)" -eq "$free_ns"
+	"$ctl" machine on -F 49999 2>"$dir/stderr"
+	check "a rate that is refused leaves the machine's profile on" test "$("$ctl" machine status --json | jq .tick_ns)" -eq "$free_ns"
 	check "the machine's profile takes the timer tick" none_held
 	units
 	"$ctl" machine top -b -n 1 -i 1 >"$dir/out"

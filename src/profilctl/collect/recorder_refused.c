@@ -32,6 +32,7 @@ int recorder_rate_refused(const struct options *o)
 int recorder_refused(const struct recorder *r, int err)
 {
 	const struct options *o = r->options;
+	bool of_rate = o->rate_hz || o->clock_by_event;
 
 	if (r->profile->event && (err == -EINVAL || err == -EOPNOTSUPP)) {
 		log_err("profild cannot count event %s", o->event);
@@ -46,9 +47,9 @@ int recorder_refused(const struct recorder *r, int err)
 		if (r->machine)
 			return recorder_machine_denied(o);
 		log_err("profild does not let you observe this%s: permission denied (%s)",
-			o->rate_hz ? " at that rate" : "",
-			o->rate_hz ? "take a lower rate, or run as root"
-				   : "run as root, or join group profil");
+			of_rate ? " at that rate" : "",
+			of_rate ? "take a lower rate, or run as root"
+				: "run as root, or join group profil");
 		return CTL_DENIED;
 	case -ERANGE:
 		return recorder_rate_refused(o);

@@ -8,6 +8,7 @@
 #include "core/log.h"
 
 #include "machine_source.h"
+#include "profilctl/collect/recorder.h"
 #include "profilctl/collect/daemon/daemon_spawn.h"
 #include "profilctl/symbols/symbolize.h"
 #include "profilctl/util/exit_status.h"
@@ -150,10 +151,8 @@ int machine_source_take(struct machine_source *s, struct merge *into)
 
 static int refused(const struct options *o, int err)
 {
-	if (err == -ERANGE) {
-		log_err("profild's clock does not count at %llu Hz; take a lower rate", o->rate_hz);
-		return CTL_USAGE;
-	}
+	if (err == -ERANGE)
+		return recorder_rate_refused(o);
 	if (err == -EPERM || err == -EACCES) {
 		log_err("the machine's profile: permission denied (%srun as root, or join "
 			"group profil)",

@@ -114,8 +114,11 @@ int machine_on(struct profild *d, uint64_t period_ns)
 		return 0;
 	machine_off(d);
 	err = start(d, period_ns ? period_ns : usual_period_ns(d), false);
-	if (err && former_ns)
+	if (err && former_ns) {
+		log_notice("the machine's profile begins anew at its former rate: %s",
+			   strerror(-err));
 		start_anew(d, former_ns);
+	}
 	return err;
 }
 

@@ -21,9 +21,10 @@
 # one that starts the program must have no library in common with it: it is linked statically. A buffer of
 # 64 MB keeps perf from losing the samples of busy moments, of which its default has room for eight.
 #
-# "judge" prints verdicts instead of the table, for tests/system/alone/stacks-perf.sh. It runs perf only with
-# 64 KB of each stack, which has no fewer whole stacks than perf's default. The verdicts, and the odds that one
-# fails by chance:
+# "judge" prints verdicts instead of the table, for tests/system/alone/stacks-perf.sh. Both profilers watch one
+# run of each program, since two runs of a server under load differ by more than chance; their rates differ, so
+# that they do not fall in step. perf copies 64 KB of each stack, which has no fewer whole stacks than its
+# default. The verdicts, and the odds that one fails by chance:
 #
 #	- The share of whole stacks is not below perf's by more than 4.2 standard deviations of the difference of
 #	  two shares: 1 in 75,000 for each program.
@@ -46,19 +47,33 @@ import tempfile
 BUILD = os.environ.get("BUILD", "build")
 SECONDS = float(os.environ.get("STACKS_S", "2"))
 HZ = os.environ.get("STACKS_HZ", "199")
+PERF_HZ = int(HZ) * 7 // 8  # in "judge"
 CTL = os.path.abspath(f"{BUILD}/profilctl")
 os.environ["PATH"] = "/usr/bin:/bin:" + os.environ["PATH"]  # Debian's own programs
 JUDGED = ("sqlite3", "xz", "python3", "perl", "openssl", "cc1", "git", "redis")
 WHOLE_SIGMAS, SHARE_SIGMAS = 4.2, 5
 STARTS = re.compile(r"^(_start|__?clone3?|clone3?|start_thread|__libc_start_main.*|__libc_start_call_main|_dl_start_user|_dl_start)$")
 
-# Runs a command and writes what it took to a file.
+# Runs a command and writes what it took to a file. With STACKS_GATE=READY,GO, two descriptors, the child writes
+# its pid to READY and execs at the end of GO.
 TIMED = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+static void wait_at(const char *gate)
+{
+	int ready, go;
+	char byte;
+
+	if (sscanf(gate, "%d,%d", &ready, &go) != 2 || dprintf(ready, "%d\n", getpid()) < 0)
+		_exit(126);
+	while (read(go, &byte, 1) > 0)
+		;
+	close(ready);
+	close(go);
+}
 int main(int argc, char **argv)
 {
 	struct rusage u;
@@ -67,6 +82,8 @@ int main(int argc, char **argv)
 	FILE *f;
 
 	if (!pid) {
+		if (getenv("STACKS_GATE"))
+			wait_at(getenv("STACKS_GATE"));
 		execvp(argv[2], argv + 2);
 		_exit(127);
 	}
@@ -257,12 +274,20 @@ def plain(name):
     return name[start:end] if end else name
 
 
+def recorder(out):
+    return [CTL, "record", "-q", "-g", "-F", HZ, "--user-only", "-f", "folded", "-o", out, "--"]
+
+
 def record(argv, d, daemon):
     out = f"{d}/folded"
     before = daemon_cpu(daemon.pid)
-    used, said = run([CTL, "record", "-q", "-g", "-F", HZ, "--user-only", "-f", "folded", "-o", out, "--"], argv, d)
+    used, said = run(recorder(out), argv, d)
+    return recorded(out, said, used + daemon_cpu(daemon.pid) - before)
+
+
+def recorded(out, said, used=None):
     p = Profile()
-    p.used = used + daemon_cpu(daemon.pid) - before
+    p.used = used
     if not os.path.exists(out):
         sys.exit(f"profilctl: {said}")
     with open(out) as f:
@@ -294,11 +319,45 @@ def script(data, *options):
     return text, cpu(before)
 
 
+def perf_record(data, bytes, hz=HZ):
+    return ["perf", "record", "-q", "--no-bpf-event", "-e", "cpu-clock:u", "--call-graph", f"dwarf,{bytes}", "-F", str(hz), "-m", "64M",
+            "-o", data]
+
+
 def perf(argv, d, bytes=8192, inlined=True):
     data = f"{d}/perf.data"
-    used, _ = run(["perf", "record", "-q", "--no-bpf-event", "-e", "cpu-clock:u", "--call-graph", f"dwarf,{bytes}", "-F", HZ, "-m", "64M",
-                    "-o", data, "--"],
-                  argv, d)
+    used, _ = run([*perf_record(data, bytes), "--"], argv, d)
+    return perf_recorded(data, used, inlined)
+
+
+def both(argv, d):
+    """Runs the command once under both profilers; perf attaches to it before it execs."""
+    out, data = f"{d}/folded", f"{d}/perf.data"
+    (ready, ready_end), (go_end, go), (control_end, control), (ack, ack_end) = (os.pipe() for _ in range(4))
+    load = load_redis(f"{d}/redis") if "redis-server" in argv else None
+    ours = subprocess.Popen([*recorder(out), f"{d}/timed", f"{d}/took", *argv], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                            text=True, errors="replace", pass_fds=(ready_end, go_end), env=os.environ | {"STACKS_GATE": f"{ready_end},{go_end}"})
+    for fd in (ready_end, go_end):
+        os.close(fd)
+    pid = os.read(ready, 16).decode().strip() or sys.exit(f"profilctl: {ours.communicate()[1]}")
+    theirs = subprocess.Popen([*perf_record(data, 65528, PERF_HZ), "-D", "-1", "--control", f"fd:{control_end},{ack_end}", "-p", pid],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, pass_fds=(control_end, ack_end))
+    for fd in (control_end, ack_end):
+        os.close(fd)
+    os.write(control, b"enable\n")
+    is_on = os.read(ack, 16)
+    os.close(go)
+    said, perf_said = ours.communicate()[1], theirs.communicate()[1]
+    for fd in (ready, control, ack):
+        os.close(fd)
+    if load:
+        load.wait()
+    if not is_on:
+        sys.exit(f"perf: {perf_said}")
+    return recorded(out, said), perf_recorded(data)
+
+
+def perf_recorded(data, used=0, inlined=False):
     p = Profile()
     p.inlined = used + script(data)[1] if inlined else None
     text, named = script(data, "--no-inline")
@@ -428,7 +487,7 @@ def judge(all_programs, names, d, daemon):
             print(f"skip stacks of {name} are perf's: {name} is not installed: sudo make deps", flush=True)
             continue
         record(argv, d, daemon)  # fills the cache
-        ours, theirs = record(argv, d, daemon), perf(argv, d, 65528, inlined=False)
+        ours, theirs = both(argv, d)
         if not ours.total or not theirs.total:
             verdict(False, f"stacks of {name} are sampled", f"{ours.total} samples, perf {theirs.total}")
             continue

@@ -2,7 +2,7 @@
 # perf.py - compares a profile with the samples that perf took of the same run
 #
 # usage: perf.py time JSON CPU_NS TASK_NS
-#        perf.py shares|first|ten|kernel|count JSON PERF_DATA COMM[,COMM...]
+#        perf.py shares|first|ten|kernel|count|agree JSON PERF_DATA COMM[,COMM...]
 #        perf.py guesses JSON PERCENT
 #
 # time:   the profile has as many samples as CPU_NS of CPU time, or TASK_NS of task clock (see
@@ -15,6 +15,7 @@
 #         mode; perf's five hottest functions of the kernel are functions of the profile, with perf's shares.
 # guesses: each function without a symbol is one by the unwind information of its file, or a part of one
 #         beside a symbol. At most PERCENT of the samples are where there is neither.
+# agree:  perf's events, where there are two, differ by no more than DISAGREE.
 # count:  both have as many samples of an event of which both sample each occurrence.
 # first:  the user function that "perf report" lists first is the first in user mode of the profile, whose
 #         kernel functions have rows of their own, or one whose count does not differ from the first's significantly. Where perf report has pcs only, they are
@@ -26,6 +27,7 @@ import bisect
 import collections
 import functools
 import json
+import os
 import re
 import subprocess
 import sys
@@ -60,11 +62,31 @@ def object_of(dso):
     return "[anon]" if anonymous else dso
 
 
-def samples(data, comm, fields):
-    """Yields the event and frames, without the leading spaces, of each sample of the processes with a thread
-    named so."""
-    names, found, pids = (*comm.split(","), "cost"), [], set()
-    for sample in perf("script", "-i", data, "-F", "comm,pid,event," + fields).split("\n\n"):
+@functools.cache
+def script(data):
+    """What perf script prints of each sample of @data; in a file beside it, since every check of a recording needs it."""
+    path = data + ".script"
+    if not os.path.exists(path):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(perf("script", "--no-inline", "-i", data, "-F", "comm,pid,event,ip,sym,symoff,dso"))
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+Frame = collections.namedtuple("Frame", "address symbol offset dso")  # @symbol is empty where perf has none
+
+
+def frame_of(line):
+    address, _, rest = line.strip().partition(" ")
+    rest, _, dso = rest.rstrip(")").rpartition(" (")
+    symbol, _, offset = rest.rpartition("+")
+    return Frame(int(address, 16), symbol, int(offset, 16) if symbol else 0, object_of(dso))
+
+
+def samples(data, comm):
+    """Yields the event and frames of each sample of the processes with a thread named so."""
+    names, found, pids, frame = (*comm.split(","), "cost"), [], set(), functools.cache(frame_of)
+    for sample in script(data).split("\n\n"):
         head, *frames = sample.strip().split("\n")
         parts = re.fullmatch(r"(.*?) +(\d+) +(\S+): *", head)
         if not parts:
@@ -76,20 +98,19 @@ def samples(data, comm, fields):
             found.append((pid, event, frames))
     for pid, event, frames in found:
         if pid in pids:
-            yield event, [frame.strip() for frame in frames]
+            yield event, [frame(line) for line in frames]
+
+
+def user_frame(frames):
+    return next((frame for frame in frames if frame.address < KERNEL), None)
 
 
 def user_pcs(data, comm):
     """Counts (object, offset) over all samples of each event; None stands for those without a user pc."""
     pcs = collections.defaultdict(collections.Counter)
-    for event, frames in samples(data, comm, "ip,dso"):
-        where = None
-        for frame in frames:
-            address, _, dso = frame.partition(" ")
-            if int(address, 16) < KERNEL:
-                where = (object_of(dso.strip("()")), int(address, 16))
-                break
-        pcs[event][where] += 1
+    for event, frames in samples(data, comm):
+        frame = user_frame(frames)
+        pcs[event][frame and (frame.dso, frame.address)] += 1
     return pcs
 
 
@@ -101,23 +122,33 @@ def function_of(functions, where):
 
 
 def perf_functions(functions, data, comm):
-    """Counts perf's own functions, by event, name and object, and maps each to a function of the profile."""
+    """Counts perf's own functions, by event, under the profile's names for them, and object. In a stripped object
+    perf may split a function of ours in two."""
     counts, ours = (collections.defaultdict(collections.Counter) for _ in range(2))
     name = functools.cache(lambda dso, pc: function_of(functions, (dso, pc)))
-    for event, frames in samples(data, comm, "ip,sym,dso"):
-        for frame in frames:
-            address, _, rest = frame.partition(" ")
-            symbol, _, dso = rest.rstrip(")").rpartition(" (")
-            dso = object_of(dso)
-            if int(address, 16) < KERNEL:
-                where = name(dso, int(address, 16))
-                key = (symbol if symbol != "[unknown]" else where, dso)
-                counts[event][key] += 1
-                ours[key][where] += 1
-                break
-        else:
+    for event, frames in samples(data, comm):
+        frame = user_frame(frames)
+        if not frame:
             counts[event][None] += 1
-    return counts, {key: names.most_common(1)[0][0] for key, names in ours.items()}
+            continue
+        where = name(frame.dso, frame.address)
+        key = (frame.symbol or where, frame.dso)
+        counts[event][key] += 1
+        ours[key][where] += 1
+    merged = collections.defaultdict(collections.Counter)
+    for event, theirs in counts.items():
+        for key, n in theirs.items():
+            merged[event][key and (ours[key].most_common(1)[0][0] or key[0], key[1])] += n
+    return merged
+
+
+def shares_of_profile(functions, data, comm):
+    """Counts the samples of perf in each function of the profile, by event."""
+    events = collections.defaultdict(collections.Counter)
+    for event, pcs in user_pcs(data, comm).items():
+        for where, n in pcs.items():
+            events[event][function_of(functions, where)] += n
+    return events
 
 
 def sigma(n, total, m, other):
@@ -138,7 +169,7 @@ def dispersion(events):
     factor = max(1, sum(squares) / len(squares)) ** 0.5
     print(f"deviations between perf's events {factor:.2f} x chance")
     if factor > DISAGREE:
-        sys.exit(f"perf's own events disagree: they allow for no comparison beyond {DISAGREE:.0f} x chance")
+        sys.exit(f"perf's own events disagree by more than {DISAGREE:.0f} x chance: this run allows for no comparison")
     return factor
 
 
@@ -148,13 +179,8 @@ def dispersion(events):
 # Ranks 10 and 11 may be as hot as each other: a function may be missing whose count does not differ from
 # our tenth's significantly (TIED).
 def ten(profile, data, comm):
-    events, ours = perf_functions(profile["functions"], data, comm)
-    # By name and object. In a stripped object perf may split a function of ours in two.
-    merged, share = collections.defaultdict(collections.Counter), collections.Counter()
-    for event, counts in events.items():
-        for key, n in counts.items():
-            merged[event][key and (ours[key] or key[0], key[1])] += n
-    factor, theirs = dispersion(merged), sum(merged.values(), collections.Counter())
+    events, share = perf_functions(profile["functions"], data, comm), collections.Counter()
+    factor, theirs = dispersion(events), sum(events.values(), collections.Counter())
     total, mine = sum(theirs.values()), profile["samples"]["total"]
     # Not those without a user pc, as at the end of a process, nor in functions where we have no sample.
     theirs = collections.Counter({key: n for key, n in theirs.items() if key and key[0]})
@@ -176,10 +202,8 @@ def ten(profile, data, comm):
 
 
 def shares(profile, data, comm):
-    functions, events = profile["functions"], collections.defaultdict(collections.Counter)
-    for event, pcs in user_pcs(data, comm).items():
-        for where, n in pcs.items():
-            events[event][function_of(functions, where)] += n
+    functions = profile["functions"]
+    events = shares_of_profile(functions, data, comm)
     factor, counts = dispersion(events), sum(events.values(), collections.Counter())
     total, ours = sum(counts.values()), profile["samples"]["total"]
     if not total or not ours:
@@ -203,14 +227,12 @@ def kernel_functions(data, comm):
     """Counts the start addresses of perf's functions of the kernel, by event; None stands for user mode. And
     the names of these functions."""
     counts, names = collections.defaultdict(collections.Counter), {}
-    for event, frames in samples(data, comm, "ip,sym,symoff,dso"):
-        address, _, rest = frames[0].partition(" ") if frames else ("0", "", "")
+    for event, frames in samples(data, comm):
         start = None
-        if int(address, 16) >= KERNEL:
-            symbol, _, offset = rest.rpartition(" (")[0].rpartition("+")
-            start = int(address, 16) - (int(offset, 16) if symbol else 0)
-            names[start] = symbol or rest
-            if symbol in LATE:
+        if frames and frames[0].address >= KERNEL:
+            start = frames[0].address - frames[0].offset
+            names[start] = frames[0].symbol
+            if frames[0].symbol in LATE:
                 continue
         counts[event][start] += 1
     return counts, names
@@ -248,6 +270,12 @@ def kernel(profile, data, comm):
         print(f"{100 * b:6.2f} % of ours, {100 * n / total:6.2f} % of perf's, {sigmas:4.1f} deviations: {names[start]}, ours {name}")
         bad |= not b or sigmas > far
     return bad or not hottest
+
+
+def agree(profile, data, comm):
+    functions = profile["functions"]
+    for events in perf_functions(functions, data, comm), shares_of_profile(functions, data, comm), kernel_functions(data, comm)[0]:
+        dispersion(events)
 
 
 # Each slice adds or loses at most half a sample at random: 10,000 samples in 2000 slices have a standard
@@ -336,6 +364,6 @@ def guesses(profile, percent):
 
 if __name__ == "__main__":
     check = {"time": time, "shares": shares, "first": first, "ten": ten, "kernel": kernel, "count": count,
-             "guesses": guesses}[sys.argv[1]]
+             "guesses": guesses, "agree": agree}[sys.argv[1]]
     with open(sys.argv[2], encoding="utf-8") as file:
         sys.exit(check(json.load(file), *sys.argv[3:]))

@@ -118,11 +118,27 @@ attach() { # NAME COMM COMMAND...
 
 # Both profilers watch all processes of COMM for the same seconds, perf among the whole machine and at two
 # rates: servers and their clients wait for each other, so that their samples depend on each other, and how
-# much the two differ tells by how much.
+# much the two differ tells by how much. Where timers fall in step with the load, as once in some 30 runs of the
+# web server, perf's two events contradict each other, and nothing can be compared with them: both watch again,
+# three times at most.
 watch() { # NAME COMM
-	local name=$1 comm=$2 perf profilctl ack=
+	local name=$1 comm=$2 turn
 
-	rm -f "$dir/ctl" "$dir/ack"
+	for turn in 1 2 3; do
+		watch_once "$name" "$comm" || return
+		"$BUILD/profilctl" report --fold-kernel -f json "$dir/$name.kept" >"$dir/$name.json"
+		if "$judge" agree "$dir/$name.json" "$dir/$name.perf" "$comm" >"$dir/out" 2>&1; then
+			break
+		fi
+		echo "$name, turn $turn: $(tail -n 1 "$dir/out")"
+	done
+	compare_functions "$name" "$comm"
+}
+
+watch_once() { # NAME COMM
+	local name=$1 comm=$2 perf profilctl ack= is_done=
+
+	rm -f "$dir/ctl" "$dir/ack" "$dir/$name.perf"*
 	mkfifo "$dir/ctl" "$dir/ack"
 	perf record -q -e "cpu-clock/freq=$perf_rate/,cpu-clock/freq=$perf_second_rate/" -g -a -D -1 \
 		--control "fifo:$dir/ctl,$dir/ack" -o "$dir/$name.perf" >"$dir/out" 2>&1 &
@@ -134,12 +150,13 @@ watch() { # NAME COMM
 	echo enable >&"$ctl"
 	read -r -t 30 ack <"$dir/ack"
 	if wait "$profilctl" && test "$ack" && echo stop >&"$ctl" && wait "$perf"; then
-		compare_functions "$name" "$comm"
+		is_done=1
 	else
 		fail "perf and profilctl watch $name" "$(tail -n 5 "$dir/out")"
 		kill "$perf" 2>/dev/null
 	fi
 	exec {ctl}>&-
+	test "$is_done"
 }
 
 database() {

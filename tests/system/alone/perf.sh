@@ -136,7 +136,7 @@ watch() { # NAME COMM
 }
 
 watch_once() { # NAME COMM
-	local name=$1 comm=$2 perf profilctl ack= is_done=
+	local name=$1 comm=$2 perf profilctl ack='' is_done=
 
 	rm -f "$dir/ctl" "$dir/ack" "$dir/$name.perf"*
 	mkfifo "$dir/ctl" "$dir/ack"

@@ -52,13 +52,13 @@ if command -v systemd-analyze >/dev/null; then
 		check_exposure --offline=yes "$dir/$unit.service"
 	done
 else
-	skip "systemd-analyze security" "no systemd-analyze: the package systemd has it"
+	lacks "systemd-analyze security" "systemd-analyze"
 fi
 if command -v lintian >/dev/null; then
 	check "lintian finds neither errors nor warnings" \
 		lintian --allow-root --fail-on error,warning "$debs"/*.changes
 else
-	skip "lintian finds neither errors nor warnings" "no lintian: sudo make deps"
+	lacks "lintian finds neither errors nor warnings" "lintian"
 fi
 check "the packages build again in another directory" build_again
 check "two builds of the packages have the same bytes" same_bytes

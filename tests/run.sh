@@ -8,7 +8,8 @@
 # kernel replay_*; the scripts of tests/system/both run over each. "check" is all that needs no root,
 # "all" everything that takes half an hour, "nightly" the rest of tests/vm/run.sh as well. A skip is
 # not a pass. The status is 1 when a test failed, when nothing ran, or when the kernel part as a
-# whole or a guest was skipped, unless PROFIL_TEST_ALLOW_SKIP=1 accepts that.
+# whole, a guest or, but in "check", what needs a tool that "make deps" installs was skipped, unless
+# PROFIL_TEST_ALLOW_SKIP=1 accepts that.
 set -u
 exec 2>&1
 cd "$(dirname "$0")/.." || exit 1
@@ -43,6 +44,11 @@ count() { # PASSED FAILED SKIPPED
 # Keeps the lines that tell of failures, a guest's too, for the end of the run.
 recall() {
 	grep -E '^([^ ]+ +([0-9][^ ]* +)?)?FAIL ' | sed "s|^|$told: |" >>"$PROFIL_TEST_DIR/failures"
+}
+
+# Keeps the lines that tell of what a missing tool left untested, in a script's output or a TAP file.
+recall_lacks() { # FILE
+	sed -nE "s/^ok - (.*: sudo make deps)$/skip \1/; /^skip .*: sudo make deps$/s|^|$told: |p" "$1" >>"$PROFIL_TEST_DIR/lacks"
 }
 
 fault() { # WHAT
@@ -114,6 +120,7 @@ run_criterion() { # BINARY OVER
 		return
 	fi
 	criterion_failures "$tap" | recall
+	recall_lacks "$tap"
 	totals=$(criterion_totals "$out" "$tap")
 	# shellcheck disable=SC2086 # three numbers
 	count_ended "$status" $totals
@@ -129,6 +136,7 @@ run_script() { # SCRIPT
 		return
 	fi
 	recall <"$out"
+	recall_lacks "$out"
 	count_ended "$status" "${BASH_REMATCH[@]:1}"
 }
 
@@ -197,6 +205,7 @@ end_beside() {
 		return
 	fi
 	sed -n '/^== what failed$/,$p' "$PROFIL_TEST_DIR/beside" | grep ': FAIL ' >>"$PROFIL_TEST_DIR/failures"
+	recall_lacks "$PROFIL_TEST_DIR/beside"
 	count_ended "$status" "${BASH_REMATCH[@]:1}"
 }
 
@@ -269,10 +278,16 @@ check | all | nightly) run_all "$1" ;;
 *) for s; do run_suite "$s"; done ;;
 esac
 
-if test -s "$PROFIL_TEST_DIR/failures"; then
-	printf '== what failed\n'
-	cat "$PROFIL_TEST_DIR/failures"
+tell_of() { # WHAT FILE
+	test -s "$PROFIL_TEST_DIR/$2" || return
+	printf '== %s\n' "$1"
+	cat "$PROFIL_TEST_DIR/$2"
+}
+
+if tell_of 'what a missing tool left untested' lacks && test "$1" != check; then
+	part_skipped=1
 fi
+tell_of 'what failed' failures
 printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 test "$failed" -eq 0 && test "$passed" -gt 0 || exit 1
 test -z "$part_skipped" || test "${PROFIL_TEST_ALLOW_SKIP:-0}" = 1 || exit 1

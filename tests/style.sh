@@ -97,7 +97,7 @@ with() { # TOOL NAME COMMAND...
 	if command -v "$tool" >/dev/null; then
 		check "$name" "$@"
 	else
-		skip "$name" "no $tool: sudo make deps"
+		lacks "$name" "$tool"
 	fi
 }
 

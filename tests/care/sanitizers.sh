@@ -62,6 +62,6 @@ if command -v valgrind >/dev/null; then
 		"${valgrind[@]}" "$BUILD/tests/programs/served.linked" exact
 	daemon_stop
 else
-	skip "libprofil and profilctl run clean under valgrind" "no valgrind: sudo make deps"
+	lacks "libprofil and profilctl run clean under valgrind" "valgrind"
 fi
 finish

@@ -3,8 +3,12 @@
 # shellcheck source=tests/system/lib/lib.sh
 . "$(dirname "$0")/../system/lib/lib.sh"
 
+if ! command -v strace >/dev/null; then
+	lacks "profild and libprofil survive faults" "strace"
+	finish
+fi
 if ! strace -D -o /dev/null true 2>/dev/null; then
-	skip "profild and libprofil survive faults" "strace cannot trace here: sudo make deps, and a kernel that lets it"
+	skip "profild and libprofil survive faults" "strace cannot trace here"
 	finish
 fi
 python3 tests/hostile/faults.py "$BUILD" "${PROFIL_TEST_OVER:-replay}" "$dir"

@@ -64,7 +64,7 @@ regression() {
 }
 
 if ! command -v jq >/dev/null; then
-	skip "profiles of the same work do not differ" "no jq: sudo make deps"
+	lacks "profiles of the same work do not differ" "jq"
 	finish
 fi
 daemon_start

@@ -10,7 +10,7 @@
 seconds=${PROFIL_TEST_SOAK_S:-30}
 
 if ! command -v go >/dev/null || ! test -d /usr/share/gocode/src/github.com/google/pprof; then
-	skip "profil-http serves readers under load" "needs golang-go and golang-github-google-pprof-dev"
+	lacks "profil-http serves readers under load" "golang-go or golang-github-google-pprof-dev"
 	finish
 fi
 

@@ -17,7 +17,7 @@ test_pprof() {
 	local top
 
 	if ! command -v go >/dev/null || ! test -d /usr/share/gocode/src/github.com/google/pprof; then
-		skip "go tool pprof reads the profiles" "needs golang-go and golang-github-google-pprof-dev"
+		lacks "go tool pprof reads the profiles" "golang-go or golang-github-google-pprof-dev"
 		return
 	fi
 	check "the checker builds with google/pprof's profile package" build_checker
@@ -85,7 +85,7 @@ test_prometheus() {
 
 	check "metrics are OpenMetrics, and each family adds up to all samples" series_add_up
 	if ! command -v prometheus >/dev/null; then
-		skip "Prometheus scrapes the metrics" "needs Debian's prometheus"
+		lacks "Prometheus scrapes the metrics" "prometheus"
 		return
 	fi
 	at=$(free_port)
@@ -211,7 +211,7 @@ test_page() {
 	local name='<img src=x>' busy verdict what
 
 	if ! command -v chromium >/dev/null; then
-		skip "the page works in a browser" "needs chromium"
+		lacks "the page works in a browser" "chromium"
 		return
 	fi
 	cp /bin/bash "$dir/$name"
@@ -352,7 +352,7 @@ test_off() {
 }
 
 if ! test -x "$BUILD/profil-http"; then
-	skip "profil-http was built" "it was not built"
+	lacks "profil-http was built" "libmicrohttpd"
 	finish
 fi
 port=$(free_port)

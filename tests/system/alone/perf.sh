@@ -17,7 +17,7 @@ programs=$BUILD/tests/programs
 judge=tests/system/alone/perf.py
 
 if ! command -v perf >/dev/null; then
-	skip "perf's profile of the same run agrees" "no perf: sudo make deps"
+	lacks "perf's profile of the same run agrees" "perf"
 	finish
 fi
 
@@ -173,7 +173,7 @@ web_server() {
 	local nginx ab=() load port=$((20000 + $$ % 10000))
 
 	if ! command -v nginx >/dev/null || ! command -v ab >/dev/null; then
-		skip "perf's profile of a web server agrees" "no nginx or ab: sudo make deps"
+		lacks "perf's profile of a web server agrees" "nginx or ab"
 		return
 	fi
 	mkdir "$dir/www"
@@ -292,7 +292,7 @@ else
 	fail "the C++ program compiles" "it cannot be compiled"
 fi
 if ! command -v go >/dev/null; then
-	skip "perf's profile of a Go program agrees" "no go: sudo make deps"
+	lacks "perf's profile of a Go program agrees" "go"
 elif HOME=$dir GOFLAGS=-mod=mod go build -o "$dir/gowork" tests/system/programs/work.go; then
 	record go gowork "$dir/gowork" work "$seconds"
 	"$BUILD/profilctl" record -F "$rate" -o "$dir/kept" -- "$dir/gowork" work 0.5
@@ -303,7 +303,7 @@ else
 	fail "the Go program compiles" "it cannot be compiled"
 fi
 if ! command -v node >/dev/null; then
-	skip "perf's profile of many processes agrees" "no node: sudo make deps"
+	lacks "perf's profile of many processes agrees" "node"
 else
 	record cluster node,MainThread,libuv-worker node tests/system/programs/cluster.js $((2 * seconds))
 	check "each worker process has a quarter of the samples" workers
@@ -312,7 +312,7 @@ database
 web_server
 build
 if ! command -v chromium >/dev/null; then
-	skip "perf's profile of a browser agrees" "no chromium: sudo make deps"
+	lacks "perf's profile of a browser agrees" "chromium"
 else
 	browser
 fi

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib/lib.sh"
 
 if ! command -v perf >/dev/null; then
-	skip "perf's stacks of the same programs agree" "no perf: sudo make deps"
+	lacks "perf's stacks of the same programs agree" "perf"
 	finish
 fi
 # Some 1000 samples of each profiler in each program, more of openssl.

@@ -9,7 +9,7 @@ seconds=${PROFIL_TEST_TOP_S:-10}
 ${CC:-gcc} -O2 -g -o "$spin" tests/system/programs/spin.c -ldl -pthread || exit 1
 
 if ! command -v tmux >/dev/null; then
-	skip "top on a terminal" "no tmux: sudo make deps"
+	lacks "top on a terminal" "tmux"
 	finish
 fi
 

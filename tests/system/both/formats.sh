@@ -130,7 +130,7 @@ except jsonschema.ValidationError: print(1)' $dir/schema $dir/less"
 	check "list and status match the JSON schema" valid "$dir/list" "$dir/status"
 	daemon_stop
 else
-	skip "JSON matches its schema" "no python3-jsonschema"
+	lacks "JSON matches its schema" "python3-jsonschema"
 fi
 reads jq "speedscope has every sample" $((total * 10000000)) jq '.profiles[0].weights | add' "$dir/speedscope"
 reads jq "speedscope has a frame for each sample" true jq '(.profiles[0].samples | length) ==

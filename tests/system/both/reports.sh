@@ -81,7 +81,7 @@ if command -v objdump >/dev/null; then
 	says "annotate shows the samples of an instruction" '^ +7000 100.00 % +[0-9a-f]+: ' "$ctl" annotate hot "$dir/a"
 	says "annotate leaves out instructions far from samples" '^ +[.]{3} [0-9]+ instructions' "$ctl" annotate hot "$dir/a"
 else
-	skip "annotate shows the samples of an instruction" "no objdump"
+	lacks "annotate shows the samples of an instruction" "objdump"
 fi
 says "annotate --all shows every instruction" '^ +[0-9a-f]+: +ret' "$ctl" annotate --all hot "$dir/a"
 says "annotate accepts a part of a name" '^cold in ' "$ctl" annotate ol "$dir/a"
@@ -119,7 +119,7 @@ if ldconfig -p | grep -q libdebuginfod.so.1; then
 	says "annotate fetches a debug file from debuginfod" "  $line  	?CHAIN|  $line   CHAIN" fetched "http://127.0.0.1:$port"
 	kill "$server"
 else
-	skip "annotate fetches a debug file from debuginfod" "no libdebuginfod.so.1"
+	lacks "annotate fetches a debug file from debuginfod" "libdebuginfod.so.1"
 fi
 # dwz moves what two debug files share to a third one, as in Debian's -dbgsym packages.
 if command -v dwz >/dev/null; then
@@ -130,7 +130,7 @@ if command -v dwz >/dev/null; then
 	check "dwz makes a debug file that refers to another one" sh -c 'readelf -WS "$1" | grep -q gnu_debugaltlink' sh "$dir/spin.debug"
 	says "annotate reads a debug file that dwz compressed" "  $line  	?CHAIN|  $line   CHAIN" "$ctl" annotate hot "$dir/a"
 else
-	skip "annotate reads a debug file that dwz compressed" "no dwz"
+	lacks "annotate reads a debug file that dwz compressed" "dwz"
 fi
 ${CC:-gcc} -O0 -o "$spin" tests/system/programs/spin.c -ldl -pthread
 says "annotate refuses another build of the object" 'was removed or replaced' "$ctl" annotate hot "$dir/a"
@@ -156,7 +156,7 @@ if command -v go >/dev/null; then
 	says "pprof marks inlined functions" '^ +60 60.00% .* inner \(inline\)$' \
 		go tool pprof -top -sample_index=samples "$dir/pprof"
 else
-	skip "pprof marks inlined functions" "no go"
+	lacks "pprof marks inlined functions" "go"
 fi
 # Prints how many functions called NAME a pprof file has.
 functions() { # NAME FILE

@@ -270,9 +270,9 @@ frame_pointers
 faults
 libraries
 generated
-if command -v node >/dev/null; then node_calls; else skip "stacks of node reach main()" "no node"; fi
+if command -v node >/dev/null; then node_calls; else lacks "stacks of node reach main()" "node"; fi
 contexts
-if command -v go >/dev/null; then goroutines; else skip "stacks of a stripped program of Go" "no go"; fi
+if command -v go >/dev/null; then goroutines; else lacks "stacks of a stripped program of Go" "go"; fi
 children
 selections
 cuts

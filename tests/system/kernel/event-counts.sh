@@ -10,7 +10,7 @@ deeds=$dir/deeds
 ${CC:-gcc} -O2 -g -o "$deeds" tests/system/programs/deeds.c -pthread || exit 1
 
 if ! command -v jq >/dev/null; then
-	skip "events are counted" "no jq: sudo make deps"
+	lacks "events are counted" "jq"
 	finish
 fi
 
@@ -109,7 +109,7 @@ fi
 if command -v perf >/dev/null; then
 	cycles
 else
-	skip "record -e cycles says that the machine has no such event" "no perf: sudo make deps"
+	lacks "record -e cycles says that the machine has no such event" "perf"
 fi
 daemon_stop
 finish

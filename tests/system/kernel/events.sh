@@ -9,7 +9,7 @@ ctl=$(realpath "$BUILD/profilctl")
 judge=tests/system/alone/perf.py
 
 if ! command -v perf >/dev/null; then
-	skip "perf counts the same events" "no perf: sudo make deps"
+	lacks "perf counts the same events" "perf"
 	finish
 fi
 

@@ -24,7 +24,7 @@ chain() { # WHAT
 test_sum() { # WHAT
 	local what="three consecutive seconds of '$1' add up, place by place, to all three seconds"
 
-	test -x "$dir/checkprofile" || { skip "$what" "needs google/pprof"; return; }
+	test -x "$dir/checkprofile" || { lacks "$what" "google/pprof"; return; }
 	if ! chain "$1" >"$dir/said" 2>&1; then
 		fail "$what" "$(cat "$dir/said")"
 		return
@@ -84,7 +84,7 @@ test_stacks() {
 	local what="stacks have the callers of functions without frame pointers" calls
 
 	if ! test -x "$dir/checkprofile"; then
-		skip "$what" "needs google/pprof"
+		lacks "$what" "google/pprof"
 		return
 	fi
 	check "a program without frame pointers is built" build_calls
@@ -135,7 +135,7 @@ test_clock_steps() {
 	local what="profiles across clock steps and a suspend add up to the difference of the totals" began=$SECONDS
 	local set=$dir/set.sock steps said status
 
-	test -x "$dir/checkprofile" || { skip "$what" "needs google/pprof"; return; }
+	test -x "$dir/checkprofile" || { lacks "$what" "google/pprof"; return; }
 	shifter_start
 	"${shifted[@]}" "$BUILD/profil-http" --socket "$PROFIL_SOCKET" --group "$reader" --listen "$set" &
 	started+=("$!")
@@ -179,11 +179,11 @@ stacks_are_not_found() {
 }
 
 if ! test -x "$BUILD/profil-http"; then
-	skip "profil-http was built" "it was not built"
+	lacks "profil-http was built" "libmicrohttpd"
 	finish
 fi
 if ! command -v go >/dev/null || ! test -d /usr/share/gocode/src/github.com/google/pprof; then
-	skip "profiles add up" "needs golang-go and golang-github-google-pprof-dev"
+	lacks "profiles add up" "golang-go or golang-github-google-pprof-dev"
 	finish
 fi
 check "the checker builds with google/pprof's profile package" build_checker

@@ -203,7 +203,7 @@ sleepers() {
 }
 
 if ! command -v jq >/dev/null; then
-	skip "profilctl says what a profile lacks" "no jq: sudo make deps"
+	lacks "profilctl says what a profile lacks" "jq"
 	finish
 fi
 daemon_start --user-children 6

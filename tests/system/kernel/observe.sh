@@ -228,7 +228,7 @@ machine() {
 	if command -v perl >/dev/null; then
 		check "4000 forks wake the daemon less than 40 times" forks_cost_nothing
 	else
-		skip "4000 forks wake the daemon less than 40 times" "no perl"
+		lacks "4000 forks wake the daemon less than 40 times" "perl"
 	fi
 	"$spin" split 1.5
 	check "machine report shows the machine profile" "$ctl" machine report -f json -o "$dir/json"
@@ -283,7 +283,7 @@ machine() {
 }
 
 if ! command -v jq >/dev/null; then
-	skip "profilctl profiles many processes" "no jq: sudo make deps"
+	lacks "profilctl profiles many processes" "jq"
 	finish
 fi
 daemon_start

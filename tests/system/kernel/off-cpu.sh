@@ -111,7 +111,7 @@ check "kernel stacks of sleeps begin at what waits, not in the scheduler" kernel
 if command -v perf >/dev/null; then
 	check "kernel stacks of sleeps begin at what waits while perf traces sched_switch" kernel_frames_beside_perf
 else
-	skip "kernel stacks of sleeps begin at what waits while perf traces sched_switch" "no perf: sudo make deps"
+	lacks "kernel stacks of sleeps begin at what waits while perf traces sched_switch" "perf"
 fi
 check "an event after it counts no sleeps" other_event
 check "--user-only is refused: threads sleep in the kernel" refused "leave out --user-only" record --off-cpu --user-only -- true

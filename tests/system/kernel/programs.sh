@@ -86,7 +86,7 @@ if test -x "$browser" && command -v jq >/dev/null; then
 	check "annotate accepts a name from the text" "$ctl" annotate "${hottest##*/}" "$dir/chromium"
 	check "annotate prints less than 2000 lines of chromium" test "$(wc -l <"$dir/annotated")" -lt 2000
 else
-	skip "record profiles chromium" "no chromium, or no jq"
+	lacks "record profiles chromium" "chromium or jq"
 fi
 
 if command -v go >/dev/null && command -v jq >/dev/null; then
@@ -98,7 +98,7 @@ if command -v go >/dev/null && command -v jq >/dev/null; then
 		check "Go functions of the stripped $program have names" test "$(share '^main.spinInGo$' "$dir/go")" -gt 10
 	done
 else
-	skip "record profiles Go with C" "no go, or no jq"
+	lacks "record profiles Go with C" "go or jq"
 fi
 
 if command -v jq >/dev/null && ${CXX:-g++} -O2 -g -o "$dir/c++" tests/system/programs/words.cc; then
@@ -125,7 +125,7 @@ if command -v node >/dev/null && command -v jq >/dev/null; then
 	check "annotate accepts a part of a compiled function's name" "$ctl" annotate hotInNode "$dir/node"
 	rm -f /tmp/perf-"$("$ctl" report -f json "$dir/node" | jq .pid)".map
 else
-	skip "record profiles node" "no node, or no jq"
+	lacks "record profiles node" "node or jq"
 fi
 
 # shellcheck disable=SC2016 # the other shell's

@@ -109,7 +109,7 @@ if command -v script >/dev/null; then
 	check "record draws nothing on the terminal while the command runs" test \
 		"$(drawn -- sh -c 'sleep 2.5; echo end' | head -n 1 | cat -A)" = 'end$'
 else
-	skip "record draws nothing on the terminal while the command runs" "no script(1)"
+	lacks "record draws nothing on the terminal while the command runs" "script"
 fi
 daemon_stop
 finish

@@ -9,7 +9,7 @@ gid=60100 alice=61201 bob=61202 # they need no entry in /etc/passwd or /etc/grou
 ${CC:-gcc} -O2 -g -o "$spin" tests/system/programs/spin.c -ldl -pthread || exit 1
 
 if ! command -v jq >/dev/null; then
-	skip "the whole machine is for those with the right" "no jq: sudo make deps"
+	lacks "the whole machine is for those with the right" "jq"
 	finish
 fi
 

@@ -166,7 +166,7 @@ END
 	check "a Go program is built" env HOME="$dir" GO111MODULE=off go build -o "$dir/deep-go" "$dir/deep.go"
 	unwinds "stacks of a Go program are unwound by .debug_frame" main.descend "$dir/deep-go"
 else
-	skip "stacks of a Go program are unwound by .debug_frame" "no go: sudo make deps"
+	lacks "stacks of a Go program are unwound by .debug_frame" "go"
 fi
 daemon_stop
 finish

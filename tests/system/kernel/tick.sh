@@ -8,7 +8,7 @@ spin=$dir/spin
 ${CC:-gcc} -O2 -g -o "$spin" tests/system/programs/spin.c -ldl -pthread || exit 1
 
 if ! command -v jq >/dev/null; then
-	skip "record profiles on the timer tick" "no jq: sudo make deps"
+	lacks "record profiles on the timer tick" "jq"
 	finish
 fi
 

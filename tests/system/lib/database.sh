@@ -10,7 +10,7 @@ database_start() { # WHAT
 	local user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
 	if ! test -x "$database_bin/initdb" || ! test -x "$database_bin/pgbench"; then
-		skip "$1" "no postgresql: sudo make deps"
+		lacks "$1" "postgresql"
 		return 1
 	fi
 	mkdir "$dir/db" && chown 65534:65534 "$dir/db"

@@ -32,6 +32,11 @@ skip() { # NAME WHY
 	printf 'skip %s: %s\n' "$1" "$2"
 }
 
+# A skip that is the machine's fault: run.sh fails for it.
+lacks() { # NAME WHAT
+	skip "$1" "no $2: sudo make deps"
+}
+
 # ok when the command succeeds, without a word; else FAIL with what it said.
 check() { # NAME COMMAND...
 	local name=$1 said
@@ -58,7 +63,7 @@ reads() { # TOOL NAME WORDS COMMAND...
 	local tool=$1
 
 	shift
-	if command -v "$tool" >/dev/null; then prints "$@"; else skip "$1" "no $tool: sudo make deps"; fi
+	if command -v "$tool" >/dev/null; then prints "$@"; else lacks "$1" "$tool"; fi
 }
 
 # Counts the verdicts that a program prints as the script's own.

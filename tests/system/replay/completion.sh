@@ -76,7 +76,7 @@ same() { # EXPECTED GOT
 
 for shell in bash zsh fish; do
 	if ! command -v $shell >/dev/null; then
-		skip "$shell completes what the help lists" "no $shell"
+		lacks "$shell completes what the help lists" "$shell"
 		continue
 	fi
 	check "$shell completes the verbs that the help lists" same "$(printf '%s\n' "${verbs[@]}")" "$(verbs_$shell)"
@@ -125,7 +125,7 @@ for shell in zsh fish; do
 	if command -v $shell >/dev/null; then
 		check "$shell parses its completion file" $shell -n "$file"
 	else
-		skip "$shell parses its completion file" "no $shell"
+		lacks "$shell parses its completion file" "$shell"
 	fi
 done
 finish

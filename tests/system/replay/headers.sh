@@ -21,7 +21,7 @@ for d in aix irix darwin solaris v7; do
 		fail "historical calls of the $d dialect compile in C89 to C23" "$said"
 	fi
 	if ! command -v g++ >/dev/null; then
-		skip "historical calls of the $d dialect compile in C++98 to C++20" "no g++: sudo make deps"
+		lacks "historical calls of the $d dialect compile in C++98 to C++20" "g++"
 		continue
 	fi
 	said=

@@ -170,7 +170,7 @@ assert max(f for s in one["samples"] for f in s) < len(p["shared"]["frames"])' "
 if /usr/bin/python3 -c 'import jsonschema' 2>/dev/null; then
 	check "speedscope matches its schema" speedscope_valid
 else
-	skip "speedscope matches its schema" "no python3-jsonschema"
+	lacks "speedscope matches its schema" "python3-jsonschema"
 fi
 
 # Filters select the same part of the stacks.
@@ -220,6 +220,6 @@ prints "--tree fits a terminal of 120 columns" "many 0 used" on_terminal 120
 if command -v chromium >/dev/null; then
 	tells tests/system/lib/flame.py "$ctl" "$dir/small" "$dir/other" "$dir/large" "$dir"
 else
-	skip "the flame graph works in a browser" "no chromium"
+	lacks "the flame graph works in a browser" "chromium"
 fi
 finish

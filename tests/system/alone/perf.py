@@ -66,7 +66,7 @@ def object_of(dso):
 def script(data):
     """What perf script prints of each sample of @data; in a file beside it, since every check of a recording needs it."""
     path = data + ".script"
-    if not os.path.exists(path):
+    if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(data):
         with open(path, "w", encoding="utf-8") as file:
             file.write(perf("script", "--no-inline", "-i", data, "-F", "comm,pid,event,ip,sym,symoff,dso"))
     with open(path, encoding="utf-8") as file:

@@ -4,9 +4,9 @@
 
 #include <linux/types.h>
 
-/* Attachments at one time. Slot 0 is the machine's. */
+/* Attachments at one time. Two slots are the machine's: its next profile begins before it ends. */
 #define PROFIL_MAX_OBSERVERS 512
-#define PROFIL_OBSERVER_MACHINE 0
+#define PROFIL_MACHINE_SLOTS 2
 
 enum profil_observer_flags {
 	/* Kernel addresses are counted as offset 0: they would reveal the kernel's random base. */

@@ -31,7 +31,6 @@ struct profild {
 	struct retired_tables *retired;
 	struct attachment *machine;	/* one of them; NULL: off */
 	sd_event_source *machine_timer; /* looks whether its table fills up */
-	uint64_t machine_again_ns;	/* the period at which it is tried again; 0: off */
 	struct own_profile *idle;	/* with waiters to call: see profile/buffer_writer.c */
 	sd_event_source *on_idle;
 	struct writer *writers;

@@ -32,7 +32,8 @@ struct observers {
 	struct sampler_bpf *bpf;
 	struct table_slots *slots;
 	uint32_t epoch;
-	int found; /* the machine's table of an earlier daemon; -1: none */
+	int found;		       /* the machine's table of an earlier daemon; -1: none */
+	const struct observer *stored; /* whose table is the machine's in the store */
 };
 
 static struct observers *self(struct place_source *source)
@@ -47,8 +48,10 @@ static struct profil_tables *tables_of(const struct observers *s)
 
 static int take_slot(struct observers *s, const struct attachment *a, uint32_t *slot)
 {
-	*slot = PROFIL_OBSERVER_MACHINE;
-	return a->machine ? 0 : table_slots_take(s->slots, a->user, slot);
+	if (!a->machine)
+		return table_slots_take(s->slots, a->user, slot);
+	*slot = table_slots_take_for_machine(s->slots);
+	return 0;
 }
 
 /* Puts the observer and its tables into the maps. */
@@ -230,6 +233,15 @@ static int create_tables(struct attachment *a, const struct profil_table *header
 	return a->unwind < 0 ? a->unwind : 0;
 }
 
+static void store_machine(struct observers *s, const struct observer *observer, int table)
+{
+	if (s->stored)
+		store_drop(s->bpf->store, MACHINE_TABLE);
+	s->stored = observer;
+	if (store_put(s->bpf->store, MACHINE_TABLE, table))
+		log_warning("cannot store the machine's table: its profile ends with this daemon");
+}
+
 /* The slot comes first: a user without one must not make the daemon create tables. */
 static int observer_open(struct place_source *source, struct attachment *a,
 			 struct profil_observer *o, struct profil_table *header)
@@ -247,8 +259,8 @@ static int observer_open(struct place_source *source, struct attachment *a,
 		return err;
 	}
 	err = observe_with_table(s, observer, a, o);
-	if (!err && a->machine && store_put(s->bpf->store, MACHINE_TABLE, a->table))
-		log_warning("cannot store the machine's table: its profile ends with this daemon");
+	if (!err && a->machine)
+		store_machine(s, observer, a->table);
 	return err;
 }
 
@@ -272,6 +284,8 @@ static int observer_recover(struct place_source *source, struct attachment *a,
 	}
 	if (err)
 		store_drop(s->bpf->store, MACHINE_TABLE);
+	else
+		s->stored = observer;
 	return err;
 }
 
@@ -328,8 +342,10 @@ static void observer_close(struct place_source *source, struct attachment *a)
 	struct observer *observer = a->source;
 	struct target *t = &observer->target;
 
-	if (a->machine)
+	if (s->stored == observer) {
 		store_drop(s->bpf->store, MACHINE_TABLE);
+		s->stored = NULL;
+	}
 	if (a->scope != PROFIL_SCOPE_PROCESSES)
 		narrow(s, t->index);
 	process_table_clear(&s->bpf->maps.processes, 0, t->index);

@@ -57,6 +57,7 @@ static const struct content nothing = { -1, -1 };
 struct slot {
 	bool used;
 	bool filled; /* it has had a content since it was taken */
+	bool ending; /* given back: to be taken again when it is empty */
 	struct charge charge;
 	uint32_t changing; /* threads that have a change of it */
 	int err;	   /* of the latest content */
@@ -200,7 +201,7 @@ static void set(struct table_slots *s, uint32_t slot, struct content c)
 
 static void free_slot(struct slot *at)
 {
-	at->used = at->filled = false;
+	at->used = at->filled = at->ending = false;
 	charge_give(&at->charge);
 }
 
@@ -294,8 +295,9 @@ int table_slots_open(struct table_slots **out, int outer, int unwind, sd_event *
 		table_slots_close(s);
 		return err;
 	}
-	for (uint32_t i = 0; i < PROFIL_MAX_OBSERVERS; i++) {
-		if (i != PROFIL_OBSERVER_MACHINE && is_there(s->outer, i)) {
+	/* The machine's first is where a table is put again that an earlier daemon has kept. */
+	for (uint32_t i = 1; i < PROFIL_MAX_OBSERVERS; i++) {
+		if (is_there(s->outer, i)) {
 			s->slot[i].used = s->slot[i].filled = true;
 			table_slots_give(s, i);
 		}
@@ -327,17 +329,44 @@ struct table_slots *table_slots_close(struct table_slots *s)
 	return NULL;
 }
 
+uint32_t table_slots_take_for_machine(struct table_slots *s)
+{
+	uint32_t slot = 0;
+
+	take_all_done(s, false);
+	for (uint32_t i = 0; i < PROFIL_MACHINE_SLOTS; i++) {
+		if (!s->slot[i].used) {
+			slot = i;
+			break;
+		}
+		if (s->slot[i].ending)
+			slot = i;
+	}
+	s->slot[slot].used = true;
+	s->slot[slot].ending = false;
+	return slot;
+}
+
+static bool has_ending(const struct table_slots *s, const struct user *user)
+{
+	for (uint32_t i = PROFIL_MACHINE_SLOTS; i < PROFIL_MAX_OBSERVERS; i++) {
+		if (s->slot[i].ending && s->slot[i].charge.user == user)
+			return true;
+	}
+	return false;
+}
+
 int table_slots_take(struct table_slots *s, struct user *user, uint32_t *slot)
 {
 	int err;
 
 	take_all_done(s, false);
-	for (uint32_t i = 0; i < PROFIL_MAX_OBSERVERS; i++) {
-		if (i == PROFIL_OBSERVER_MACHINE || s->slot[i].used)
+	for (uint32_t i = PROFIL_MACHINE_SLOTS; i < PROFIL_MAX_OBSERVERS; i++) {
+		if (s->slot[i].used)
 			continue;
 		err = charge_take(&s->slot[i].charge, user, RES_TABLE_SLOTS, 1);
 		if (err)
-			return err;
+			return has_ending(s, user) ? -EINPROGRESS : err;
 		s->slot[i].used = true;
 		*slot = i;
 		return 0;
@@ -372,8 +401,11 @@ int table_slots_ready(const struct table_slots *s, uint32_t slot, bool unwind)
 
 void table_slots_give(struct table_slots *s, uint32_t slot)
 {
-	if (s->slot[slot].filled || slot == PROFIL_OBSERVER_MACHINE)
+	struct slot *at = &s->slot[slot];
+
+	at->ending = true;
+	if (at->filled)
 		set(s, slot, nothing);
 	else
-		free_slot(&s->slot[slot]);
+		free_slot(at);
 }

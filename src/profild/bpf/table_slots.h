@@ -11,17 +11,23 @@ struct user;
 
 /*
  * @outer, @unwind: the arrays of maps of tables and of unwind rules. Removes tables of an earlier
- * daemon, except the machine's.
+ * daemon, except that of the machine's first slot, which the next one replaces.
  */
 int table_slots_open(struct table_slots **out, int outer, int unwind, sd_event *event);
 struct table_slots *table_slots_close(struct table_slots *s);
 
 /*
- * Takes a slot for an attachment and charges it to @user; -EAGAIN if none is free. The machine's
- * slot is fixed and not taken: all of its tables have one layout, so a sample in flight may use the
- * layout of one table for the next.
+ * Takes a slot for an attachment and charges it to @user; -EAGAIN if none is free, -EINPROGRESS if
+ * one of this user's will be.
  */
 int table_slots_take(struct table_slots *s, struct user *user, uint32_t *slot);
+
+/*
+ * Likewise, without a charge, for the machine's next table. A slot whose former table is still
+ * being removed will do: all of the machine's tables have one layout, so a sample in flight may use
+ * the layout of one for the next.
+ */
+uint32_t table_slots_take_for_machine(struct table_slots *s);
 
 /* Has the maps @table and @unwind (-1: none) put into @slot, where the BPF programs see them. */
 int table_slots_put(struct table_slots *s, uint32_t slot, int table, int unwind);

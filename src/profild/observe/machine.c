@@ -37,6 +37,7 @@ static void look_later(struct profild *d)
 		sd_event_source_set_enabled(d->machine_timer, SD_EVENT_ONESHOT);
 }
 
+/* Begins a profile and ends the former one. If it cannot begin, the former one continues. */
 static int start(struct profild *d, uint64_t period_ns, bool found)
 {
 	struct profil_msg_observe m = { .scope = PROFIL_SCOPE_MACHINE,
@@ -47,6 +48,7 @@ static int start(struct profild *d, uint64_t period_ns, bool found)
 					.groups = MACHINE_GROUPS,
 					.period_ns = period_ns };
 	struct observer_peer self = { .privileged = true, .machine = true, .found = found };
+	struct attachment *former = d->machine;
 	int err = observer_peer_of(&self, getpid());
 
 	if (!err)
@@ -54,32 +56,24 @@ static int start(struct profild *d, uint64_t period_ns, bool found)
 	if (!err)
 		err = attachment_open(&d->machine, d, &m, &self);
 	user_unref(self.user);
-	if (!err)
-		look_later(d);
-	return err;
-}
-
-/* Until the machine's profile is on, or switched off, it is tried again. */
-static void start_anew(struct profild *d, uint64_t period_ns)
-{
-	int err = start(d, period_ns, false);
-
-	d->machine_again_ns = err ? period_ns : 0;
-	if (!err)
-		return;
-	log_err("cannot profile the machine: %s; it is tried again", strerror(-err));
+	if (err)
+		return err;
+	attachment_close(former);
 	look_later(d);
+	return 0;
 }
 
 static void replace(struct profild *d, const struct profil_table *t)
 {
-	uint64_t period_ns = d->machine->period_ns;
+	int err = start(d, d->machine->period_ns, false);
 
-	log_notice("the machine's profile begins anew: its table fills up, with %llu places, "
-		   "%u files and %u commands",
-		   t->used_places, t->used_images, t->used_groups);
-	machine_off(d);
-	start_anew(d, period_ns);
+	if (err)
+		log_err("the machine's profile cannot begin anew: %s; it is tried again",
+			strerror(-err));
+	else
+		log_notice("the machine's profile begins anew: its table filled up, with %llu "
+			   "places, %u files and %u commands",
+			   t->used_places, t->used_images, t->used_groups);
 }
 
 static int look(sd_event_source *timer, uint64_t usec, void *userdata)
@@ -89,14 +83,11 @@ static int look(sd_event_source *timer, uint64_t usec, void *userdata)
 
 	(void)timer;
 	(void)usec;
-	if (!d->machine && d->machine_again_ns)
-		start_anew(d, d->machine_again_ns);
 	if (!d->machine)
 		return 0;
 	if (!table_read(&t, d->machine->table) && profil_table_fills_up(&t))
 		replace(d, &t);
-	else
-		look_later(d);
+	look_later(d);
 	return 0;
 }
 
@@ -107,25 +98,14 @@ static uint64_t usual_period_ns(const struct profild *d)
 
 int machine_on(struct profild *d, uint64_t period_ns)
 {
-	uint64_t former_ns = d->machine ? d->machine->period_ns : 0;
-	int err;
-
-	if (d->machine && (!period_ns || period_ns == former_ns))
+	if (d->machine && (!period_ns || period_ns == d->machine->period_ns))
 		return 0;
-	machine_off(d);
-	err = start(d, period_ns ? period_ns : usual_period_ns(d), false);
-	if (err && former_ns) {
-		log_notice("the machine's profile begins anew at its former rate: %s",
-			   strerror(-err));
-		start_anew(d, former_ns);
-	}
-	return err;
+	return start(d, period_ns ? period_ns : usual_period_ns(d), false);
 }
 
 void machine_off(struct profild *d)
 {
 	d->machine = attachment_close(d->machine);
-	d->machine_again_ns = 0;
 }
 
 /* A table has one rate: another would discard what an earlier daemon counted. */

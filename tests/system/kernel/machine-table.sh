@@ -16,7 +16,7 @@ status_of() { # FILTER
 await_anew() {
 	local end=$((SECONDS + 60))
 
-	until grep -q 'the machine.s profile begins anew: its table fills up' "$dir/log"; do
+	until grep -q 'the machine.s profile begins anew: its table filled up' "$dir/log"; do
 		if test "$SECONDS" -ge "$end" || ! alive "$daemon"; then
 			status_of .
 			return 1

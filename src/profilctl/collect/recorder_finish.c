@@ -128,7 +128,7 @@ static bool tell_unseen(const struct recorder *r)
 		    p->secret ? "programs ran that you may not observe (set-id, or another user's)"
 		    : p->unfollowed ? "processes could not be followed"
 		    : o->no_inherit ? "children ran, which --no-inherit leaves out"
-				    : "processes ran that were not observed");
+				    : "processes were not observed, or ended between two samples");
 	return true;
 }
 

@@ -295,6 +295,7 @@ static __always_inline int step_caller(struct unwind *u)
 	__u32 offset = (__u32)(u->pc - !u->exact - u->base);
 	__u64 row = u->mode == PROFIL_STACK_FP ? 0 : row_at(u, offset);
 	__u32 kind = row_rule(row) & PROFIL_UNWIND_KIND;
+	int root;
 
 	if (kind == PROFIL_UNWIND_SIGNAL)
 		return step_signal(u);
@@ -314,7 +315,9 @@ static __always_inline int step_caller(struct unwind *u)
 	case PROFIL_UNWIND_NOT_YET:
 		return PROFIL_STACK_NOT_YET;
 	}
-	return step_fp(u);
+	root = step_fp(u);
+	return root == PROFIL_STACK_NO_TABLE && kind == PROFIL_UNWIND_NO_ROOM ? PROFIL_STACK_NO_ROOM
+									      : root;
 }
 
 static long step(__u32 i __attribute__((unused)), struct unwind **context)

@@ -80,6 +80,15 @@ __attribute__((noinline)) __u64 search_rows(const struct unwind_page *page, __u3
 	return low ? *(const __u64 *)&page->row[(low - 1) % PROFIL_PAGE_ROWS] : 0;
 }
 
+static __always_inline __u64 row_without_pages(__u32 looked)
+{
+	__u64 kind = looked == PROFIL_LOOKED_NO_ROOM ? PROFIL_UNWIND_NO_ROOM
+		     : looked			     ? PROFIL_UNWIND_NONE
+						     : PROFIL_UNWIND_NOT_YET;
+
+	return kind << 56;
+}
+
 /* The row of @image that covers @offset, as one word. Global, so that the verifier checks it once.
  */
 __attribute__((noinline)) __u64 row_of(__u32 slot, __u32 image, __u32 offset)
@@ -96,7 +105,7 @@ __attribute__((noinline)) __u64 row_of(__u32 slot, __u32 image, __u32 offset)
 	of = &page->image[(image - 1) % PROFIL_PAGE_UNWIND_IMAGES];
 	pages = *(volatile __u32 *)&of->pages;
 	if (!pages)
-		return of->looked ? 0 : (__u64)PROFIL_UNWIND_NOT_YET << 56;
+		return row_without_pages(of->looked);
 	at = of->first_page;
 	key = of->row_page;
 	for (int i = 0; i < PROFIL_FIRST_PAGES_MAX && pages; i++, at++) {

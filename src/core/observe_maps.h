@@ -154,6 +154,7 @@ enum profil_stack_root {
 	PROFIL_STACK_NOWHERE,	 /* the return address is not in executable memory */
 	PROFIL_STACK_DEEP,	 /* more frames than PROFIL_FRAMES_MAX */
 	PROFIL_STACK_NOT_YET,	 /* the client had not looked at the image yet */
+	PROFIL_STACK_NO_ROOM,	 /* like NO_TABLE: the image's rules found no room in the map */
 	PROFIL_STACK_GOES_ON,	 /* private to the kernel: there is another frame */
 	PROFIL_STACK_ROOTS = 16
 };

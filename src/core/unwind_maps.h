@@ -20,7 +20,8 @@ enum profil_unwind_kind {
 	PROFIL_UNWIND_BEYOND, /* a row cannot express the rule: the walk ends here */
 	PROFIL_UNWIND_SP_WORD, /* CFA = 8 + the word at sp + 8 * (signed) cfa: assembly */
 	PROFIL_UNWIND_KINDS,
-	/* Private to the kernel: the client has not looked at the image yet. */
+	/* Private to the kernel: what profil_unwind_image.looked says. */
+	PROFIL_UNWIND_NO_ROOM = 0x0e,
 	PROFIL_UNWIND_NOT_YET = 0x0f,
 };
 
@@ -59,11 +60,17 @@ _Static_assert(sizeof(struct profil_unwind_row) == 8, "512 of them are a page of
  * An image gets its number at its first sample. So that this sample has rules too, the kernel then
  * looks for the image among the files, and copies its entry.
  */
+enum profil_unwind_looked {
+	PROFIL_LOOKED_NOT_YET,
+	PROFIL_LOOKED,	       /* without pages, the image has no rules */
+	PROFIL_LOOKED_NO_ROOM, /* it has, but the map has no room for them */
+};
+
 struct profil_unwind_image {
 	__u32 first_page;
 	__u32 row_page;
-	__u32 pages;  /* of rows; 0: the image has no table */
-	__u32 looked; /* 1: the client has seen the image; without pages it has no rules */
+	__u32 pages;  /* of rows; 0: see looked */
+	__u32 looked; /* enum profil_unwind_looked */
 };
 _Static_assert(sizeof(struct profil_unwind_image) == 16, "256 of them are a page of a map");
 

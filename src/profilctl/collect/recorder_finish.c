@@ -188,10 +188,6 @@ int recorder_missing(const struct recorder *r)
 		log_notice("%llu process%s left the profile at the execution of a program that you "
 			   "may not observe",
 			   p->secret, p->secret == 1 ? "" : "es");
-	if (r->feeder.full)
-		log_warning("the unwind rules of %u files do not fit into the table: their stacks "
-			    "are cut",
-			    r->feeder.full);
 	if (p->sleepers_full)
 		log_warning("%llu sleeps are not counted: more threads slept than the table has "
 			    "room for",

@@ -20,6 +20,7 @@ enum call_root {
 	CALL_NOWHERE,	 /* the return address is not in executable memory */
 	CALL_DEEP,	 /* more frames than the walk's limit */
 	CALL_NOT_YET,	 /* the code's unwind rules were not loaded yet */
+	CALL_NO_ROOM,	 /* like CALL_NO_TABLE: the table had no room for the code's unwind rules */
 	CALL_ROOTS
 };
 

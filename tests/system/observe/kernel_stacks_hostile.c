@@ -428,6 +428,46 @@ static void recur_50(void)
 	recur(50);
 }
 
+/* Says of every image of @o that its rules were looked for, with this result. */
+static void look_at_all(const struct observer *o, enum profil_unwind_looked looked)
+{
+	size_t bytes = (size_t)o->table->unwind_pages * PROFIL_UNWIND_PAGE;
+	char *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, o->unwind, 0);
+	struct profil_unwind_image *image =
+		(void *)(map + (size_t)PROFIL_UNWIND_FILE_PAGES * PROFIL_UNWIND_PAGE);
+
+	cr_assert(map != MAP_FAILED);
+	for (uint32_t i = 0; i < o->table->images; i++)
+		image[i].looked = looked;
+	munmap(map, bytes);
+}
+
+/* Expects that stacks which unwind rules alone are to walk end with @root. */
+static void expect_without_pages(enum profil_unwind_looked looked, enum profil_stack_root root)
+{
+	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, TICKS_PERIOD_NS);
+	uint64_t below[PROFIL_STACK_ROOTS], all;
+	struct observer o;
+	pid_t pid;
+
+	ask.stack_mode = PROFIL_STACK_CFI;
+	ask.unwind_rows = 4096;
+	pid = observe_child(&o, &ask, recur_50);
+	look_at_all(&o, looked);
+	wait_for(pid);
+	all = count_roots(&o, below);
+	cr_expect_gt(all, 20);
+	cr_expect_geq(below[root] * 10, all * 9, "%lu of %lu below root %d",
+		      (unsigned long)below[root], (unsigned long)all, (int)root);
+	observer_close(&o);
+}
+
+Test(kernel_stacks_hostile, code_whose_rules_have_no_room_is_told_from_code_without_rules)
+{
+	expect_without_pages(PROFIL_LOOKED, PROFIL_STACK_NO_TABLE);
+	expect_without_pages(PROFIL_LOOKED_NO_ROOM, PROFIL_STACK_NO_ROOM);
+}
+
 Test(kernel_stacks_hostile, rules_changed_during_the_walk_spoil_no_other_profile)
 {
 	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, TICKS_PERIOD_NS);

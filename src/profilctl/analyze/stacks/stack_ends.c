@@ -28,6 +28,8 @@ static const struct {
 	[CALL_DEEP] = { "too_deep", "more frames than are walked", "[cut: too deep]" },
 	[CALL_NOT_YET] = { "not_yet", "before its unwind rules were read",
 			   "[cut: rules not read yet]" },
+	[CALL_NO_ROOM] = { "no_room", "no room for its unwind rules",
+			   "[cut: no room for unwind rules]" },
 };
 
 const char *stack_end_text(enum call_root end)
@@ -54,6 +56,8 @@ const char *stack_end_cure(enum call_root end, const struct object *o)
 		return o->kind == OBJECT_FILE ? "its first moments only; the next run has the "
 						"rules from the start"
 					      : NULL;
+	case CALL_NO_ROOM:
+		return "profile fewer programs at a time: they share one table of unwind rules";
 	case CALL_NO_TABLE:
 	case CALL_NOWHERE:
 		break;

@@ -6,7 +6,7 @@
 
 #include "stack_reader.h"
 
-_Static_assert((int)CALL_WHOLE == PROFIL_STACK_WHOLE && (int)CALL_NOT_YET == PROFIL_STACK_NOT_YET,
+_Static_assert((int)CALL_WHOLE == PROFIL_STACK_WHOLE && (int)CALL_NO_ROOM == PROFIL_STACK_NO_ROOM,
 	       "roots have the same numbers in the kernel and here");
 
 #define PATH_MAX_NODES (PROFIL_FRAMES_MAX + PROFIL_KERNEL_FRAMES_MAX + 1)
@@ -46,7 +46,7 @@ static size_t path_of(const struct tree_reader *r, __u32 number, __u32 *path, __
 		path[n++] = number;
 		number = node_at(r, number)->parent;
 	}
-	*parent = number <= PROFIL_STACK_NOT_YET ? number : CALL_UNREADABLE;
+	*parent = number <= PROFIL_STACK_NO_ROOM ? number : CALL_UNREADABLE;
 	return n;
 }
 

@@ -49,11 +49,11 @@ static bool put_rows(struct unwind_feeder *f, struct profil_unwind_image *at,
 	size_t firsts = (pages + PROFIL_PAGE_FIRSTS - 1) / PROFIL_PAGE_FIRSTS;
 	__u32 *first = page_at(f, f->used);
 
-	*at = (struct profil_unwind_image){ .looked = 1 };
+	*at = (struct profil_unwind_image){ .looked = PROFIL_LOOKED };
 	if (!pages)
 		return false;
 	if (firsts > PROFIL_FIRST_PAGES_MAX || f->used + firsts + pages > f->pages) {
-		f->full++;
+		at->looked = PROFIL_LOOKED_NO_ROOM;
 		return false;
 	}
 	at->first_page = (__u32)f->used;
@@ -240,7 +240,7 @@ static void feed(struct unwind_feeder *f, const struct table_reader *r, __u32 im
 {
 	const struct profil_image *i = table_image(&r->table, image);
 	const struct object *o = &r->profile->objects[r->object[image] - 1];
-	struct profil_unwind_image *entry = entry_of(f, image), at = { .looked = 1 };
+	struct profil_unwind_image *entry = entry_of(f, image), at = { .looked = PROFIL_LOOKED };
 	bool vdso = i->kind == PROFIL_IMAGE_VDSO;
 	const struct expected_file *e;
 
@@ -252,13 +252,13 @@ static void feed(struct unwind_feeder *f, const struct table_reader *r, __u32 im
 	else
 		at = e->at;
 	if (entry->pages && entry->row_page == at.row_page) {
-		entry->looked = 1;
+		entry->looked = PROFIL_LOOKED;
 		return;
 	}
 	__atomic_store_n(&entry->pages, 0, __ATOMIC_RELEASE);
 	entry->first_page = at.first_page;
 	entry->row_page = at.row_page;
-	entry->looked = 1;
+	entry->looked = at.looked;
 	__atomic_store_n(&entry->pages, at.pages, __ATOMIC_RELEASE);
 }
 

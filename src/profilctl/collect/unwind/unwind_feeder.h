@@ -19,7 +19,6 @@ struct unwind_feeder {
 	size_t pages;
 	size_t used;  /* pages */
 	__u8 *fed;    /* of each image: was processed */
-	__u32 full;   /* files whose rows did not fit into the map */
 	__u32 images; /* that were processed */
 	int cache;    /* folder of the unwind cache; negative: none */
 	struct expected_file *expected;

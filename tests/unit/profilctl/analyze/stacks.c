@@ -295,6 +295,25 @@ Test(stack_ends, names_the_reason_and_place_of_cuts)
 	profile_free(p);
 }
 
+/* Code whose rules found no room needs no other build. */
+Test(stack_ends, names_the_remedy_for_rules_without_room)
+{
+	struct profile *p = profile_new();
+	struct stack_ends e;
+
+	object_of(p, "/a/program", -1);
+	name(p, below(p, CALL_NO_ROOM, 0, 0x100, 7), "cut");
+	p->total = 7;
+	cr_assert_eq(stack_ends_init(&e, p), 0);
+	cr_assert_eq(e.ncuts, 1);
+	cr_expect_eq(e.cut[0].end, CALL_NO_ROOM);
+	cr_expect_str_eq(stack_end_key(CALL_NO_ROOM), "no_room");
+	cr_expect(strstr(stack_end_cure(CALL_NO_ROOM, &p->objects[0]), "fewer programs"));
+	cr_expect_not(strstr(stack_end_cure(CALL_NO_ROOM, &p->objects[0]), "build it"));
+	stack_ends_fini(&e);
+	profile_free(p);
+}
+
 Test(stack_ends, sums_up_in_a_line)
 {
 	struct profile *p = with_stacks("/a");

@@ -29,9 +29,11 @@ struct profild {
 	struct own_profile *unborn; /* fork children that wait for counters: profile/fork_child.c */
 	struct attachment *attachments;
 	struct retired_tables *retired;
-	struct attachment *machine;	/* one of them; NULL: off */
-	sd_event_source *machine_timer; /* looks whether its table fills up */
-	struct own_profile *idle;	/* with waiters to call: see profile/buffer_writer.c */
+	struct attachment *machine;	 /* one of them; NULL: off */
+	struct attachment *machine_next; /* will take its place as soon as it can count */
+	sd_event_source *machine_ready;	 /* looks whether it can */
+	sd_event_source *machine_timer;	 /* looks whether its table fills up */
+	struct own_profile *idle;	 /* with waiters to call: see profile/buffer_writer.c */
 	sd_event_source *on_idle;
 	struct writer *writers;
 	struct lanes *lanes;

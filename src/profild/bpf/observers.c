@@ -235,8 +235,10 @@ static int create_tables(struct attachment *a, const struct profil_table *header
 
 static void store_machine(struct observers *s, const struct observer *observer, int table)
 {
-	if (s->stored)
-		store_drop(s->bpf->store, MACHINE_TABLE);
+	if (s->stored == observer)
+		return;
+	store_drop(s->bpf->store, MACHINE_TABLE);
+	closep(&s->found);
 	s->stored = observer;
 	if (store_put(s->bpf->store, MACHINE_TABLE, table))
 		log_warning("cannot store the machine's table: its profile ends with this daemon");
@@ -259,7 +261,7 @@ static int observer_open(struct place_source *source, struct attachment *a,
 		return err;
 	}
 	err = observe_with_table(s, observer, a, o);
-	if (!err && a->machine)
+	if (!err && a->machine && !s->stored) /* else when it takes the former's place */
 		store_machine(s, observer, a->table);
 	return err;
 }
@@ -291,9 +293,13 @@ static int observer_recover(struct place_source *source, struct attachment *a,
 
 static int observer_begin(struct place_source *source, struct attachment *a)
 {
+	struct observers *s = self(source);
 	const struct observer *observer = a->source;
+	int err = widen(s, observer->target.index);
 
-	return widen(self(source), observer->target.index);
+	if (!err && a->machine)
+		store_machine(s, observer, a->table);
+	return err;
 }
 
 static int observer_add(struct place_source *source, struct attachment *a, pid_t tgid)
@@ -392,7 +398,7 @@ int observers_open(struct place_source **out, struct sampler_bpf *b, sd_event *e
 	tables_of(s)->wide.n = 0;
 	s->found = b->maps.found ? store_take(b->store, MACHINE_TABLE) : -1;
 	err = table_slots_open(&s->slots, bpf_map__fd(b->maps.skel->maps.observed),
-			       bpf_map__fd(b->maps.skel->maps.unwind_tables), event);
+			       bpf_map__fd(b->maps.skel->maps.unwind_tables), s->found >= 0, event);
 	if (err) {
 		observers_close(&s->source);
 		return err;

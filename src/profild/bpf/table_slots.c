@@ -277,7 +277,8 @@ static int start_threads(struct table_slots *s)
 	return 0;
 }
 
-int table_slots_open(struct table_slots **out, int outer, int unwind, sd_event *event)
+int table_slots_open(struct table_slots **out, int outer, int unwind, bool keeps_first,
+		     sd_event *event)
 {
 	struct table_slots *s = calloc(1, sizeof(*s));
 	int err = s ? open_files(s) : -ENOMEM;
@@ -295,8 +296,7 @@ int table_slots_open(struct table_slots **out, int outer, int unwind, sd_event *
 		table_slots_close(s);
 		return err;
 	}
-	/* The machine's first is where a table is put again that an earlier daemon has kept. */
-	for (uint32_t i = 1; i < PROFIL_MAX_OBSERVERS; i++) {
+	for (uint32_t i = keeps_first ? 1 : 0; i < PROFIL_MAX_OBSERVERS; i++) {
 		if (is_there(s->outer, i)) {
 			s->slot[i].used = s->slot[i].filled = true;
 			table_slots_give(s, i);
@@ -366,7 +366,7 @@ int table_slots_take(struct table_slots *s, struct user *user, uint32_t *slot)
 			continue;
 		err = charge_take(&s->slot[i].charge, user, RES_TABLE_SLOTS, 1);
 		if (err)
-			return has_ending(s, user) ? -EINPROGRESS : err;
+			return has_ending(s, user) ? -EDQUOT : err;
 		s->slot[i].used = true;
 		*slot = i;
 		return 0;
@@ -395,6 +395,8 @@ int table_slots_ready(const struct table_slots *s, uint32_t slot, bool unwind)
 {
 	if (s->slot[slot].err)
 		return s->slot[slot].err;
+	if (s->slot[slot].waits)
+		return -EINPROGRESS;
 	return is_there(s->outer, slot) && (!unwind || is_there(s->unwind, slot)) ? 0
 										  : -EINPROGRESS;
 }

@@ -11,14 +11,15 @@ struct user;
 
 /*
  * @outer, @unwind: the arrays of maps of tables and of unwind rules. Removes tables of an earlier
- * daemon, except that of the machine's first slot, which the next one replaces.
+ * daemon; with @keeps_first not that of the first slot, which is put there again.
  */
-int table_slots_open(struct table_slots **out, int outer, int unwind, sd_event *event);
+int table_slots_open(struct table_slots **out, int outer, int unwind, bool keeps_first,
+		     sd_event *event);
 struct table_slots *table_slots_close(struct table_slots *s);
 
 /*
- * Takes a slot for an attachment and charges it to @user; -EAGAIN if none is free, -EINPROGRESS if
- * one of this user's will be.
+ * Takes a slot for an attachment and charges it to @user; -EAGAIN if none is free, -EDQUOT if one
+ * of this user's will be, in some milliseconds.
  */
 int table_slots_take(struct table_slots *s, struct user *user, uint32_t *slot);
 

@@ -29,26 +29,16 @@ static int reply(struct client *c, int error, pid_t tgid, const int *fds, unsign
 	return reply_for(c, error, c->attachment, tgid, fds, nfds);
 }
 
-static int open_attachment(struct client *c, const struct profil_msg_observe *m)
+/* -EINPROGRESS, -EDQUOT: to be called again. From the reply on, no sample is missed. */
+static int observe(struct client *c, const struct profil_msg_observe *m,
+		   const struct observer_peer *peer)
 {
-	struct observer_peer peer = { .user = c->user,
-				      .uid = c->peer.cred.uid,
-				      .gid = c->peer.cred.gid };
-	int err = authorization_observe(c, m, &peer);
-
-	if (!err)
-		err = observer_peer_of(&peer, c->peer.cred.pid);
-	return err ? err : attachment_open(&c->attachment, c->daemon, m, &peer);
-}
-
-/* -EINPROGRESS: to be called again. From the reply on, no sample is missed. */
-static int observe(struct client *c, const struct profil_msg_observe *m)
-{
-	int fds_out[2], err = c->attachment ? 0 : open_attachment(c, m);
+	int fds_out[2];
+	int err = c->attachment ? 0 : attachment_open(&c->attachment, c->daemon, m, peer);
 
 	if (!err)
 		err = attachment_ready(c->attachment);
-	if (err == -EINPROGRESS)
+	if (err == -EINPROGRESS || err == -EDQUOT)
 		return err;
 	if (err) {
 		c->attachment = attachment_close(c->attachment);
@@ -68,10 +58,15 @@ static int observe(struct client *c, const struct profil_msg_observe *m)
 #define RETRY_US 1000
 #define RETRY_US_MOST 16000
 
+/* How long it waits for room, which tables that are ending may give. */
+#define ROOM_NS 2000000000u
+
 struct retry {
 	struct client_wait *wait;
 	uint64_t after_us;
+	uint64_t room_until_ns;
 	struct profil_msg_observe m;
+	struct observer_peer peer;
 };
 
 static void free_retry(void *arg)
@@ -82,24 +77,32 @@ static void free_retry(void *arg)
 	free(r);
 }
 
+static int try_again(struct retry *r, sd_event_source *timer, uint64_t now)
+{
+	uint64_t rest_us = user_wait_ns(r->wait->client->user, now) / 1000;
+	int err;
+
+	r->after_us = r->after_us < RETRY_US_MOST ? 2 * r->after_us : RETRY_US_MOST;
+	err = sd_event_source_set_time_relative(timer,
+						rest_us > r->after_us ? rest_us : r->after_us);
+	return err < 0 ? err : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+}
+
 static int on_retry(sd_event_source *timer, uint64_t usec, void *arg)
 {
 	struct retry *r = arg;
 	struct client_wait *wait = r->wait;
 	struct client *c = wait->client;
-	uint64_t began_ns = now_ns(), ended_ns, rest_us;
-	int err = observe(c, &r->m);
+	uint64_t began_ns = now_ns(), ended_ns;
+	int err = observe(c, &r->m, &r->peer);
 
 	(void)usec;
 	ended_ns = now_ns();
 	user_spend(c->user, ended_ns, ended_ns - began_ns);
-	if (err == -EINPROGRESS) {
-		rest_us = user_wait_ns(c->user, ended_ns) / 1000;
-		r->after_us = r->after_us < RETRY_US_MOST ? 2 * r->after_us : RETRY_US_MOST;
-		err = sd_event_source_set_time_relative(timer, rest_us > r->after_us ? rest_us
-										     : r->after_us);
-		if (err >= 0)
-			err = sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+	if (err == -EDQUOT && ended_ns >= r->room_until_ns) {
+		err = reply(c, -EAGAIN, 0, NULL, 0);
+	} else if (err == -EINPROGRESS || err == -EDQUOT) {
+		err = try_again(r, timer, ended_ns);
 		if (err >= 0)
 			return 0;
 	}
@@ -109,7 +112,8 @@ static int on_retry(sd_event_source *timer, uint64_t usec, void *arg)
 	return 0;
 }
 
-static int observe_later(struct client *c, const struct profil_msg_observe *m)
+static int observe_later(struct client *c, const struct profil_msg_observe *m,
+			 const struct observer_peer *peer)
 {
 	struct retry *r = calloc(1, sizeof(*r));
 	int err = r ? sd_event_add_time_relative(c->daemon->event, &c->retry, CLOCK_MONOTONIC,
@@ -118,29 +122,45 @@ static int observe_later(struct client *c, const struct profil_msg_observe *m)
 
 	if (err < 0) {
 		free(r);
-		return reply(c, err, 0, NULL, 0);
+		return err;
 	}
 	sd_event_source_set_destroy_callback(c->retry, free_retry);
 	r->m = *m;
+	r->peer = *peer;
 	r->after_us = RETRY_US;
+	r->room_until_ns = now_ns() + ROOM_NS;
 	r->wait = client_wait(c);
 	if (r->wait)
 		return 0;
 	c->retry = sd_event_source_disable_unref(c->retry);
-	return reply(c, -ENOMEM, 0, NULL, 0);
+	return -ENOMEM;
 }
 
 int observer_observe(struct client *c, const struct profil_header *h, bool *fds)
 {
 	const struct profil_msg_observe *m = (const void *)h;
+	struct observer_peer peer = { .user = c->user,
+				      .uid = c->peer.cred.uid,
+				      .gid = c->peer.cred.gid };
 	int err;
 
 	(void)fds;
 	if (c->attachment && c->attachment->source)
 		return reply(c, -EBUSY, 0, NULL, 0);
 	c->attachment = attachment_close(c->attachment); /* a detached one */
-	err = observe(c, m);
-	return err == -EINPROGRESS ? observe_later(c, m) : err;
+	err = authorization_observe(c, m, &peer);
+	if (!err)
+		err = observer_peer_of(&peer, c->peer.cred.pid);
+	if (err)
+		return reply(c, err, 0, NULL, 0);
+	err = observe(c, m, &peer);
+	if (err != -EINPROGRESS && err != -EDQUOT)
+		return err;
+	err = observe_later(c, m, &peer);
+	if (!err)
+		return 0;
+	c->attachment = attachment_close(c->attachment);
+	return reply(c, err, 0, NULL, 0);
 }
 
 static int add(struct client *c, pid_t tgid)
@@ -182,7 +202,7 @@ static int ask_machine(struct client *c, const struct profil_msg_machine *m)
 		machine_off(d);
 		return 0;
 	case PROFIL_MACHINE_QUERY:
-		return d->machine ? 0 : -ENOENT;
+		return machine_newest(d) ? 0 : -ENOENT;
 	default:
 		return -EINVAL;
 	}
@@ -190,10 +210,14 @@ static int ask_machine(struct client *c, const struct profil_msg_machine *m)
 
 int observer_machine(struct client *c, const struct profil_header *h, bool *fds)
 {
-	int err = ask_machine(c, (const void *)h);
-	const struct attachment *a = err ? NULL : c->daemon->machine;
+	const struct profil_msg_machine *m = (const void *)h;
+	const struct profild *d = c->daemon;
+	int err = ask_machine(c, m);
+	const struct attachment *a = NULL;
 
 	(void)fds;
+	if (!err)
+		a = m->ask == PROFIL_MACHINE_QUERY && d->machine ? d->machine : machine_newest(d);
 	if (a) /* an observer's connection has no deadline */
 		c->deadline = sd_event_source_disable_unref(c->deadline);
 	return reply_for(c, err, a, 0, a ? &a->table : NULL, a != NULL);

@@ -147,7 +147,7 @@ static int take_table_charges(struct attachment *a, uint64_t bytes)
 	return err;
 }
 
-/* -EINPROGRESS: the user's tables that are ending may give room in some milliseconds. */
+/* -EDQUOT: the user's tables that are ending may give room in some milliseconds. */
 static int take_charges(struct attachment *a, uint64_t bytes)
 {
 	struct retired_tables *retired = a->daemon->retired;
@@ -165,13 +165,13 @@ static int take_charges(struct attachment *a, uint64_t bytes)
 	if (err && !a->machine &&
 	    bytes <= quota_limit(a->daemon->quota, a->user, RES_TABLE_BYTES) &&
 	    retired_tables_are_ending(retired, a->user))
-		return -EINPROGRESS;
+		return -EDQUOT;
 	if (!err && a->event.wanted)
 		err = charge_take(&a->events, a->user, RES_EVENTS, 1);
 	return err;
 }
 
-/* -EINPROGRESS: likewise. */
+/* -EDQUOT: likewise. */
 static int open_table(struct attachment *a, struct profil_observer *o, struct profil_table *header)
 {
 	struct profild *d = a->daemon;
@@ -180,7 +180,7 @@ static int open_table(struct attachment *a, struct profil_observer *o, struct pr
 	/* Without a table: there is no slot. */
 	if (err == -EAGAIN && a->table < 0 && !a->machine &&
 	    retired_tables_are_ending(d->retired, a->user))
-		return -EINPROGRESS;
+		return -EDQUOT;
 	return err;
 }
 

@@ -94,8 +94,8 @@ bool attachment_is_event(const struct profil_msg_observe *m);
 
 /*
  * Starts the attachment that @m asks for, for @peer. Returns 0 or a negative errno; -EINPROGRESS:
- * what counts its event is being loaded, or what the user has just given back is not yet free: ask
- * again in some milliseconds.
+ * what counts its event is being loaded; -EDQUOT: what the user has just given back is not yet
+ * free. Then ask again in some milliseconds.
  */
 int attachment_open(struct attachment **out, struct profild *d, const struct profil_msg_observe *m,
 		    const struct observer_peer *peer);

@@ -23,24 +23,92 @@
  */
 #define LOOK_US 10000000
 
-static int look(sd_event_source *timer, uint64_t usec, void *userdata);
+#define READY_US 1000
 
-/* Without the timer a full table stays. */
-static void look_later(struct profild *d)
+static void call_later(struct profild *d, sd_event_source **timer, uint64_t us,
+		       sd_event_time_handler_t fn)
 {
-	int err = d->machine_timer
-			  ? sd_event_source_set_time_relative(d->machine_timer, LOOK_US)
-			  : sd_event_add_time_relative(d->event, &d->machine_timer, CLOCK_MONOTONIC,
-						       LOOK_US, 0, look, d);
+	int err =
+		*timer ? sd_event_source_set_time_relative(*timer, us)
+		       : sd_event_add_time_relative(d->event, timer, CLOCK_MONOTONIC, us, 0, fn, d);
 
 	if (err >= 0)
-		sd_event_source_set_enabled(d->machine_timer, SD_EVENT_ONESHOT);
+		err = sd_event_source_set_enabled(*timer, SD_EVENT_ONESHOT);
+	if (err < 0)
+		log_err("the machine's profile: no timer: %s", strerror(-err));
 }
 
-/* Begins a profile and ends the former one. If it cannot begin, the former one continues. */
-static int start(struct profild *d, uint64_t period_ns, bool found)
+static int begin_next(struct profild *d, uint64_t period_ns, bool found);
+
+static int look(sd_event_source *timer, uint64_t usec, void *userdata)
+{
+	struct profild *d = userdata;
+	struct profil_table t;
+	int err;
+
+	(void)timer;
+	(void)usec;
+	if (!d->machine)
+		return 0;
+	if (!d->machine_next && !table_read(&t, d->machine->table) && profil_table_fills_up(&t)) {
+		err = begin_next(d, d->machine->period_ns, false);
+		if (err)
+			log_err("the machine's profile cannot begin anew: %s; it is tried again",
+				strerror(-err));
+	}
+	call_later(d, &d->machine_timer, LOOK_US, look);
+	return 0;
+}
+
+/* The next profile counts from here on; the former one ends. */
+static void switch_over(struct profild *d)
+{
+	struct attachment *former = d->machine;
+	struct profil_table t;
+
+	d->machine = d->machine_next;
+	d->machine_next = NULL;
+	if (former && !table_read(&t, former->table) && profil_table_fills_up(&t))
+		log_notice("the machine's profile begins anew: its table filled up, with %llu "
+			   "places, %u files and %u commands",
+			   t.used_places, t.used_images, t.used_groups);
+	attachment_close(former);
+	call_later(d, &d->machine_timer, LOOK_US, look);
+}
+
+static int on_next(sd_event_source *timer, uint64_t usec, void *userdata)
+{
+	struct profild *d = userdata;
+	int err = d->machine_next ? attachment_ready(d->machine_next) : -ENOENT;
+
+	(void)timer;
+	(void)usec;
+	if (err == -ENOENT)
+		return 0;
+	if (err == -EINPROGRESS) {
+		call_later(d, &d->machine_ready, READY_US, on_next);
+		return 0;
+	}
+	if (!err)
+		err = attachment_begin(d->machine_next);
+	if (!err) {
+		switch_over(d);
+		return 0;
+	}
+	log_err("the machine's profile cannot begin%s: %s", d->machine ? " anew" : "",
+		strerror(-err));
+	d->machine_next = attachment_close(d->machine_next);
+	return 0;
+}
+
+/*
+ * Prepares a profile, which counts as soon as its table is in its slot, some milliseconds later.
+ * The one that counts now goes on until then, also if this fails.
+ */
+static int begin_next(struct profild *d, uint64_t period_ns, bool found)
 {
 	struct profil_msg_observe m = { .scope = PROFIL_SCOPE_MACHINE,
+					.flags = PROFIL_OBSERVE_LATER,
 					.group_by = PROFIL_GROUP_COMMAND | PROFIL_GROUP_CGROUP |
 						    PROFIL_GROUP_SUMS,
 					.places = MACHINE_PLACES,
@@ -48,47 +116,17 @@ static int start(struct profild *d, uint64_t period_ns, bool found)
 					.groups = MACHINE_GROUPS,
 					.period_ns = period_ns };
 	struct observer_peer self = { .privileged = true, .machine = true, .found = found };
-	struct attachment *former = d->machine;
 	int err = observer_peer_of(&self, getpid());
 
+	d->machine_next = attachment_close(d->machine_next);
 	if (!err)
 		err = user_get(&self.user, d->quota, 0, true);
 	if (!err)
-		err = attachment_open(&d->machine, d, &m, &self);
+		err = attachment_open(&d->machine_next, d, &m, &self);
 	user_unref(self.user);
-	if (err)
-		return err;
-	attachment_close(former);
-	look_later(d);
-	return 0;
-}
-
-static void replace(struct profild *d, const struct profil_table *t)
-{
-	int err = start(d, d->machine->period_ns, false);
-
-	if (err)
-		log_err("the machine's profile cannot begin anew: %s; it is tried again",
-			strerror(-err));
-	else
-		log_notice("the machine's profile begins anew: its table filled up, with %llu "
-			   "places, %u files and %u commands",
-			   t->used_places, t->used_images, t->used_groups);
-}
-
-static int look(sd_event_source *timer, uint64_t usec, void *userdata)
-{
-	struct profild *d = userdata;
-	struct profil_table t;
-
-	(void)timer;
-	(void)usec;
-	if (!d->machine)
-		return 0;
-	if (!table_read(&t, d->machine->table) && profil_table_fills_up(&t))
-		replace(d, &t);
-	look_later(d);
-	return 0;
+	if (!err)
+		call_later(d, &d->machine_ready, READY_US, on_next);
+	return err;
 }
 
 static uint64_t usual_period_ns(const struct profild *d)
@@ -96,33 +134,41 @@ static uint64_t usual_period_ns(const struct profild *d)
 	return d->config.machine_period_ns ? d->config.machine_period_ns : d->config.period_ns;
 }
 
+const struct attachment *machine_newest(const struct profild *d)
+{
+	return d->machine_next ? d->machine_next : d->machine;
+}
+
 int machine_on(struct profild *d, uint64_t period_ns)
 {
-	if (d->machine && (!period_ns || period_ns == d->machine->period_ns))
+	const struct attachment *newest = machine_newest(d);
+
+	if (newest && (!period_ns || period_ns == newest->period_ns))
 		return 0;
-	return start(d, period_ns ? period_ns : usual_period_ns(d), false);
+	return begin_next(d, period_ns ? period_ns : usual_period_ns(d), false);
 }
 
 void machine_off(struct profild *d)
 {
 	d->machine = attachment_close(d->machine);
+	d->machine_next = attachment_close(d->machine_next);
 }
 
 /* A table has one rate: another would discard what an earlier daemon counted. */
 static void tell_continued(const struct profild *d)
 {
-	uint64_t usual_ns = usual_period_ns(d);
+	uint64_t usual_ns = usual_period_ns(d), period_ns = machine_newest(d)->period_ns;
 
 	log_notice("the machine's profile continues");
-	if (d->config.machine && d->machine->period_ns != usual_ns)
+	if (d->config.machine && period_ns != usual_ns)
 		log_warning("--machine: the profile continues at %.0f Hz instead of %.0f Hz; "
 			    "'profilctl machine off', then 'on', starts it anew",
-			    1e9 / (double)d->machine->period_ns, 1e9 / (double)usual_ns);
+			    1e9 / (double)period_ns, 1e9 / (double)usual_ns);
 }
 
 void machine_open(struct profild *d)
 {
-	int err = d->places ? start(d, 0, true) : -ENOENT;
+	int err = d->places ? begin_next(d, 0, true) : -ENOENT;
 
 	if (!err)
 		tell_continued(d);
@@ -138,9 +184,13 @@ void machine_open(struct profild *d)
 
 void machine_close(struct profild *d, bool keeps)
 {
+	if (keeps && !d->machine) {
+		d->machine = d->machine_next;
+		d->machine_next = NULL;
+	}
 	if (d->machine && keeps)
 		d->machine = attachment_forget(d->machine);
-	else
-		machine_off(d);
+	machine_off(d);
 	d->machine_timer = sd_event_source_unref(d->machine_timer);
+	d->machine_ready = sd_event_source_unref(d->machine_ready);
 }

@@ -17,4 +17,7 @@ void machine_close(struct profild *d, bool keeps);
 int machine_on(struct profild *d, uint64_t period_ns);
 void machine_off(struct profild *d);
 
+/* The profile that machine_on() has asked for, which may not count yet; NULL: off. */
+const struct attachment *machine_newest(const struct profild *d);
+
 #endif

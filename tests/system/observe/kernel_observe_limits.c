@@ -2,6 +2,8 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/wire.h"
@@ -98,6 +100,57 @@ Test(kernel_observe_limits, user_gets_table_again_right_after_closing_one)
 {
 	users_expect_end(users_run(ALICE, observe_again_and_again, 0), 0,
 			 "the user who observes again and again");
+}
+
+#define TURNS 100
+#define TURN_US 100000
+
+/* Opens a small table, ends it, and keeps it mapped. */
+static int end_one(struct observer *ended)
+{
+	struct profil_msg_observe small = ask_processes();
+	int err;
+
+	small.places = small.images = small.groups = 1;
+	err = observer_open(ended, &d, &small);
+	close(ended->sock);
+	ended->sock = -1;
+	usleep(TURN_US); /* the daemon has read of it */
+	return err;
+}
+
+/*
+ * Runs as ALICE, who has a large table and ends a small one ten times a second: a table is always
+ * about to give room, and never enough. Returns the errno of a request for another large one.
+ */
+static int observe_without_room(unsigned int unused)
+{
+	struct profil_msg_observe large = ask_processes();
+	struct observer kept, ended[2], other;
+	int status;
+	pid_t pid;
+
+	(void)unused;
+	large.places = 100000; /* more than half of the limit */
+	if (observer_open(&kept, &d, &large) || end_one(&ended[1]))
+		return 250;
+	pid = fork();
+	if (!pid)
+		_exit(observer_open(&other, &d, &large));
+	for (unsigned int turn = 0; turn < TURNS; turn++) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return WIFEXITED(status) ? WEXITSTATUS(status) : 251;
+		if (end_one(&ended[turn % 2]))
+			return 252;
+		observer_close(&ended[(turn + 1) % 2]);
+	}
+	kill(pid, SIGKILL);
+	return 253;
+}
+
+Test(kernel_observe_limits, request_does_not_wait_for_room_without_end)
+{
+	users_expect_end(users_run(ALICE, observe_without_room, 0), EAGAIN, "the second request");
 }
 
 /* --- slots of tables -------------------------------------------------------------------------- */

@@ -144,17 +144,11 @@ static __always_inline bool scope_is_all(__u32 slot)
 	return o && o->scope == PROFIL_SCOPE_MACHINE && !(o->flags & PROFIL_OBSERVER_NARROW);
 }
 
-/* True if the scope of the attachment in @slot includes the running task. */
-__attribute__((noinline)) int scope_holds(__u32 slot)
+static __always_inline bool is_selected(const struct profil_observer *o, struct task_struct *task)
 {
-	struct task_struct *task = (void *)bpf_get_current_task_btf(), *leader;
-	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
+	struct task_struct *leader;
 	__u64 name[2] = { 0 };
 
-	if (!o)
-		return false;
-	if (o->flags & PROFIL_OBSERVER_NARROW && !may_trace(o, task))
-		return false;
 	switch (o->scope) {
 	case PROFIL_SCOPE_USER:
 		return BPF_CORE_READ(cred_of(task), uid.val) == o->uid && BPF_CORE_READ(task, mm);
@@ -172,6 +166,25 @@ __attribute__((noinline)) int scope_holds(__u32 slot)
 	}
 }
 
+enum scope_result {
+	SCOPE_NONE,
+	SCOPE_HOLDS,
+	SCOPE_HIDES, /* a process of the owner's that it may not observe */
+};
+
+/* Says whether the scope of the attachment in @slot includes the running task. */
+__attribute__((noinline)) int scope_of(__u32 slot)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
+
+	if (!o || !is_selected(o, task))
+		return SCOPE_NONE;
+	if (!(o->flags & PROFIL_OBSERVER_NARROW) || may_trace(o, task))
+		return SCOPE_HOLDS;
+	return BPF_CORE_READ(cred_of(task), uid.val) == o->uid ? SCOPE_HIDES : SCOPE_NONE;
+}
+
 /* --- counting --------------------------------------------------------------------------------- */
 
 static __always_inline bool is_observed(const struct profil_target *target, const struct sample *s,
@@ -185,6 +198,19 @@ static __always_inline struct profil_target *wide_target(__u32 i)
 	__u32 index = tables.wide.target[i % PROFIL_MAX_WIDE] % PROFIL_MAX_TARGETS;
 
 	return PLACE(&tables.target[index]);
+}
+
+/* Adds the CPU time of @s, whose task the owner of @target may not observe. Global, as
+ * image_number(). */
+__attribute__((noinline)) int hidden_book(const struct sample *s, __u32 i)
+{
+	const struct profil_target *target = wide_target(i);
+	struct table t;
+
+	if (s && !(target->flags & PROFIL_TARGET_EVENTS) && is_observed(target, s, 1) &&
+	    table_of(&t, target->slot))
+		TABLE_ADD(&t, hidden_ns, s->time.ns);
+	return 0;
 }
 
 /* 0 if it may be the entry point of a new image that the owner may not read: see profil_pc_of(). */
@@ -206,11 +232,16 @@ __attribute__((noinline)) int observe_wide_one(const struct sample *s, __u32 i)
 {
 	const struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct profil_target *target = wide_target(i);
+	enum scope_result scope;
 	__u64 user_pc;
 	__u32 n;
 
-	if (!s || (target->flags & (PROFIL_TARGET_CLOCKS | PROFIL_TARGET_CLOSED)) != s->flags ||
-	    (!scope_is_all(target->slot) && !scope_holds(target->slot)))
+	if (!s || (target->flags & (PROFIL_TARGET_CLOCKS | PROFIL_TARGET_CLOSED)) != s->flags)
+		return 0;
+	scope = scope_is_all(target->slot) ? SCOPE_HOLDS : scope_of(target->slot);
+	if (scope == SCOPE_HIDES)
+		hidden_book(s, i);
+	if (scope != SCOPE_HOLDS)
 		return 0;
 	user_pc = wide_user_pc(s, task, target);
 	n = samples_for(target, &s->time);

@@ -228,7 +228,7 @@ __attribute__((noinline)) int sleep_begin_wide(const struct sample *s, __u32 i)
 	const struct task_struct *task = (void *)bpf_get_current_task_btf();
 	const struct profil_target *target = wide_target(i);
 
-	if (s && (scope_is_all(target->slot) || scope_holds(target->slot)))
+	if (s && (scope_is_all(target->slot) || scope_of(target->slot) == SCOPE_HOLDS))
 		sleeper_enter(target->slot, wide_user_pc(s, task, target));
 	return 0;
 }

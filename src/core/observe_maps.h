@@ -28,7 +28,7 @@
  * and the user's pc at which it entered the kernel as a FOLDED place. The historical view
  * (--fold-kernel) shows the FOLDED places instead of those of KERNEL images.
  */
-#define PROFIL_TABLE_VERSION 1
+#define PROFIL_TABLE_VERSION 2
 #define PROFIL_TABLE_PAGE 4096
 
 #define PROFIL_LINE_PLACES 5
@@ -224,6 +224,8 @@ struct profil_table {
 	__u64 unfollowed; /* child processes without room in the process table */
 	__u64 secret;	  /* processes removed by an exec of what the observer may not read */
 	__u64 unseen_ns; /* CPU time of threads that ended before their first sample (tick clock) */
+	__u64 hidden_ns; /* CPU time of the owner's processes that it may not observe (wide scopes)
+			  */
 	__u32 used_images;
 	__u32 used_groups;
 	__u64 used_places;

@@ -38,7 +38,7 @@ static size_t take_generation(struct earlier_children *e, struct kin *all, size_
 	for (struct kin *k = all; k < all + nall; k++) {
 		if (!k->pid || (!is_in(k->parent, pids, n) && !is_child(e, k->parent)))
 			continue;
-		e->child[e->n++] = (struct hidden_process){ k->pid, procfs_process_cpu_ns(k->pid) };
+		e->child[e->n++] = (struct earlier_child){ k->pid, procfs_process_cpu_ns(k->pid) };
 		k->pid = 0;
 	}
 	return e->n - before;

@@ -6,14 +6,17 @@
 #include <sys/types.h>
 #include <linux/types.h>
 
-#include "hidden.h"
+struct earlier_child {
+	pid_t pid;
+	__u64 cpu_ns; /* at the start */
+};
 
 /*
  * An attachment to a process has the children that it forks from then on. Those that exist already
  * are only in the profile if they are named as well.
  */
 struct earlier_children {
-	struct hidden_process *child; /* with its CPU time at the start */
+	struct earlier_child *child;
 	size_t n;
 	/* Set by earlier_children_end(): */
 	size_t nused;

@@ -239,8 +239,6 @@ int recorder_observe(struct recorder *r, const struct profil_msg_observe *m, __u
 		status = begin(r);
 	if (!status && !r->profile->event)
 		compare_rate(r->options->rate_hz, r->profile->tick_ns);
-	if (!status && !r->profile->event && !r->options->user_only)
-		hidden_begin(&r->hidden, &r->asked);
 	return status;
 }
 
@@ -540,7 +538,6 @@ void recorder_fini(struct recorder *r)
 	unwind_feeder_close(&r->feeder);
 	table_reader_close(&r->reader);
 	slices_fini(&r->slices);
-	hidden_fini(&r->hidden);
 	earlier_children_fini(&r->earlier);
 	profile_free(r->profile);
 	closep(&r->signals);

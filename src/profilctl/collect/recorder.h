@@ -10,7 +10,6 @@
 #include "profilctl/options/options.h"
 #include "profilctl/profile/profile.h"
 #include "earlier_children.h"
-#include "hidden.h"
 #include "self_setup.h"
 #include "profilctl/collect/table/table_reader.h"
 #include "profilctl/collect/unwind/unwind_feeder.h"
@@ -34,7 +33,6 @@ struct recorder {
 	struct table_reader reader;
 	struct unwind_feeder feeder;
 	struct profile *profile;
-	struct hidden hidden;
 	struct earlier_children earlier; /* of the processes of recorder_add() */
 	struct slices slices;		 /* if requested by options */
 	struct watched *watched;

@@ -53,7 +53,6 @@ static int make_report(struct recorder *r, __u64 ended_ns)
 		err = sleepers_read(&r->reader, r->profile, ended_ns);
 	r->client = client_close(r->client);
 	daemon_end(steal(r->daemon));
-	hidden_count(&r->hidden, r->profile);
 	r->profile->processes = profile_count_processes(r->profile);
 	if (!err && r->options->slice_ns)
 		err = take_last_slice(r);
@@ -87,7 +86,6 @@ int recorder_end(struct recorder *r)
 	recorder_note_cpu_time(r);
 	detach(r);
 	earlier_children_end(&r->earlier);
-	hidden_end(&r->hidden, &r->asked, r->options->select.exe);
 	r->profile->cpu_ns = used_ns(r);
 	err = make_report(r, ended_ns);
 	if (!err)
@@ -105,10 +103,10 @@ static void tell_hidden(const struct recorder *r)
 
 	if (p->hidden_ns < MISSING_NS || p->hidden_ns < all / 10)
 		return;
-	log_warning("%.2f s of CPU time of %llu of your processes are not in the profile: "
-		    "permission denied, as for set-id programs and the sandboxes of browsers (run "
-		    "as root, or join group profil)",
-		    (double)p->hidden_ns / 1e9, p->hidden);
+	log_warning("%.2f s of CPU time of your processes are not in the profile: permission "
+		    "denied, as for set-id programs and the sandboxes of browsers (run as root, or "
+		    "join group profil)",
+		    (double)p->hidden_ns / 1e9);
 }
 
 /* Prints a note if samples account for noticeably less CPU time than was used, and says so. */
@@ -116,7 +114,7 @@ static bool tell_unseen(const struct recorder *r)
 {
 	const struct profile *p = r->profile;
 	const struct options *o = r->options;
-	__u64 used = p->cpu_ns, seen = p->total * p->tick_ns, missing;
+	__u64 used = p->cpu_ns, seen = p->total * p->tick_ns + p->unseen_ns, missing;
 
 	if (p->event || o->user_only || r->asked.scope != PROFIL_SCOPE_PROCESSES)
 		return false;
@@ -128,7 +126,7 @@ static bool tell_unseen(const struct recorder *r)
 		    p->secret ? "programs ran that you may not observe (set-id, or another user's)"
 		    : p->unfollowed ? "processes could not be followed"
 		    : o->no_inherit ? "children ran, which --no-inherit leaves out"
-				    : "processes were not observed, or ended between two samples");
+				    : "processes ran that were not observed");
 	return true;
 }
 

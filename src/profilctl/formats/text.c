@@ -392,9 +392,9 @@ static void shortcomings(FILE *out, const struct profile *p)
 	if (p->secret)
 		fprintf(out, "%llu process%s executed what may not be observed, and left\n",
 			p->secret, plural(p->secret));
-	if (p->hidden)
-		fprintf(out, "%llu process%s that may not be observed used %.3f s of CPU time\n",
-			p->hidden, plural(p->hidden), (double)p->hidden_ns / 1e9);
+	if (p->hidden_ns)
+		fprintf(out, "%.3f s of CPU time of processes that may not be observed\n",
+			(double)p->hidden_ns / 1e9);
 	if (p->sleepers_full)
 		fprintf(out,
 			"%llu sleeps are not counted: more threads slept than the table has "

@@ -242,7 +242,6 @@ static void add_outcomes(struct profile *into, const struct profile *from)
 	into->node_full += from->node_full;
 	into->unfollowed += from->unfollowed;
 	into->secret += from->secret;
-	into->hidden += from->hidden;
 	into->hidden_ns += from->hidden_ns;
 	into->sleepers_full += from->sleepers_full;
 	into->unseen_ns += from->unseen_ns;

@@ -122,8 +122,7 @@ struct profile {
 	__u64 unfollowed; /* processes that did not fit into the process table */
 	__u64 secret; /* processes that exec'd a program which the observer has no permission to see
 		       */
-	__u64 hidden; /* running processes that are selected, but that the observer may not see */
-	__u64 hidden_ns;     /* their CPU time */
+	__u64 hidden_ns;     /* CPU time of the user's processes that are selected, but secret */
 	__u64 sleepers_full; /* sleeps that are not counted, of off-CPU time */
 	__u64 unseen_ns;     /* CPU time of threads that ended before their first sample */
 

@@ -296,20 +296,19 @@ sed 's/"do_it"/"[kernel]"/' "$dir/groups" >"$dir/nameless"
 says "report says why the kernel has no names" '^functions of the kernel have no names' "$ctl" report "$dir/nameless"
 check "report does not say so if it has some" sh -c "! '$ctl' report '$dir/groups' | grep '^functions of the kernel have'"
 # What a profile lacks has a line.
-lacks() { # MEMBER NUMBER LINE
-	sed "s/\"lost\": 0}/\"lost\": 0, \"$1\": $2}/" "$dir/groups" >"$dir/lacks"
-	says "report says: $3" "^$3$" "$ctl" report "$dir/lacks"
+shortcoming() { # MEMBER NUMBER LINE
+	sed "s/\"lost\": 0}/\"lost\": 0, \"$1\": $2}/" "$dir/groups" >"$dir/short"
+	says "report says: $3" "^$3$" "$ctl" report "$dir/short"
 }
-lacks image_full 2 '2 samples were lost for want of room for another file'
-lacks group_full 2 '2 samples are without a group: the table of groups is full'
-lacks unfollowed 1 '1 process could not be followed'
-lacks unfollowed 2 '2 processes could not be followed'
-lacks secret 1 '1 process executed what may not be observed, and left'
-lacks secret 2 '2 processes executed what may not be observed, and left'
-lacks hidden 1 '1 process that may not be observed used 0.000 s of CPU time'
-lacks 'hidden_ns": 1500000000, "hidden' 2 '2 processes that may not be observed used 1.500 s of CPU time'
-lacks sleepers_full 2 '2 sleeps are not counted: more threads slept than the table has room for'
-lacks unseen_ns 1500000000 '1.500 s of CPU time of threads that ended before their first sample'
+shortcoming image_full 2 '2 samples were lost for want of room for another file'
+shortcoming group_full 2 '2 samples are without a group: the table of groups is full'
+shortcoming unfollowed 1 '1 process could not be followed'
+shortcoming unfollowed 2 '2 processes could not be followed'
+shortcoming secret 1 '1 process executed what may not be observed, and left'
+shortcoming secret 2 '2 processes executed what may not be observed, and left'
+shortcoming hidden_ns 1500000000 '1.500 s of CPU time of processes that may not be observed'
+shortcoming sleepers_full 2 '2 sleeps are not counted: more threads slept than the table has room for'
+shortcoming unseen_ns 1500000000 '1.500 s of CPU time of threads that ended before their first sample'
 check "report says nothing of what a profile does not lack" sh -c "! '$ctl' report '$dir/groups' |
 	grep -E 'full|want of room|followed|not be observed|not counted|first sample'"
 says "report --fold-kernel counts kernel samples in user functions" '^ 30.00 % .*  cold +spin$' "$ctl" report --fold-kernel "$dir/groups"

@@ -50,7 +50,7 @@ set_id() {
 	who=("${user[@]}")
 	both 1 0.6 -f json -o -
 	check "record returns the status of a command that runs a set-id program" test $? -eq 5
-	check "a set-id program leaves its user's profile" json '.samples.secret == 1 and .samples.hidden == 0'
+	check "a set-id program leaves its user's profile" json '.samples.secret == 1 and .samples.hidden_ns == 0'
 	check "no sample of a set-id program is in its user's profile" json \
 		'all(.functions[]; .object | endswith("/setid") | not)'
 	# The shell's child is named "setid" when its execve() has begun.
@@ -143,7 +143,7 @@ reaped() {
 	wait "$attach"
 	check "attach returns 0 for a process whose child ran before" test $? -eq 0
 	check "attach says that CPU time of a process that it did not observe is missing" said \
-		'^profilctl: 1[.][0-9]+ s of 1[.][0-9]+ s of CPU time are not in the profile: processes were not observed, or ended between two samples$'
+		'^profilctl: 1[.][0-9]+ s of 1[.][0-9]+ s of CPU time are not in the profile: processes ran that were not observed$'
 	echo >&"$end"
 	exec {end}>&-
 	wait "$shell"

@@ -429,6 +429,7 @@ static void read_outcomes(const struct profil_table *head, struct table_seen *se
 	into->unfollowed += take_counter(&seen->unfollowed, &head->unfollowed);
 	into->secret += take_counter(&seen->secret, &head->secret);
 	into->unseen_ns += take_counter(&seen->unseen_ns, &head->unseen_ns);
+	into->hidden_ns += take_counter(&seen->hidden_ns, &head->hidden_ns);
 	into->binned = into->places.sum;
 	into->total = into->binned + into->unmatched + into->lost;
 }
@@ -473,7 +474,7 @@ int table_reader_read(struct table_reader *r, struct profile *into)
 	profile_borrow_again(into, r->profile);
 	into->unmatched = into->lost = into->image_full = into->group_full = 0;
 	into->node_full = 0;
-	into->unfollowed = into->secret = into->unseen_ns = 0;
+	into->unfollowed = into->secret = into->unseen_ns = into->hidden_ns = 0;
 	if (!err)
 		err = read_places(r, NULL, into);
 	if (!err)

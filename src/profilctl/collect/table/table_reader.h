@@ -36,6 +36,7 @@ struct table_seen {
 	__u64 unfollowed;
 	__u64 secret;
 	__u64 unseen_ns;
+	__u64 hidden_ns;
 	__u64 node_full;
 };
 

@@ -104,7 +104,8 @@ static const struct option_row rows[] = {
 	  .value = value_event },
 	{ OPTION_EVENT, 0, "off-cpu", NULL, "record the time that threads sleep, with call stacks",
 	  .value = value_off_cpu },
-	{ OPTION_PERIOD, 'c', "count", "N", "take one sample per N events", .value = value_period },
+	{ OPTION_PERIOD, 'c', "count", "N", "take one sample per N events, or ns of -e cpu-clock",
+	  .value = value_period },
 	{ OPTION_EVENTS, 0, "events", NULL, "list the events that -e takes on this machine",
 	  FLAG(events) },
 	{ OPTION_COMM, 0, "comm", "NAME", "processes with this name", .value = value_comm },
@@ -296,16 +297,31 @@ static int add_operands(struct options *o, __u64 allowed, char **argv)
 	return !err && o->input ? options_add(o, o->input) : err;
 }
 
-/* CPU time is sampled at a rate; events at a rate or once for each number of them. */
+/*
+ * CPU time is sampled at a rate, that of cpu-clock also once for each number of ns; events at a
+ * rate or once for each number of them.
+ */
 static int check_period(const struct options *o)
 {
-	if (!o->period || (o->event && !o->rate_hz))
+	bool of_clock = !o->event && o->clock_by_event;
+
+	if (!o->period)
 		return 0;
-	log_err("%s: %s", o->verb,
-		o->event
-			? "-F is a rate, and -c a number of events for each sample: give one"
-			: "-c counts events, but CPU time is sampled at a rate: use -F, or name an "
-			  "event by -e");
+	if (!o->event && !of_clock)
+		log_err("%s: -c counts events, but CPU time is sampled at a rate: use -F, or name "
+			"an event by -e (the period of cpu-clock is in ns)",
+			o->verb);
+	else if (o->rate_hz)
+		log_err("%s: -F is a rate, and -c a number of %s for each sample: give one",
+			o->verb, of_clock ? "ns" : "events");
+	else if (of_clock &&
+		 (o->period < OPTIONS_PERIOD_MIN_NS || o->period > OPTIONS_PERIOD_MAX_NS))
+		log_err("%s: -c %llu: the period of cpu-clock is in ns of CPU time, from %d to %d "
+			"(%d to %d Hz)",
+			o->verb, o->period, OPTIONS_PERIOD_MIN_NS, OPTIONS_PERIOD_MAX_NS,
+			OPTIONS_RATE_MAX, OPTIONS_RATE_MIN);
+	else
+		return 0;
 	return -EINVAL;
 }
 

@@ -22,7 +22,6 @@
 /* Sends the request; the caller closes *@table. */
 static int request(const struct options *o, __u32 ask, int *table)
 {
-	__u64 period_ns = o->rate_hz ? (1000000000u + o->rate_hz / 2) / o->rate_hz : 0;
 	struct profil_msg_reply reply;
 	struct client *c;
 	int status = daemon_connect(&c, o), err;
@@ -30,7 +29,7 @@ static int request(const struct options *o, __u32 ask, int *table)
 	*table = -1;
 	if (status)
 		return status;
-	err = client_machine(c, ask, period_ns, &reply, table);
+	err = client_machine(c, ask, options_period_ns(o), &reply, table);
 	client_close(c);
 	if (!err || (err == -ENOENT && ask != PROFIL_MACHINE_ON))
 		return CTL_OK;

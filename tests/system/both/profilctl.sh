@@ -38,7 +38,10 @@ refuses "an unknown grouping is refused" 2 "must be function, inlined" "$ctl" re
 refuses "an unknown clock is refused" 2 "cpu-clock" "$ctl" record --clock sun -- true
 refuses "a rate and a number of events are refused" 2 "give one" "$ctl" record -e page-faults -F 999 -c 10 -- true
 refuses "a number of events without an event is refused" 2 "-c counts events" "$ctl" record -c 10 -- true
-refuses "a number of events of cpu-clock is refused" 2 "-c counts events" "$ctl" record -e cpu-clock -c 10 -- true
+refuses "a number of events without an event is refused with a clock, too" 2 "-c counts events" "$ctl" record --clock cpu-clock -c 1000000 -- true
+refuses "a rate and a period of cpu-clock are refused" 2 "give one" "$ctl" record -c 1000000 -e cpu-clock -F 999 -- true
+refuses "a period of cpu-clock below 1/50000 s is refused" 2 "from 20000 to 1000000000 (50000 to 1 Hz)" "$ctl" record -e cpu-clock -c 19999 -- true
+refuses "a period of cpu-clock above 1 s is refused" 2 "from 20000 to 1000000000" "$ctl" attach -c 1000000001 -e task-clock 1
 refuses "record refuses to run without a command" 2 "no command given" "$ctl" record -F 100
 refuses "attach refuses to run without a process" 2 "no process given" "$ctl" attach
 refuses "attach refuses a process that is named twice" 2 "is named twice" "$ctl" attach $$ $$

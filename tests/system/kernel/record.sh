@@ -35,6 +35,22 @@ if test "$(events_during -F 50)" -eq 0; then
 else
 	skip "record -e cpu-clock uses perf events at a rate that the tick has" "perf events are used at all rates"
 fi
+
+# -c of cpu-clock is in ns of CPU time: 7777777 is no whole number of Hz.
+# shellcheck disable=SC2016 # another shell's
+records "record takes -c of cpu-clock" 0 -e cpu-clock -c 7777777 -f json -o "$dir/json" -- \
+	sh -c 'i=0; while test $i -lt 1000000; do i=$((i + 1)); done'
+said "record says nothing but what it wrote with -c of cpu-clock" "profilctl: wrote .*"
+check "a sample of cpu-clock stands for the ns of -c" jq -e '.tick_ns == 7777777 and (has("event") | not)' "$dir/json"
+check "the samples of -c of cpu-clock are the CPU time" jq -e '.samples.total * .tick_ns / .cpu_ns | . > 0.8 and . < 1.2' "$dir/json"
+for rate in '-c 999999' '-F 1001'; do
+	# shellcheck disable=SC2086 # an option and its value
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" record -e cpu-clock $rate -- true 2>"$dir/err"
+	check "record refuses a user a higher rate than the daemon's limit with $rate" test $? -eq 125
+	said "record says that the rate is the reason with $rate" "profilctl: .* at that rate: permission denied .*"
+done
+setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" record -q -e cpu-clock -c 1000000 -- true 2>"$dir/err"
+check "record takes a period at the daemon's limit of users" test $? -eq 0
 head -c 20000000 /dev/urandom | base64 -w 76 >"$dir/text"
 
 # Standard output belongs to the command.

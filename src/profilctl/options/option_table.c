@@ -217,14 +217,22 @@ static const char *resembling(__u64 allowed, const char *typed)
 	return best;
 }
 
-/* Prints that the option is one of report, if so: it filters a kept profile. */
+/* Prints that the option is one of report, if so: it filters a kept profile, or the machine's. */
 static bool belongs_to_report(const struct options *o, __u64 allowed, const char *name)
 {
-	for (size_t i = 0; i < NROWS && allowed & OPTION_RATE; i++) {
+	bool machine = !strncmp(o->verb, "machine", strlen("machine"));
+
+	for (size_t i = 0; i < NROWS && (machine || allowed & OPTION_RATE); i++) {
 		const struct option_row *r = &rows[i];
 
 		if (!(r->bit & (OPTIONS_VIEW | OPTION_TREE)) || strcmp(name, r->name))
 			continue;
+		if (machine && r->bit & OPTIONS_VIEW) {
+			log_err("%s: --%s is an option of report: 'profilctl machine report "
+				"--%s%s%s'",
+				o->verb, name, name, r->arg ? " " : "", r->arg ? r->arg : "");
+			return true;
+		}
 		log_err("%s: --%s is an option of report, for a kept profile: use -o FILE%s, then "
 			"'profilctl report --%s%s%s FILE'",
 			o->verb, name, strcmp(o->verb, "top") ? "" : " with record or attach", name,

@@ -34,8 +34,9 @@ static const struct verb verbs[] = {
 	  OPTIONS_TOP, verb_top },
 	{ "machine", "on|off|status|report|top|diff [A B]|spool [DIR]",
 	  "profile the whole machine all the time, in the daemon",
-	  OPTIONS_REPORT | OPTIONS_TEXT | OPTION_RATE | OPTION_SOCKET | OPTION_MACHINE_DURATION |
-		  OPTION_BATCH | OPTION_COUNT | OPTION_INTERVAL | OPTION_SPOOL | OPTION_KEEP,
+	  OPTIONS_REPORT | OPTIONS_VIEW | OPTIONS_TEXT | OPTION_RATE | OPTION_SOCKET |
+		  OPTION_MACHINE_DURATION | OPTION_BATCH | OPTION_COUNT | OPTION_INTERVAL |
+		  OPTION_SPOOL | OPTION_KEEP,
 	  verb_machine },
 	{ "report", "FILE | --since TIME [--until TIME]",
 	  "show a profile kept by -o, or the spool's of some time",
@@ -66,7 +67,8 @@ static const struct verb machine_verbs[] = {
 	{ "machine status", "", "show the state of the machine's profile",
 	  OPTION_SOCKET | OPTION_JSON, verb_machine },
 	{ "machine report", "", "show the samples since it was turned on, or of the next time (-d)",
-	  OPTIONS_REPORT | OPTIONS_TEXT | OPTION_SOCKET | OPTION_MACHINE_DURATION, verb_machine },
+	  OPTIONS_REPORT | OPTIONS_VIEW | OPTIONS_TEXT | OPTION_SOCKET | OPTION_MACHINE_DURATION,
+	  verb_machine },
 	{ "machine top", "", "show the hottest functions now",
 	  OPTION_SOCKET | OPTION_JSON | OPTION_BATCH | OPTION_COUNT | OPTION_INTERVAL,
 	  verb_machine },

@@ -143,6 +143,7 @@ static struct row spot_row(const struct spot *s, const char *where, const char *
 	struct row row = { .object = s->place.object,
 			   .offset = s->function ? s->function->offset : 0,
 			   .samples = s->place.count,
+			   .shared = s->place.width > 1,
 			   .function_at = strlen(where),
 			   .function_len = strlen(function) };
 
@@ -166,13 +167,10 @@ static struct row line_row(const struct spot *s, const char *function)
 static struct row instruction_row(const struct spot *s, const char *function)
 {
 	char rest[32];
-	struct row row;
 
 	snprintf(rest, sizeof(rest), "+0x%llx",
 		 s->place.offset - (s->function ? s->function->offset : 0));
-	row = spot_row(s, "", function, rest);
-	row.shared = s->place.width > 16;
-	return row;
+	return spot_row(s, "", function, rest);
 }
 
 static int add_spot(struct rows *rows, const struct profile *p, const struct spot *s,

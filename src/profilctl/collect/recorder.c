@@ -97,17 +97,12 @@ int recorder_init_connected(struct recorder *r, const struct options *o)
 }
 
 /* Prints a note if the daemon's rate differs by more than 1 % from the requested one. */
-static void compare_rate(__u64 asked_hz, __u64 tick_ns)
+static void compare_rate(double asked_hz, __u64 tick_ns)
 {
 	double hz = tick_ns ? 1e9 / (double)tick_ns : 0;
 
-	if (asked_hz && fabs(hz - (double)asked_hz) > 0.01 * (double)asked_hz)
-		log_warning("a rate of %llu Hz cannot be met: it is %.6g Hz", asked_hz, hz);
-}
-
-static __u64 period_of(__u64 hz)
-{
-	return hz ? (1000000000u + hz / 2) / hz : 0;
+	if (fabs(hz - asked_hz) > 0.01 * asked_hz)
+		log_warning("a rate of %.6g Hz cannot be met: it is %.6g Hz", asked_hz, hz);
 }
 
 static void fill_in(struct recorder *r, const struct profil_msg_observe *m)
@@ -122,6 +117,7 @@ static void fill_in(struct recorder *r, const struct profil_msg_observe *m)
 		r->asked.flags |= PROFIL_OBSERVE_USER_ONLY;
 	if (o->kernel_stacks)
 		r->asked.flags |= PROFIL_OBSERVE_KERNEL_STACKS;
+	r->asked.shift = o->shift;
 	r->asked.stack_mode = o->stack_mode;
 	if (o->stack_mode && m->scope != PROFIL_SCOPE_PROCESSES)
 		r->asked.flags |= PROFIL_OBSERVE_LATER;
@@ -140,6 +136,13 @@ static bool may_observe_machine(struct recorder *r)
 	return err != -EPERM && err != -EACCES;
 }
 
+static __u64 period_of(const struct options *o, __u64 default_hz)
+{
+	__u64 period_ns = options_period_ns(o);
+
+	return period_ns || !default_hz ? period_ns : (1000000000u + default_hz / 2) / default_hz;
+}
+
 /* If the daemon forbids the default rate, uses the daemon's. */
 static int ask(struct recorder *r, __u64 default_hz, struct profil_msg_reply *reply, int *table,
 	       int *unwind)
@@ -149,7 +152,7 @@ static int ask(struct recorder *r, __u64 default_hz, struct profil_msg_reply *re
 	int err;
 
 	if (!is_event)
-		r->asked.period_ns = period_of(o->rate_hz ? o->rate_hz : default_hz);
+		r->asked.period_ns = period_of(o, default_hz);
 	if (!is_event && (o->clock_by_event || (!o->rate_hz && default_hz)))
 		r->asked.flags |= PROFIL_OBSERVE_CPU_CLOCK;
 	err = client_observe(r->client, &r->asked, reply, table, unwind);
@@ -187,6 +190,7 @@ static int read_table(struct recorder *r, int table, int unwind)
 		log_notice("stacks have no frames of the kernel: only root and group profil may "
 			   "record them");
 	r->profile->started = time(NULL);
+	r->profile->resolution = 1u << r->reader.table.head->shift;
 	if (!r->profile->event)
 		r->profile->tick_ns = r->reader.table.head->period_ns;
 	return CTL_OK;
@@ -237,8 +241,8 @@ int recorder_observe(struct recorder *r, const struct profil_msg_observe *m, __u
 	status = read_table(r, table, unwind);
 	if (!status && r->asked.flags & PROFIL_OBSERVE_LATER)
 		status = begin(r);
-	if (!status && !r->profile->event)
-		compare_rate(r->options->rate_hz, r->profile->tick_ns);
+	if (!status && !r->profile->event && options_rate(r->options))
+		compare_rate(options_rate(r->options), r->profile->tick_ns);
 	return status;
 }
 

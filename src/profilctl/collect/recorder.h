@@ -142,6 +142,9 @@ int recorder_end(struct recorder *r);
 /* Reports on stderr what the profile lacks. Returns CTL_PARTIAL if it lacks samples. */
 int recorder_missing(const struct recorder *r);
 
+/* Prints a line on stderr: the written file and how the command ended. */
+void recorder_tell_written(const struct recorder *r);
+
 /* Ends the attachment and writes the report. Returns CTL_PARTIAL if it lacks samples. */
 int recorder_finish(struct recorder *r);
 

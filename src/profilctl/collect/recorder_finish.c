@@ -208,8 +208,7 @@ static void describe_end(char *out, size_t bytes, const struct recorder *r)
 		snprintf(out, bytes, "the command runs on (pid %d)", (int)r->command);
 }
 
-/* Prints a line on stderr: the written file and how the command ended. */
-static void tell_written(const struct recorder *r)
+void recorder_tell_written(const struct recorder *r)
 {
 	const struct options *o = r->options;
 	const struct profile *p = r->profile;
@@ -233,6 +232,6 @@ int recorder_finish(struct recorder *r)
 	if (!status && !(o->quiet && o->apart && !o->output))
 		status = output_write(steal(r->out), o, r->profile);
 	if (!status)
-		tell_written(r);
+		recorder_tell_written(r);
 	return status ? status : recorder_missing(r);
 }

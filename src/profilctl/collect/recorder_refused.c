@@ -18,14 +18,14 @@ int recorder_machine_denied(const struct options *o)
 
 int recorder_rate_refused(const struct options *o)
 {
-	__u64 rate_hz = o->rate_hz ? o->rate_hz : OPTIONS_RATE_DEFAULT;
+	double rate_hz = options_rate(o) ?: OPTIONS_RATE_DEFAULT;
 
 	if (o->clock && !strcmp(o->clock, "tick"))
-		log_err("the tick does not count at %llu Hz: its rate is the kernel's CONFIG_HZ "
+		log_err("the tick does not count at %.6g Hz: its rate is the kernel's CONFIG_HZ "
 			"(leave out --clock tick, or -F)",
 			rate_hz);
 	else
-		log_err("profild's clock does not count at %llu Hz; take a lower rate", rate_hz);
+		log_err("profild's clock does not count at %.6g Hz; take a lower rate", rate_hz);
 	return CTL_USAGE;
 }
 
@@ -54,9 +54,9 @@ int recorder_refused(const struct recorder *r, int err)
 	case -ERANGE:
 		return recorder_rate_refused(o);
 	case -EINVAL:
-		if (!o->rate_hz)
+		if (!options_rate(o))
 			break;
-		log_err("profild does not count at %llu Hz; take a lower rate", o->rate_hz);
+		log_err("profild does not count at %.6g Hz; take a lower rate", options_rate(o));
 		return CTL_USAGE;
 	case -EOPNOTSUPP:
 		log_err("profild's clock cannot do this; see 'profilctl doctor'");

@@ -424,6 +424,8 @@ static void footer(FILE *out, const struct profile *p)
 	if (p->cpu_ns)
 		fprintf(out, ", %.2f s of them on a CPU", (double)p->cpu_ns / 1e9);
 	fputc('\n', out);
+	if (p->resolution > 1)
+		fprintf(out, "places are the starts of blocks of %u bytes\n", p->resolution);
 	shortcomings(out, p);
 	text_stacks(out, p);
 	if (p->end == PROFILE_EXITED)

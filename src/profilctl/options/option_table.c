@@ -104,7 +104,10 @@ static const struct option_row rows[] = {
 	  .value = value_event },
 	{ OPTION_EVENT, 0, "off-cpu", NULL, "record the time that threads sleep, with call stacks",
 	  .value = value_off_cpu },
-	{ OPTION_PERIOD, 'c', "count", "N", "take one sample per N events", .value = value_period },
+	{ OPTION_PERIOD, 'c', "count", "N", "take one sample per N events, or ns of -e cpu-clock",
+	  .value = value_period },
+	{ OPTION_RESOLUTION, 0, "resolution", "BYTES",
+	  "count places in blocks of so many bytes, a power of two", .value = value_resolution },
 	{ OPTION_EVENTS, 0, "events", NULL, "list the events that -e takes on this machine",
 	  FLAG(events) },
 	{ OPTION_COMM, 0, "comm", "NAME", "processes with this name", .value = value_comm },
@@ -216,14 +219,22 @@ static const char *resembling(__u64 allowed, const char *typed)
 	return best;
 }
 
-/* Prints that the option is one of report, if so: it filters a kept profile. */
+/* Prints that the option is one of report, if so: it filters a kept profile, or the machine's. */
 static bool belongs_to_report(const struct options *o, __u64 allowed, const char *name)
 {
-	for (size_t i = 0; i < NROWS && allowed & OPTION_RATE; i++) {
+	bool machine = !strncmp(o->verb, "machine", strlen("machine"));
+
+	for (size_t i = 0; i < NROWS && (machine || allowed & OPTION_RATE); i++) {
 		const struct option_row *r = &rows[i];
 
 		if (!(r->bit & (OPTIONS_VIEW | OPTION_TREE)) || strcmp(name, r->name))
 			continue;
+		if (machine && r->bit & OPTIONS_VIEW) {
+			log_err("%s: --%s is an option of report: 'profilctl machine report "
+				"--%s%s%s'",
+				o->verb, name, name, r->arg ? " " : "", r->arg ? r->arg : "");
+			return true;
+		}
 		log_err("%s: --%s is an option of report, for a kept profile: use -o FILE%s, then "
 			"'profilctl report --%s%s%s FILE'",
 			o->verb, name, strcmp(o->verb, "top") ? "" : " with record or attach", name,
@@ -296,16 +307,44 @@ static int add_operands(struct options *o, __u64 allowed, char **argv)
 	return !err && o->input ? options_add(o, o->input) : err;
 }
 
-/* CPU time is sampled at a rate; events at a rate or once for each number of them. */
+/*
+ * CPU time is sampled at a rate, that of cpu-clock also once for each number of ns; events at a
+ * rate or once for each number of them.
+ */
 static int check_period(const struct options *o)
 {
-	if (!o->period || (o->event && !o->rate_hz))
+	bool of_clock = !o->event && o->clock_by_event;
+
+	if (!o->period)
 		return 0;
-	log_err("%s: %s", o->verb,
-		o->event
-			? "-F is a rate, and -c a number of events for each sample: give one"
-			: "-c counts events, but CPU time is sampled at a rate: use -F, or name an "
-			  "event by -e");
+	if (!o->event && !of_clock)
+		log_err("%s: -c counts events, but CPU time is sampled at a rate: use -F, or name "
+			"an event by -e (the period of cpu-clock is in ns)",
+			o->verb);
+	else if (o->rate_hz)
+		log_err("%s: -F is a rate, and -c a number of %s for each sample: give one",
+			o->verb, of_clock ? "ns" : "events");
+	else if (of_clock &&
+		 (o->period < OPTIONS_PERIOD_MIN_NS || o->period > OPTIONS_PERIOD_MAX_NS))
+		log_err("%s: -c %llu: the period of cpu-clock is in ns of CPU time, from %d to %d "
+			"(%d to %d Hz)",
+			o->verb, o->period, OPTIONS_PERIOD_MIN_NS, OPTIONS_PERIOD_MAX_NS,
+			OPTIONS_RATE_MAX, OPTIONS_RATE_MIN);
+	else
+		return 0;
+	return -EINVAL;
+}
+
+/*
+ * The samples of a block are shared out among its functions, and so not known for a slice of time;
+ * a stack has one innermost function.
+ */
+static int check_resolution(const struct options *o)
+{
+	if (!o->shift || (!o->slice_ns && !o->stack_mode))
+		return 0;
+	log_err("%s: --resolution counts blocks, and %s takes exact places: leave out one of them",
+		o->verb, o->slice_ns ? "--slices" : "a call stack");
 	return -EINVAL;
 }
 
@@ -352,12 +391,12 @@ int options_parse(struct options *o, __u64 allowed, int argc, char **argv)
 			return -EINVAL;
 	}
 	if (allowed & OPTION_SLICES && o->format == format_find("html") && !o->slice_ns &&
-	    !options_off_cpu(o)) {
+	    !options_off_cpu(o) && !o->shift) {
 		o->nslices = HTML_SLICES;
 		o->slice_ns = HTML_SLICE_NS;
 	}
 	o->threads |= o->by == ROWS_THREAD;
-	if (check_period(o) < 0 || check_tree(o) < 0)
+	if (check_period(o) < 0 || check_resolution(o) < 0 || check_tree(o) < 0)
 		return -EINVAL;
 	if (add_operands(o, allowed, argv + optind) < 0) {
 		log_err("%s: %s", o->verb, strerror(ENOMEM));

@@ -14,7 +14,11 @@
 #define OPTIONS_SLICES_MAX 1000
 #define OPTIONS_RATE_MIN 1
 #define OPTIONS_RATE_MAX 50000
-#define OPTIONS_RATE_DEFAULT 999  /* of record and attach */
+#define OPTIONS_RATE_DEFAULT 999 /* of record and attach */
+/* A page: mappings consist of pages, so that a larger block could be in two. */
+#define OPTIONS_RESOLUTION_MAX 4096
+#define OPTIONS_PERIOD_MIN_NS (1000000000 / OPTIONS_RATE_MAX)
+#define OPTIONS_PERIOD_MAX_NS (1000000000 / OPTIONS_RATE_MIN)
 #define OPTIONS_OFF_CPU "off-cpu" /* the name of off-CPU time among events */
 
 /* Bits for the options that a verb takes; all take -h. */
@@ -55,6 +59,7 @@
 #define OPTION_EVENTS (1ull << 44)
 #define OPTION_TREE (1ull << 45)
 #define OPTION_KERNEL_STACKS (1ull << 46)
+#define OPTION_RESOLUTION (1ull << 47)
 #define OPTION_SPAN (1ull << 50)
 #define OPTION_SPOOL (1ull << 51)
 #define OPTION_KEEP (1ull << 52)
@@ -67,7 +72,7 @@
 	(OPTIONS_REPORT | OPTION_RATE | OPTION_DURATION | OPTION_SOCKET | OPTION_CLOCK |       \
 	 OPTION_USER_ONLY | OPTION_NO_INHERIT | OPTION_SLICES | OPTION_THREADS | OPTION_PID |  \
 	 OPTION_ALL | OPTION_QUIET | OPTION_CALL_GRAPH | OPTION_KERNEL_STACKS | OPTION_EVENT | \
-	 OPTION_PERIOD)
+	 OPTION_PERIOD | OPTION_RESOLUTION)
 
 #define OPTIONS_SELECT (OPTION_COMM | OPTION_EXE | OPTION_CGROUP | OPTION_UNIT)
 #define OPTIONS_TOP                                                                              \
@@ -100,7 +105,8 @@ struct options {
 	bool all;	   /* all processes; all rows of report, diff and annotate */
 	bool machine;	   /* top shows the machine profile; not an option */
 	const char *event; /* NULL: CPU time */
-	__u64 period;	   /* events per sample; 0: the event's default */
+	__u64 period;	   /* events per sample, or ns of CPU time; 0: the default */
+	__u32 shift;	   /* places are blocks of 1 << shift bytes; 0: exact */
 	bool events;	   /* list the known events */
 	bool quiet;
 	bool apart; /* if output is NULL the report goes to standard error */
@@ -140,6 +146,21 @@ const char *options_stack_mode(const struct options *o, const char *operand);
 
 /* Reads a process id. Returns 0, or a negative errno after a message. */
 int options_pid(pid_t *out, const char *arg);
+
+/*
+ * The CPU time of a sample that the options ask for, by a rate or as the period of cpu-clock; 0:
+ * the default. Without an event.
+ */
+static inline __u64 options_period_ns(const struct options *o)
+{
+	return o->rate_hz ? (1000000000u + o->rate_hz / 2) / o->rate_hz : o->period;
+}
+
+/* The same as samples per second; 0: the default. */
+static inline double options_rate(const struct options *o)
+{
+	return o->rate_hz ? (double)o->rate_hz : o->period ? 1e9 / (double)o->period : 0;
+}
 
 /* Says whether the event is off-CPU time. */
 static inline bool options_off_cpu(const struct options *o)

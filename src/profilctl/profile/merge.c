@@ -234,6 +234,8 @@ static void count_together(struct merge *m)
 
 static void add_outcomes(struct profile *into, const struct profile *from)
 {
+	if (into->resolution < from->resolution)
+		into->resolution = from->resolution;
 	into->total += from->total;
 	into->unmatched += from->unmatched;
 	into->lost += from->lost;

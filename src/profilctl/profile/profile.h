@@ -126,6 +126,8 @@ struct profile {
 	__u64 sleepers_full; /* sleeps that are not counted, of off-CPU time */
 	__u64 unseen_ns;     /* CPU time of threads that ended before their first sample */
 
+	__u32 resolution; /* bytes of a block in which samples were counted; 0 or 1: exact */
+
 	__u64 slice_ns;
 	size_t nslices; /* of time, from the start; the last one can be shorter */
 

@@ -175,9 +175,7 @@ int machine_source_open(struct machine_source *s, const struct options *o)
 	status = daemon_connect(&s->client, o);
 	if (status)
 		return status;
-	err = client_machine(s->client, PROFIL_MACHINE_ON,
-			     o->rate_hz ? (1000000000u + o->rate_hz / 2) / o->rate_hz : 0, &reply,
-			     &fd);
+	err = client_machine(s->client, PROFIL_MACHINE_ON, options_period_ns(o), &reply, &fd);
 	if (!err)
 		err = open_table(s, fd);
 	if (!err && s->table_ns < s->opened_ns)

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <linux/types.h>
 
-#define SPLIT_MAX 64
+#define SPLIT_MAX 512 /* functions of 16 bytes in a page, each with padding behind it */
 
 /*
  * Divides @count into @n shares (1 to SPLIT_MAX) in proportion to @weight, by largest remainder (of

@@ -75,6 +75,15 @@ static size_t ranges_of(struct symbols *s, const struct place *place, struct sym
 	return n;
 }
 
+static bool is_shared(const __u32 *weight, size_t n)
+{
+	size_t functions = 0;
+
+	for (size_t i = 0; i < n; i++)
+		functions += weight[i] > 0;
+	return functions > 1;
+}
+
 /* Samples anywhere in the object belong to a function of 0 bytes. */
 static int take_whole(struct parts *parts, struct profile *p, const struct place *place)
 {
@@ -92,6 +101,7 @@ static int share(struct parts *parts, struct profile *p, struct symbols *s,
 	__u32 weight[SPLIT_MAX];
 	__u64 count[SPLIT_MAX], at = place->offset;
 	size_t n = ranges_of(s, place, range, weight);
+	bool shared = is_shared(weight, n);
 	struct place part;
 	int err = 0;
 
@@ -100,7 +110,7 @@ static int share(struct parts *parts, struct profile *p, struct symbols *s,
 		__u64 left = place->offset + place->width - at;
 		__u64 upto = i + 1 < n ? range[i].upto : at + left;
 
-		err = append(parts, &range[i], count[i], count[i] < place->count);
+		err = append(parts, &range[i], count[i], shared);
 		part = (struct place){ at, count[i], place->object, (__u32)(upto - at),
 				       place->group };
 		if (!err)

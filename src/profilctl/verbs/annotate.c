@@ -218,6 +218,8 @@ int annotate_write(FILE *out, const struct options *o, const struct profile *p,
 		sanitize(name, sizeof(name), whole),
 		sanitize(object, sizeof(object), p->objects[f->object].path), f->samples,
 		profile_percent(p, f->samples), p->total);
+	if (p->resolution > 1)
+		fprintf(out, "samples are at the starts of blocks of %u bytes\n", p->resolution);
 	if (!err)
 		err = source_write(&a, &s);
 	if (!err)

@@ -15,6 +15,7 @@
 #include "profilctl/formats/output.h"
 #include "profilctl/spool/spool.h"
 #include "profilctl/symbols/symbolize.h"
+#include "report_view.h"
 #include "verb.h"
 
 #define DIFF_NS 10000000000u
@@ -22,7 +23,6 @@
 /* Sends the request; the caller closes *@table. */
 static int request(const struct options *o, __u32 ask, int *table)
 {
-	__u64 period_ns = o->rate_hz ? (1000000000u + o->rate_hz / 2) / o->rate_hz : 0;
 	struct profil_msg_reply reply;
 	struct client *c;
 	int status = daemon_connect(&c, o), err;
@@ -30,7 +30,7 @@ static int request(const struct options *o, __u32 ask, int *table)
 	*table = -1;
 	if (status)
 		return status;
-	err = client_machine(c, ask, period_ns, &reply, table);
+	err = client_machine(c, ask, options_period_ns(o), &reply, table);
 	client_close(c);
 	if (!err || (err == -ENOENT && ask != PROFIL_MACHINE_ON))
 		return CTL_OK;
@@ -199,28 +199,58 @@ static int failed(int err)
 	return CTL_ERROR;
 }
 
+/* Writes the report of the samples of @p that the options select. */
+static int write_selected(struct recorder *r, struct profile *p)
+{
+	const struct options *o = r->options;
+	__u64 total = p->total;
+	int status = report_view_apply(p, o);
+
+	if (status)
+		return status;
+	if (output_is_text(o))
+		report_view_describe(r->out, o, p, total);
+	return output_write(steal(r->out), o, p);
+}
+
+/* What is missing is said before: a filter removes the samples that are lost. */
+static int report_interval(struct recorder *r)
+{
+	struct profile *p = profile_borrow(r->profile);
+	int err = p ? take_interval(r, p, r->options->duration_ns) : -ENOMEM;
+	int status = err < 0 ? failed(err) : CTL_OK;
+	bool partial;
+
+	if (!status) {
+		p->command = strdup(r->profile->command);
+		partial = is_partial(r, p);
+		status = write_selected(r, p) ?: (partial ? CTL_PARTIAL : CTL_OK);
+	}
+	profile_give_back(p);
+	return status;
+}
+
+static int report_all(struct recorder *r)
+{
+	int status = recorder_end(r), partial;
+
+	if (status)
+		return status;
+	partial = recorder_missing(r);
+	status = write_selected(r, r->profile);
+	if (!status)
+		recorder_tell_written(r);
+	return status ?: partial;
+}
+
 /*
  * Reports all samples since the machine profile was turned on, or with -d those of the next
  * seconds.
  */
 static int report(struct recorder *r)
 {
-	const struct options *o = r->options;
-	struct profile *p;
-	int err, status;
-
 	set_head(r);
-	if (!o->duration_ns)
-		return recorder_finish(r);
-	p = profile_borrow(r->profile);
-	err = p ? take_interval(r, p, o->duration_ns) : -ENOMEM;
-	if (!err)
-		p->command = strdup(r->profile->command);
-	status = err < 0 ? failed(err) : output_write(steal(r->out), o, p);
-	if (!status && is_partial(r, p))
-		status = CTL_PARTIAL;
-	profile_give_back(p);
-	return status;
+	return r->options->duration_ns ? report_interval(r) : report_all(r);
 }
 
 /* Compares the samples before now with those of the next seconds. */
@@ -312,7 +342,7 @@ int verb_machine(const struct options *o)
 	if (!strcmp(what, "status"))
 		return show_status(o);
 	if (!strcmp(what, "report"))
-		return check_rows(o) ?: with_table(o, report);
+		return check_rows(o) ?: report_view_check_machine(o) ?: with_table(o, report);
 	if (!strcmp(what, "diff")) {
 		if (!rest.format) /* two profiles have no format for a file */
 			rest.format = format_find("text");

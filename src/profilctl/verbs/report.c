@@ -11,66 +11,8 @@
 #include "profilctl/spool/spool.h"
 #include "profilctl/util/sanitize.h"
 #include "profilctl/util/terminal.h"
+#include "report_view.h"
 #include "verb.h"
-
-/*
- * The machine profile counts commands and cgroups by object only, not by function. Says whether the
- * options ask for more.
- */
-static bool asks_too_much(const struct profile *p, const struct options *o)
-{
-	return p->sums.n && output_is_text(o) && !rows_have_object(o->by) &&
-	       (o->fold_kernel || o->filter.function);
-}
-
-/*
- * Applies the filters and views of the options to @p. Prints a message on failure and returns an
- * enum ctl_status.
- */
-static int view(struct profile *p, const struct options *o)
-{
-	__u64 total = p->total;
-	char what[512];
-	int err = asks_too_much(p, o) ? -EOPNOTSUPP : 0;
-
-	if (!err && o->fold_kernel)
-		err = view_fold_kernel(p);
-	if (!err && *view_filter_text(what, sizeof(what), &o->filter))
-		err = view_filter(p, &o->filter);
-	if (!err && (p->total || !total))
-		return CTL_OK;
-	if (!err)
-		log_err("report: no samples are of %s%s", what,
-			o->fold_kernel ? ", if those in the kernel are counted where user mode was "
-					 "left"
-				       : "");
-	else if (err == -ENODATA)
-		log_err("report: this profile does not distinguish processes; 'profilctl record -o "
-			"FILE' writes one that does");
-	else if (err == -EOPNOTSUPP)
-		log_err("report: this profile counts %s by file only, not by function: 'profilctl "
-			"record -a -o FILE' writes one that counts functions by process",
-			rows_have_object(o->by) ? "commands" : rows_by_name(o->by));
-	else if (err == -ENOENT)
-		log_err("report: no function %s has samples", o->filter.function);
-	else if (err == -EINVAL)
-		log_err("report: %s is not a regular expression", o->filter.function);
-	else
-		log_err("report: %s", strerror(-err));
-	return CTL_ERROR;
-}
-
-/* Writes a line about the filter, then the report. */
-static void view_write(FILE *out, const struct options *o, const struct profile *p, __u64 total)
-{
-	char what[512], text[512];
-
-	if (*view_filter_text(what, sizeof(what), &o->filter))
-		fprintf(out, "only %s: %llu of %llu samples\n", sanitize(text, sizeof(text), what),
-			p->total, total);
-	if (o->fold_kernel)
-		fputs("samples in the kernel are counted where user mode was left\n", out);
-}
 
 /* Stacks are not kept per process: names the command that records those of the process only. */
 static void refuse_process(const struct options *o, const struct profile *p)
@@ -161,7 +103,7 @@ int verb_report(const struct options *o)
 	partial = status == CTL_PARTIAL ? status : CTL_OK;
 	if (!status || partial) {
 		total = p->total;
-		status = view(p, o);
+		status = report_view_apply(p, o);
 	}
 	if (!status)
 		status = output_open(&out, o);
@@ -170,7 +112,7 @@ int verb_report(const struct options *o)
 	if (output_is_text(o) && out == stdout)
 		pager_begin();
 	if (output_is_text(o))
-		view_write(out, o, p, total);
+		report_view_describe(out, o, p, total);
 	if (o->tree || o->callers || o->callees)
 		status = tree_write(out, o, p);
 	else

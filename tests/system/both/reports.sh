@@ -378,10 +378,16 @@ for filter in "--command sh" "--process sh" "--command sh --by object" "--functi
 		"$ctl" report $filter "$dir/machine"
 done
 says "report --function filters the machine's profile" '^only function hot: 70 of 100' "$ctl" report --function hot "$dir/machine"
-for verb in record attach machine top; do
+for verb in record attach top; do
 	says "$verb --object refers to report" "^profilctl: $verb: .* -o FILE.*'profilctl report --object NAME FILE'$" \
 		"$ctl" "$verb" --object=spin
 done
+for part in status on top diff; do
+	says "machine $part --object refers to machine report" \
+		"^profilctl: machine $part: --object is an option of report: 'profilctl machine report --object NAME'$" \
+		"$ctl" machine $part --object x
+done
+says "machine --tree refers to report" "^profilctl: machine: .* -o FILE.*'profilctl report --tree FILE'$" "$ctl" machine --tree
 check "filtered JSON adds up" sh -c "'$ctl' report -f json --command gcc '$dir/groups' | python3 -c '
 import json, sys
 p = json.load(sys.stdin)

@@ -208,6 +208,52 @@ cannot() { # COMMAND...
 	! "$@" >"$dir/said" 2>&1 && grep -q "does not distinguish" "$dir/said"
 }
 
+# What a filter leaves, of $dir/json.
+left() {
+	jq -c '[.samples.total, .samples.binned, .samples.lost, [.functions[] | [.name, .object, .samples]]]' "$dir/json"
+}
+
+# The program has ended, so its samples are the same in a profile that was kept after that.
+selects() { # OPTION...
+	local kept
+
+	"$ctl" report -f json -o "$dir/json" "$@" "$dir/kept" && kept=$(left) &&
+		"$ctl" machine report -f json -o "$dir/json" "$@" || return
+	test "$kept" = "$(left)" || { echo "$kept, not $(left)"; return 1; }
+	json ".samples.total > 50 and all(.functions[]; .object == \"$spin\")"
+}
+
+# Options that need functions of commands are refused at once.
+refused() { # OPTION...
+	timeout 5 "$ctl" machine report -d 60 "$@" >"$dir/said" 2>&1
+	test $? -eq 2 && grep -Eq "^profilctl: machine report: .* by file only, .*'profilctl record -a -o FILE'" "$dir/said"
+}
+
+filters() {
+	check "machine report -o keeps a profile" "$ctl" machine report -o "$dir/kept"
+	check "machine report --object selects as report does" selects --object "$spin"
+	check "machine report --function selects as report does" selects --object "$spin" --function hot
+	check "machine report --fold-kernel counts as report does" selects --object "$spin" --fold-kernel
+	check "machine report --object writes the selected samples" "$ctl" machine report --object "$spin" -o "$dir/some"
+	check "a profile of selected samples has these alone" test \
+		"$("$ctl" report -f json --object "$spin" "$dir/kept" | jq .samples.total)" -eq "$("$ctl" report -f json "$dir/some" | jq .samples.total)"
+	check "machine report --by command takes --object" sh -c "$ctl machine report --by command --object '$spin' >'$dir/said' &&
+		test \$(grep -cE '^ *[0-9.]+ % ' '$dir/said') -eq 1 && grep -qE '^ *[0-9.]+ % .* spin\$' '$dir/said'"
+	check "machine report says what it selects" grep -qE "^only object $spin: [0-9]+ of [0-9]+ samples\$" "$dir/said"
+	for option in --process --command; do
+		check "machine report $option is refused before it counts" refused $option spin
+	done
+	check "machine report --by cgroup --function is refused before it counts" refused --by cgroup --function hot
+	check "machine report --by command --fold-kernel is refused before it counts" refused --by command --fold-kernel
+	"$ctl" machine report -d 0.2 --object "$spin" >"$dir/said" 2>&1
+	check "machine report -d returns 1 if nothing is selected" test $? -eq 1
+	check "machine report -d says that nothing is selected" grep -q "^profilctl: machine report: no samples are of object $spin" "$dir/said"
+	"$spin" split 2 &
+	check "machine report -d selects samples" "$ctl" machine report -d 1 --object "$spin" -f json -o "$dir/json"
+	check "machine report -d has the selected samples alone" json ".samples.total > 5 and all(.functions[]; .object == \"$spin\")"
+	wait "$!"
+}
+
 # Prints how often the daemon's threads were scheduled, and their CPU time in ns.
 daemon_work() {
 	cat "/proc/$daemon/task"/*/status | awk '/^(non)?voluntary_ctxt_switches/ { n += $2 } END { printf "%d ", n }'
@@ -261,6 +307,7 @@ machine() {
 	check "machine report --by object groups by object" by object '^ *[0-9.]+ % .*/spin$'
 	check "machine report --by process is refused before it counts" cannot timeout 5 "$ctl" machine report -d 60 --by process
 	check "machine report --by process names what can" grep -q "'profilctl record -a --by process'" "$dir/said"
+	filters
 	"$spin" split 2 &
 	check "machine diff compares two times" "$ctl" machine diff -d 1 -f json -o "$dir/json"
 	check "machine diff finds a program that began meanwhile" json '.functions[] | select(.name == "hot") | .samples[1] > 5'

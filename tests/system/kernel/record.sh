@@ -35,6 +35,22 @@ if test "$(events_during -F 50)" -eq 0; then
 else
 	skip "record -e cpu-clock uses perf events at a rate that the tick has" "perf events are used at all rates"
 fi
+
+# -c of cpu-clock is in ns of CPU time: 7777777 is no whole number of Hz.
+# shellcheck disable=SC2016 # another shell's
+records "record takes -c of cpu-clock" 0 -e cpu-clock -c 7777777 -f json -o "$dir/json" -- \
+	sh -c 'i=0; while test $i -lt 1000000; do i=$((i + 1)); done'
+said "record says nothing but what it wrote with -c of cpu-clock" "profilctl: wrote .*"
+check "a sample of cpu-clock stands for the ns of -c" jq -e '.tick_ns == 7777777 and (has("event") | not)' "$dir/json"
+check "the samples of -c of cpu-clock are the CPU time" jq -e '.samples.total * .tick_ns / .cpu_ns | . > 0.8 and . < 1.2' "$dir/json"
+for rate in '-c 999999' '-F 1001'; do
+	# shellcheck disable=SC2086 # an option and its value
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" record -e cpu-clock $rate -- true 2>"$dir/err"
+	check "record refuses a user a higher rate than the daemon's limit with $rate" test $? -eq 125
+	said "record says that the rate is the reason with $rate" "profilctl: .* at that rate: permission denied .*"
+done
+setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" record -q -e cpu-clock -c 1000000 -- true 2>"$dir/err"
+check "record takes a period at the daemon's limit of users" test $? -eq 0
 head -c 20000000 /dev/urandom | base64 -w 76 >"$dir/text"
 
 # Standard output belongs to the command.
@@ -100,6 +116,39 @@ records "record returns 2 at a rate that the tick does not have" 2 --clock tick 
 said "record says that the tick has the kernel's rate" "profilctl: the tick does not count .*CONFIG_HZ .*"
 records "record returns 2 for an invalid option" 2 -F 0 -- true
 records "record returns 125 when the disk is full" 125 -f json -o /dev/full -- true
+
+# --resolution: the parts of a block are in one block, and all samples are there.
+places() {
+	"$ctl" record -F 4999 -o "$dir/kept" "$@" -- gzip -1 -c "$dir/text" >/dev/null 2>"$dir/err" || { cat "$dir/err"; return 1; }
+	jq '.places | length' "$dir/kept"
+}
+adds_up() {
+	jq -e '.samples as $s | $s.binned > 100 and $s.total == $s.binned + $s.unmatched + $s.lost and
+		([.places[][3]] | add) == $s.binned and ([.functions[].samples] | add) == $s.binned' "$dir/kept"
+}
+exact=$(places)
+check "exact places have no resolution" jq -e '(has("resolution") | not) and all(.places[]; .[2] < 2)' "$dir/kept"
+check "resolution 1 is exact" test "$(places --resolution 1 >"$dir/out" && jq 'has("resolution")' "$dir/kept")" = false
+for bytes in 16 64 4096; do
+	blocks=$(places --resolution $bytes)
+	check "the samples of blocks of $bytes bytes add up" adds_up
+	check "a profile of blocks of $bytes bytes says so" jq -e ".resolution == $bytes" "$dir/kept"
+	check "the places of blocks of $bytes bytes are in one block each" jq -e "all(.places[];
+		.[2] == 0 or (.[1] / $bytes | floor) == ((.[1] + .[2] - 1) / $bytes | floor))" "$dir/kept"
+	check "places are as wide as parts of blocks of $bytes bytes" jq -e "[.places[][2]] | max | . > $bytes / 4 and . <= $bytes" "$dir/kept"
+	# Each function in a block has a place, so that large blocks do not mean few places.
+	test $bytes -gt 64 || check "there are fewer blocks of $bytes bytes than exact places" test "$blocks" -lt "$exact"
+done
+"$ctl" report "$dir/kept" >"$dir/out"
+check "a report of blocks says so" grep -qx 'places are the starts of blocks of 4096 bytes' "$dir/out"
+check "a report of blocks marks functions that share one" grep -q '~$' "$dir/out"
+check "JSON of blocks says so" sh -c "$ctl report --json '$dir/kept' | jq -e '.resolution == 4096 and any(.functions[]; .shared)'"
+"$ctl" report --by instruction "$dir/kept" >"$dir/out"
+check "a report of blocks by instruction marks its rows" test "$(grep -c '^ *[0-9.]* % .* gzip ~$' "$dir/out")" -gt 0
+"$ctl" annotate "$(jq -r '.functions[0].name' "$dir/kept")" "$dir/kept" >"$dir/out"
+check "annotate says that samples are at the starts of blocks" grep -qx 'samples are at the starts of blocks of 4096 bytes' "$dir/out"
+check "record -a takes a resolution" sh -c "$ctl record -a -d 0.5 -q --resolution 256 -o '$dir/kept' && jq -e '.resolution == 256' '$dir/kept'"
+records "record -f html takes a resolution, without slices" 0 --resolution 16 -f html -o "$dir/page" -- sh -c :
 
 # record draws nothing on the terminal while the command uses it.
 drawn() { # ARGS...

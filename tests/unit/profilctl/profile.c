@@ -276,6 +276,20 @@ Test(ctl_profile, a_place_in_two_functions_is_split_and_marked)
 	profile_free(p);
 }
 
+/* A single sample goes to one of the functions, but may be of the other. */
+Test(ctl_profile, a_single_sample_of_two_functions_is_marked)
+{
+	struct profile *p = profile_new();
+	__u32 a = object(p, "/bin/a", 1);
+
+	cr_assert_eq(profile_add_place(p, a, 0x1ff0, 32, 1), 0);
+	cr_assert_eq(symbolize(p, NULL), 0);
+	cr_assert_eq(p->nfunctions, 1);
+	cr_expect_eq(p->functions[0].samples, 1);
+	cr_expect(p->functions[0].shared);
+	profile_free(p);
+}
+
 Test(ctl_profile, text_escapes_control_characters)
 {
 	struct profile *p = sample_profile();

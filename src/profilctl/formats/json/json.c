@@ -218,6 +218,9 @@ static int parts(json_t *root, const struct profile *p)
 	if (p->event)
 		err |= json_object_set_new(root, "event", jsonname(p->event)) |
 		       json_object_set_new(root, "period", json_integer((json_int_t)p->period));
+	if (p->resolution > 1)
+		err |= json_object_set_new(root, "resolution",
+					   json_integer((json_int_t)p->resolution));
 	if (p->nslices)
 		err |= json_object_set_new(root, "slice_ns", json_integer((json_int_t)p->slice_ns));
 	if (p->nbands)

@@ -260,16 +260,17 @@ static int load_host(struct profile *p, json_t *root)
 
 static int load_head(struct profile *p, json_t *root)
 {
-	json_int_t slice = 0, started, tick, duration, cpu, processes = 0;
+	json_int_t slice = 0, started, tick, duration, cpu, processes = 0, resolution = 0;
 	const char *schema, *command;
 	json_t *status, *samples;
 	int pid, err;
 
-	if (json_unpack(root, "{ss ss si sI so sI sI sI so s?I s?I}", "schema", &schema, "command",
-			&command, "pid", &pid, "started", &started, "command_status", &status,
-			"tick_ns", &tick, "duration_ns", &duration, "cpu_ns", &cpu, "samples",
-			&samples, "slice_ns", &slice, "processes", &processes) < 0 ||
-	    strcmp(schema, PROFILE_SCHEMA) != 0)
+	if (json_unpack(root, "{ss ss si sI so sI sI sI so s?I s?I s?I}", "schema", &schema,
+			"command", &command, "pid", &pid, "started", &started, "command_status",
+			&status, "tick_ns", &tick, "duration_ns", &duration, "cpu_ns", &cpu,
+			"samples", &samples, "slice_ns", &slice, "processes", &processes,
+			"resolution", &resolution) < 0 ||
+	    resolution < 0 || resolution > UINT32_MAX || strcmp(schema, PROFILE_SCHEMA) != 0)
 		return -EINVAL;
 	err = load_samples(p, samples);
 	if (!err)
@@ -286,6 +287,7 @@ static int load_head(struct profile *p, json_t *root)
 	p->cpu_ns = (__u64)cpu;
 	p->processes = processes > 0 ? (size_t)processes : 0;
 	p->slice_ns = (__u64)slice;
+	p->resolution = (__u32)resolution;
 	if (json_is_integer(status)) {
 		p->end_code = (int)json_integer_value(status);
 		p->end = p->end_code > 128 ? PROFILE_KILLED : PROFILE_EXITED;

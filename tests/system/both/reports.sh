@@ -302,6 +302,7 @@ lacks() { # MEMBER NUMBER LINE
 }
 lacks image_full 2 '2 samples were lost for want of room for another file'
 lacks group_full 2 '2 samples are without a group: the table of groups is full'
+lacks place_full 2 '2 samples are counted by file only: the table of places is full; profile for a shorter time, or fewer processes'
 lacks unfollowed 1 '1 process could not be followed'
 lacks unfollowed 2 '2 processes could not be followed'
 lacks secret 1 '1 process executed what may not be observed, and left'

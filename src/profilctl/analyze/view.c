@@ -255,6 +255,9 @@ int view_filter(struct profile *p, const struct view_filter *f)
 	if (call_tree_sum(&p->calls) > p->total)
 		call_tree_fini(&p->calls);
 	p->unmatched = p->lost = p->image_full = p->node_full = 0;
+	/* Places in a kernel whose addresses are hidden have no width either. */
+	if (p->place_full > places_anywhere(&p->places))
+		p->place_full = places_anywhere(&p->places);
 	p->processes = profile_count_processes(p);
 	profile_sort_functions(p);
 	return 0;

@@ -386,6 +386,12 @@ static void shortcomings(FILE *out, const struct profile *p)
 	if (p->group_full)
 		fprintf(out, "%llu samples are without a group: the table of groups is full\n",
 			p->group_full);
+	if (p->place_full)
+		fprintf(out,
+			"%llu samples are counted by file only: the table of places is full; "
+			"profile "
+			"for a shorter time, fewer processes, or with --resolution\n",
+			p->place_full);
 	if (p->unfollowed)
 		fprintf(out, "%llu process%s could not be followed\n", p->unfollowed,
 			plural(p->unfollowed));

@@ -242,6 +242,7 @@ static void add_outcomes(struct profile *into, const struct profile *from)
 	into->image_full += from->image_full;
 	into->group_full += from->group_full;
 	into->node_full += from->node_full;
+	into->place_full += from->place_full;
 	into->unfollowed += from->unfollowed;
 	into->secret += from->secret;
 	into->hidden_ns += from->hidden_ns;

@@ -91,6 +91,15 @@ __u64 places_count(const struct places *t, const struct place *place)
 	return t->room ? slot_of(t->slot, t->room, place)->count : 0;
 }
 
+__u64 places_anywhere(const struct places *t)
+{
+	__u64 sum = 0;
+
+	places_each(place, t)
+		sum += place->width ? 0 : place->count;
+	return sum;
+}
+
 const struct place *places_from(const struct places *t, size_t at)
 {
 	while (at < t->room && !t->slot[at].count)

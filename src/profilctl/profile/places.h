@@ -39,6 +39,9 @@ int places_add_difference(struct places *t, const struct places *last, const str
 /* The samples at @place; ignores place->count. */
 __u64 places_count(const struct places *t, const struct place *place);
 
+/* The samples anywhere in an object: those at places of width 0. */
+__u64 places_anywhere(const struct places *t);
+
 /* The first used slot from @at on; NULL: none. See places_each(). */
 const struct place *places_from(const struct places *t, size_t at);
 

@@ -266,6 +266,7 @@ int profile_fold_kernel(struct profile *p)
 	places_fini(&p->folded);
 	p->places = user;
 	p->binned = user.sum;
+	p->place_full = places_anywhere(&user);
 	/* A sample counted during the read can be in one of the two tables only. */
 	if (before > user.sum)
 		p->unmatched += before - user.sum;
@@ -282,6 +283,7 @@ int profile_add_places(struct profile *p, const struct profile *from)
 		err = places_add_all(&p->folded, &from->folded);
 	if (!err)
 		err = places_add_all(&p->sums, &from->sums);
+	p->place_full += from->place_full;
 	p->binned = p->places.sum;
 	return err;
 }
@@ -296,6 +298,7 @@ int profile_difference(struct profile *p, const struct profile *last, const stru
 		err = places_add_difference(&p->folded, &from->folded, &now->folded);
 	if (!err)
 		err = places_add_difference(&p->sums, &from->sums, &now->sums);
+	p->place_full += now->place_full - from->place_full;
 	p->binned = p->places.sum;
 	return err;
 }
@@ -305,7 +308,7 @@ void profile_clear_places(struct profile *p)
 	places_fini(&p->places);
 	places_fini(&p->folded);
 	places_fini(&p->sums);
-	p->binned = 0;
+	p->binned = p->place_full = 0;
 }
 
 int profile_add_function(struct profile *p, const struct function *f)

@@ -116,6 +116,7 @@ struct profile {
 	/* Parts of these, by reason. */
 	__u64 image_full; /* of lost: the table of images was full */
 	__u64 group_full; /* of binned: in group 0, because the table of groups was full */
+	__u64 place_full; /* of binned: anywhere in an object, as the table of places was full */
 	__u64 node_full;  /* of binned: at an outer frame, because the tree of calls was full */
 
 	/* Missing from all counts. */

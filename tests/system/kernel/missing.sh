@@ -9,6 +9,7 @@ user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 ${CC:-gcc} -O2 -g -o "$spin" tests/system/programs/spin.c -ldl -pthread || exit 1
 ${CC:-gcc} -O2 -g -o "$dir/deeds" tests/system/programs/deeds.c -pthread || exit 1
 ${CC:-gcc} -O2 -g -o "$dir/files" tests/system/programs/files.c || exit 1
+${CC:-gcc} -O2 -g -o "$dir/places" tests/system/programs/places.c || exit 1
 
 json() { # FILTER
 	jq -e "$1" "$dir/json" >/dev/null || { jq -c "del(.objects, .functions[8:], .places, .folded)" "$dir/json"; false; }
@@ -184,6 +185,24 @@ many_files() {
 	rm -r "$dir/code"
 }
 
+# The table of a recording has room for 327680 places. Each fault is a sample at a place of its own.
+many_places() {
+	local line='samples are counted by file only: the table of places is full; profile for a shorter time, fewer processes, or with --resolution'
+
+	"$ctl" record -q -e page-faults -o "$dir/kept" -- "$dir/places" "$dir/loads" 400000
+	check "record returns the status of a command with more places than there is room for" test $? -eq 0
+	"$ctl" report -f json "$dir/kept" >"$dir/json"
+	check "no sample of a full table of places is lost" json \
+		'.samples.total >= 400000 and .samples.binned == .samples.total'
+	check "the samples of 72320 of 400000 places have no room, and some more" json \
+		'.samples.place_full | . >= 72320 and . < 150000'
+	check "the samples that have no room are in functions named after files" json \
+		'([.functions[] | select(.size == 0).samples] | add) == .samples.place_full'
+	line="$(jq .samples.place_full "$dir/json") $line"
+	check "a text report says how many samples had no room" grep -qx "$line" <("$ctl" report "$dir/kept")
+	rm "$dir/loads"
+}
+
 # The table has room for 8192 threads that sleep.
 sleepers() {
 	local said status line='sleeps are not counted: more threads slept than the table has room for'
@@ -214,6 +233,7 @@ set_id
 reaped
 short_ones
 many_files
+many_places
 sleepers
 daemon_stop
 finish

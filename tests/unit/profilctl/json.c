@@ -85,13 +85,14 @@ Test(ctl_json, reads_back_slices_bands_and_threads)
 
 Test(ctl_json, keeps_groups_folded_places_and_sums)
 {
-	struct profile *p =
-		accepts(HEAD SAMPLES OBJECTS
-			"\"places\":[[0,4096,1,4,1],[0,0,0,3]],\"processes\":2,"
-			"\"folded\":[[0,4097,1,2,1]],\"sums\":[[0,0,0,5,1]],"
-			"\"event\":\"page-faults\",\"period\":100,"
-			"\"groups\":[{\"pid\":0,\"tid\":0},{\"pid\":8,\"tid\":0,"
-			"\"uid\":1000,\"command\":\"sh\",\"unit\":\"u.service\"}]," FUNCTIONS "}");
+	struct profile *p = accepts(
+		HEAD "\"samples\":{\"total\":10,\"unmatched\":2,\"lost\":1,"
+		     "\"place_full\":3}," OBJECTS
+		     "\"places\":[[0,4096,1,4,1],[0,0,0,3]],\"processes\":2,"
+		     "\"folded\":[[0,4097,1,2,1]],\"sums\":[[0,0,0,5,1]],"
+		     "\"event\":\"page-faults\",\"period\":100,"
+		     "\"groups\":[{\"pid\":0,\"tid\":0},{\"pid\":8,\"tid\":0,"
+		     "\"uid\":1000,\"command\":\"sh\",\"unit\":\"u.service\"}]," FUNCTIONS "}");
 	char *text = NULL;
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
@@ -103,6 +104,7 @@ Test(ctl_json, keeps_groups_folded_places_and_sums)
 	q = accepts(text);
 	samples = profile_group_samples(q);
 	cr_expect_eq(q->processes, 2);
+	cr_expect_eq(q->place_full, 3);
 	cr_expect_eq(q->folded.sum, 2);
 	cr_expect_str_eq(q->event, "page-faults");
 	cr_expect_eq(q->period, 100);

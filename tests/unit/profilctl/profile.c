@@ -95,6 +95,42 @@ Test(ctl_profile, folds_the_kernel_into_user_places)
 	profile_free(p);
 }
 
+/* Of 9 samples without a place, 4 are in the kernel, 3 of which have no place in user mode either.
+ */
+Test(ctl_profile, folding_the_kernel_counts_samples_without_a_place_anew)
+{
+	struct profile *p = profile_new();
+	__u32 a = object(p, "/bin/a", 1), kernel = object(p, PROFILE_KERNEL, 0);
+
+	cr_assert_eq(profile_add_place(p, a, 0, 0, 5), 0);
+	cr_assert_eq(profile_add_place(p, kernel, 0, 0, 4), 0);
+	cr_assert_eq(places_add(&p->folded, &(struct place){ .count = 3, .object = a }), 0);
+	cr_assert_eq(places_add(&p->folded, &(struct place){ 0x1000, 1, a, 1, 0 }), 0);
+	p->total = p->binned;
+	p->place_full = 9;
+	cr_assert_eq(profile_fold_kernel(p), 0);
+	cr_expect_eq(p->place_full, 8);
+	cr_expect_eq(p->total, 9);
+	profile_free(p);
+}
+
+Test(ctl_profile, samples_without_a_place_have_a_difference_and_a_sum)
+{
+	struct profile *last = profile_new(), *now = profile_new(), *p = profile_new();
+
+	last->place_full = 3;
+	now->place_full = 10;
+	cr_assert_eq(profile_difference(p, last, now), 0);
+	cr_expect_eq(p->place_full, 7);
+	cr_assert_eq(profile_add_places(p, now), 0);
+	cr_expect_eq(p->place_full, 17);
+	profile_clear_places(p);
+	cr_expect_eq(p->place_full, 0);
+	profile_free(last);
+	profile_free(now);
+	profile_free(p);
+}
+
 /* As in pprof and perf, the name is the object's in brackets. */
 Test(ctl_profile, a_sample_without_an_offset_is_named_by_its_object)
 {

@@ -125,6 +125,7 @@ static struct profile *part(const char *first, const char *second, __u64 samples
 	cr_assert_eq(places_add(&p->sums, &sum), 0);
 	p->lost = 1;
 	p->unmatched = 2;
+	p->place_full = samples;
 	p->total = p->binned + 3;
 	p->duration_ns = 10;
 	return p;
@@ -144,6 +145,7 @@ Test(ctl_spool, the_sum_of_profiles_has_each_object_and_function_once)
 	cr_expect_eq(p->binned, 36);
 	cr_expect_eq(p->lost, 3);
 	cr_expect_eq(p->unmatched, 6);
+	cr_expect_eq(p->place_full, 12);
 	cr_expect_eq(p->duration_ns, 30);
 	cr_expect_eq(p->nobjects, 4, "the builds of /x and /y in a differ from those in b");
 	cr_expect_eq(p->nfunctions, 4);

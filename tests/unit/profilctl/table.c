@@ -184,6 +184,7 @@ Test(ctl_table, reads_every_sample_once)
 	cr_expect_eq(table_total(&r.table), 75);
 	cr_expect_eq(p->folded.sum, 7);
 	cr_expect_eq(p->secret, 6);
+	cr_expect_eq(p->place_full, 5);
 	cr_assert_eq(p->nobjects, 3);
 	cr_assert_eq(p->ngroups, 2);
 	cr_expect_str_eq(p->groups[1].command, "worker");
@@ -260,7 +261,7 @@ Test(ctl_table, differences_of_readings_add_up_to_the_table)
 	struct places whole = { 0 };
 	struct table_seen seen;
 	struct table_reader r;
-	__u64 total = 0, lost = 0, unmatched = 0;
+	__u64 total = 0, lost = 0, unmatched = 0, place_full = 0;
 	struct fake f;
 
 	fake_open(&f);
@@ -288,6 +289,7 @@ Test(ctl_table, differences_of_readings_add_up_to_the_table)
 		total += p->total;
 		lost += p->lost;
 		unmatched += p->unmatched;
+		place_full += p->place_full;
 		profile_give_back(p);
 	}
 	add_image(&f, 9, PROFIL_IMAGE_FILE, "/nowhere/program")->ino = 9;
@@ -304,6 +306,7 @@ Test(ctl_table, differences_of_readings_add_up_to_the_table)
 	cr_expect_eq(total, table_total(&r.table));
 	cr_expect_eq(lost, all->lost);
 	cr_expect_eq(unmatched, all->unmatched);
+	cr_expect_eq(place_full, all->place_full);
 	cr_expect_eq(all->sums.sum, 9 * 24);
 	cr_expect_eq(whole.n, all->places.n);
 	places_each(place, &all->places)

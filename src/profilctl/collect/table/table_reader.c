@@ -408,6 +408,7 @@ static int read_coarse(const struct table_reader *r, struct table_seen *seen, st
 		place = (struct place){ .object = r->object[i] - 1 };
 		place.count = take_counter(before, &image->coarse[0]);
 		err = places_add(&into->places, &place);
+		into->place_full += place.count;
 		place.count = take_counter(before ? before + 1 : NULL, &image->coarse[1]);
 		if (!err)
 			err = places_add(&into->folded, &place);

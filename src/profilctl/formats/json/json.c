@@ -177,13 +177,14 @@ static json_t *command_status(const struct profile *p)
 static json_t *samples_of(const struct profile *p)
 {
 	return json_pack(
-		"{sI sI sI sI sI sI sI sI sI sI sI sI sI}", "total", (json_int_t)p->total, "binned",
-		(json_int_t)p->binned, "unmatched", (json_int_t)p->unmatched, "lost",
+		"{sI sI sI sI sI sI sI sI sI sI sI sI sI sI}", "total", (json_int_t)p->total,
+		"binned", (json_int_t)p->binned, "unmatched", (json_int_t)p->unmatched, "lost",
 		(json_int_t)p->lost, "kernel", (json_int_t)profile_kernel_samples(p), "image_full",
 		(json_int_t)p->image_full, "group_full", (json_int_t)p->group_full, "unfollowed",
 		(json_int_t)p->unfollowed, "secret", (json_int_t)p->secret, "hidden_ns",
 		(json_int_t)p->hidden_ns, "sleepers_full", (json_int_t)p->sleepers_full,
-		"unseen_ns", (json_int_t)p->unseen_ns, "node_full", (json_int_t)p->node_full);
+		"unseen_ns", (json_int_t)p->unseen_ns, "node_full", (json_int_t)p->node_full,
+		"place_full", (json_int_t)p->place_full);
 }
 
 static json_t *head(const struct profile *p)

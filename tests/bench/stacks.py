@@ -52,6 +52,7 @@ CTL = os.path.abspath(f"{BUILD}/profilctl")
 os.environ["PATH"] = "/usr/bin:/bin:" + os.environ["PATH"]  # Debian's own programs
 JUDGED = ("sqlite3", "xz", "python3", "perl", "openssl", "cc1", "git", "redis")
 WHOLE_SIGMAS, SHARE_SIGMAS = 4.2, 5
+LEAST = 300  # samples: fewer agree with nearly anything
 STARTS = re.compile(r"^(_start|__?clone3?|clone3?|start_thread|__libc_start_main.*|__libc_start_call_main|_dl_start_user|_dl_start)$")
 
 # Runs a command and writes what it took to a file. With STACKS_GATE=READY,GO, two descriptors, the child writes
@@ -352,8 +353,8 @@ def both(argv, d):
         os.close(fd)
     if load:
         load.wait()
-    if not is_on:
-        sys.exit(f"perf: {perf_said}")
+    if not is_on or ours.returncode:
+        sys.exit(f"perf: {perf_said}; profilctl, status {ours.returncode}: {said}")
     return recorded(out, said), perf_recorded(data)
 
 
@@ -488,8 +489,8 @@ def judge(all_programs, names, d, daemon):
             continue
         record(argv, d, daemon)  # fills the cache
         ours, theirs = both(argv, d)
-        if not ours.total or not theirs.total:
-            verdict(False, f"stacks of {name} are sampled", f"{ours.total} samples, perf {theirs.total}")
+        if min(ours.total, theirs.total) < LEAST:
+            verdict(False, f"stacks of {name} are sampled", f"{ours.total} samples, perf {theirs.total}: too few")
             continue
         judge_whole(name, ours, theirs)
         judge_shares(name, ours, theirs)

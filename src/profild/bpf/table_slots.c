@@ -20,8 +20,8 @@
  * 16 ms, which the main thread must not do. Threads make the changes: one puts tables, one puts
  * unwind rules, eight remove both, because the kernel removes one at a time; those that wait at the
  * same time share a grace period. So a new table is not behind the removal of older ones, and
- * no sample of a new attachment is missed. Each thread reads its changes from a pipe, makes them in
- * order, and appends each to those that are done. Those that have come during a grace period are
+ * no sample of a new attachment is missed. Each thread takes its changes from a queue, makes them
+ * in order, and appends each to those that are done. Those that have come during a grace period are
  * put together: since Linux 6.8 they wait for one grace period, so that a table waits for two at
  * most, however many are put.
  *
@@ -65,19 +65,19 @@ struct slot {
 	struct content next;
 };
 
-/* Changes that threads have made and the main thread has not taken yet. */
-struct done {
+/* Of changes: no slot has more than two at a time. Memory, because a system call may fail. */
+struct queue {
 	pthread_mutex_t mutex;
 	pthread_cond_t more;
+	bool ends; /* no more will come */
 	uint32_t n;
 	struct change change[MAX_CHANGING];
-	int event; /* wakes the main thread */
 };
 
 struct table_slots {
 	int outer;
 	int unwind;
-	int asked[LANES][2];
+	struct queue asked[LANES];
 	struct slot slot[PROFIL_MAX_OBSERVERS];
 	uint32_t changing; /* of all slots */
 	struct lane_thread {
@@ -86,27 +86,55 @@ struct table_slots {
 		pthread_t thread;
 		bool running;
 	} thread[THREADS];
-	struct done done;
+	struct queue done; /* which the main thread has not taken yet */
+	int event;	   /* wakes it */
 	sd_event_source *source;
 };
 
-/* Reads up to @max changes, at least one. Returns their number; 0: failure. */
-static uint32_t read_changes(int fd, struct change *c, uint32_t max)
+static void queue_init(struct queue *q)
 {
-	ssize_t n = TEMP_FAILURE_RETRY(read(fd, c, max * sizeof(*c)));
+	pthread_mutex_init(&q->mutex, NULL);
+	pthread_cond_init(&q->more, NULL);
+}
 
-	return n > 0 ? (uint32_t)((size_t)n / sizeof(*c)) : 0;
+static void queue_append(struct queue *q, const struct change *c, uint32_t n)
+{
+	pthread_mutex_lock(&q->mutex);
+	memcpy(&q->change[q->n], c, n * sizeof(*c));
+	q->n += n;
+	pthread_cond_signal(&q->more);
+	pthread_mutex_unlock(&q->mutex);
+}
+
+/* Takes up to @max changes; with @wait at least one, unless the queue has ended. */
+static uint32_t queue_take(struct queue *q, struct change *c, uint32_t max, bool wait)
+{
+	uint32_t n;
+
+	pthread_mutex_lock(&q->mutex);
+	while (wait && !q->n && !q->ends)
+		pthread_cond_wait(&q->more, &q->mutex);
+	n = q->n < max ? q->n : max;
+	memcpy(c, q->change, n * sizeof(*c));
+	q->n -= n;
+	memmove(q->change, &q->change[n], q->n * sizeof(*c));
+	pthread_mutex_unlock(&q->mutex);
+	return n;
+}
+
+static void queue_end(struct queue *q)
+{
+	pthread_mutex_lock(&q->mutex);
+	q->ends = true;
+	pthread_cond_broadcast(&q->more);
+	pthread_mutex_unlock(&q->mutex);
 }
 
 /* Should the wake-up fail, the main thread takes the changes with the next ones. */
-static void append_done(struct done *d, const struct change *c, uint32_t n)
+static void append_done(struct table_slots *s, const struct change *c, uint32_t n)
 {
-	pthread_mutex_lock(&d->mutex);
-	memcpy(&d->change[d->n], c, n * sizeof(*c));
-	d->n += n;
-	pthread_cond_signal(&d->more);
-	pthread_mutex_unlock(&d->mutex);
-	eventfd_write(d->event, 1);
+	queue_append(&s->done, c, n);
+	eventfd_write(s->event, 1);
 }
 
 static bool is_there(int outer, uint32_t slot)
@@ -151,16 +179,15 @@ static void *make_changes(void *arg)
 {
 	const struct lane_thread *t = arg;
 	struct table_slots *s = t->slots;
-	int in = s->asked[t->lane][0];
 	struct change c[BATCH];
 	uint32_t n;
 
-	while ((n = read_changes(in, c, t->lane == LANE_REMOVE ? 1 : BATCH))) {
+	while ((n = queue_take(&s->asked[t->lane], c, t->lane == LANE_REMOVE ? 1 : BATCH, true))) {
 		if (t->lane == LANE_REMOVE)
 			remove_maps(s, c[0].slot);
 		else
 			put(t->lane == LANE_TABLE ? s->outer : s->unwind, c, n);
-		append_done(&s->done, c, n);
+		append_done(s, c, n);
 	}
 	return NULL;
 }
@@ -169,14 +196,9 @@ static void ask(struct table_slots *s, uint32_t slot, enum lane lane, int fd)
 {
 	const struct change c = { slot, lane, fd, 0 };
 
-	if (TEMP_FAILURE_RETRY(write(s->asked[lane][1], &c, sizeof(c))) != sizeof(c)) {
-		s->slot[slot].err = -EIO;
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
 	s->slot[slot].changing++;
 	s->changing++;
+	queue_append(&s->asked[lane], &c, 1);
 }
 
 /* The content's maps are closed when they are in the slot, or another content replaces them. */
@@ -224,17 +246,9 @@ static void take_done(struct table_slots *s, const struct change *c)
 
 static void take_all_done(struct table_slots *s, bool wait)
 {
-	struct done *d = &s->done;
 	struct change c[MAX_CHANGING];
-	uint32_t n;
+	uint32_t n = queue_take(&s->done, c, MAX_CHANGING, wait);
 
-	pthread_mutex_lock(&d->mutex);
-	while (wait && !d->n)
-		pthread_cond_wait(&d->more, &d->mutex);
-	n = d->n;
-	memcpy(c, d->change, n * sizeof(*c));
-	d->n = 0;
-	pthread_mutex_unlock(&d->mutex);
 	for (uint32_t i = 0; i < n; i++)
 		take_done(s, &c[i]);
 }
@@ -248,17 +262,6 @@ static int on_done(sd_event_source *source, int fd, uint32_t revents, void *user
 	eventfd_read(fd, &n);
 	take_all_done(userdata, false);
 	return 0;
-}
-
-static int open_files(struct table_slots *s)
-{
-	int err = 0;
-
-	memset(s->asked, -1, sizeof(s->asked));
-	for (int lane = 0; lane < LANES && !err; lane++)
-		err = pipe2(s->asked[lane], O_CLOEXEC) < 0 ? -errno : 0;
-	s->done.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return err ? err : s->done.event < 0 ? -errno : 0;
 }
 
 static int start_threads(struct table_slots *s)
@@ -281,15 +284,19 @@ int table_slots_open(struct table_slots **out, int outer, int unwind, bool keeps
 		     sd_event *event)
 {
 	struct table_slots *s = calloc(1, sizeof(*s));
-	int err = s ? open_files(s) : -ENOMEM;
+	int err;
 
-	if (!err) {
-		pthread_mutex_init(&s->done.mutex, NULL);
-		pthread_cond_init(&s->done.more, NULL);
-		s->outer = outer;
-		s->unwind = unwind;
-		err = sd_event_add_io(event, &s->source, s->done.event, EPOLLIN, on_done, s);
-	}
+	if (!s)
+		return -ENOMEM;
+	for (int lane = 0; lane < LANES; lane++)
+		queue_init(&s->asked[lane]);
+	queue_init(&s->done);
+	s->outer = outer;
+	s->unwind = unwind;
+	s->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = s->event < 0 ? -errno : 0;
+	if (!err)
+		err = sd_event_add_io(event, &s->source, s->event, EPOLLIN, on_done, s);
 	if (err >= 0)
 		err = start_threads(s);
 	if (err < 0) {
@@ -314,17 +321,15 @@ struct table_slots *table_slots_close(struct table_slots *s)
 	while (s->changing)
 		take_all_done(s, true);
 	for (int lane = 0; lane < LANES; lane++)
-		closep(&s->asked[lane][1]);
+		queue_end(&s->asked[lane]);
 	for (int i = 0; i < THREADS; i++) {
 		if (s->thread[i].running)
 			pthread_join(s->thread[i].thread, NULL);
 	}
-	for (int lane = 0; lane < LANES; lane++)
-		closep(&s->asked[lane][0]);
 	for (uint32_t i = 0; i < PROFIL_MAX_OBSERVERS; i++)
 		charge_give(&s->slot[i].charge);
 	sd_event_source_unref(s->source);
-	closep(&s->done.event);
+	closep(&s->event);
 	free(s);
 	return NULL;
 }

@@ -91,7 +91,13 @@ static struct sampler *replay_close(struct sampler *s)
 	return NULL;
 }
 
-/* Sends the pcs themselves, for PROFIL_START_PCS; those beyond the size of the buffer are lost. */
+/* The daemon keeps pcs until they are written: no more than a minute's of the fastest clock. */
+#define RAW_MAX 65536
+
+/*
+ * Sends the pcs themselves, for PROFIL_START_PCS; those beyond the size of the buffer, or RAW_MAX, are
+ * lost.
+ */
 static void play_raw(struct sampler_replay *r, struct target *t, const struct line *line)
 {
 	struct profil_event event = {
@@ -99,7 +105,8 @@ static void play_raw(struct sampler_replay *r, struct target *t, const struct li
 		.tgid = (__u32)t->tgid,
 		.kind = PROFIL_EVENT_RAW,
 	};
-	uint32_t n = line->count < t->region[0].x.nbins ? line->count : t->region[0].x.nbins;
+	uint32_t room = t->region[0].x.nbins < RAW_MAX ? (uint32_t)t->region[0].x.nbins : RAW_MAX;
+	uint32_t n = line->count < room ? line->count : room;
 
 	t->replayed.total += line->count - n;
 	t->replayed.lost += line->count - n;

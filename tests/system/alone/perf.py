@@ -37,6 +37,7 @@ import sys
 # With fewer samples the limit grows with that deviation.
 POINTS = 3.0
 SIGMAS = 4.2
+LEAST = 1000  # samples: fewer agree with nearly anything
 SHOWN = 0.5  # percent: reports leave out smaller shares
 TIED = 3.0  # deviations; the difference of two counts a and b of one profile has one of sqrt(a + b)
 WORTH = 5.0  # percent: smaller shares are not compared, except the three hottest functions
@@ -67,8 +68,9 @@ def script(data):
     """What perf script prints of each sample of @data; in a file beside it, since every check of a recording needs it."""
     path = data + ".script"
     if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(data):
+        text = perf("script", "--no-inline", "-i", data, "-F", "comm,pid,event,ip,sym,symoff,dso")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(perf("script", "--no-inline", "-i", data, "-F", "comm,pid,event,ip,sym,symoff,dso"))
+            file.write(text)
     with open(path, encoding="utf-8") as file:
         return file.read()
 
@@ -151,9 +153,14 @@ def shares_of_profile(functions, data, comm):
     return events
 
 
+def enough(total, mine):
+    if min(total, mine) < LEAST:
+        sys.exit(f"perf has {total} samples, the profile {mine}: too few to be compared")
+
+
 def sigma(n, total, m, other):
     """The standard deviation of the difference of the shares of @n of @total and @m of @other samples."""
-    p = (n + m) / (total + other)
+    p = min(max((n + m) / (total + other), 1e-6), 1 - 1e-6)
     return (p * (1 - p) * (1 / total + 1 / other)) ** 0.5
 
 
@@ -182,6 +189,7 @@ def ten(profile, data, comm):
     events, share = perf_functions(profile["functions"], data, comm), collections.Counter()
     factor, theirs = dispersion(events), sum(events.values(), collections.Counter())
     total, mine = sum(theirs.values()), profile["samples"]["total"]
+    enough(total, mine)
     # Not those without a user pc, as at the end of a process, nor in functions where we have no sample.
     theirs = collections.Counter({key: n for key, n in theirs.items() if key and key[0]})
     many, far = {1: 3, 2: 5}[len(events)], FAR[len(events)]
@@ -206,8 +214,7 @@ def shares(profile, data, comm):
     events = shares_of_profile(functions, data, comm)
     factor, counts = dispersion(events), sum(events.values(), collections.Counter())
     total, ours = sum(counts.values()), profile["samples"]["total"]
-    if not total or not ours:
-        sys.exit(f"perf has {total} samples, the profile {ours}")
+    enough(total, ours)
     percents = collections.Counter()  # several functions may have one name, see first()
     for f in functions:
         percents[f["name"]] += f["percent"]
@@ -256,6 +263,7 @@ def kernel(profile, data, comm):
     theirs = total - counts.pop(None, 0)
     if not theirs or not ours or ours + late != profile["samples"]["kernel"]:
         sys.exit(f"perf has {theirs} samples in the kernel, the profile's functions {ours + late} of {profile['samples']['kernel']}")
+    enough(total, mine)
     a, b = theirs / total, ours / mine
     far = FAR[len(events)]
     limit = max(KERNEL_POINTS / 100, far * factor * sigma(theirs, total, ours, mine))
@@ -274,6 +282,8 @@ def kernel(profile, data, comm):
 
 def agree(profile, data, comm):
     functions = profile["functions"]
+    if len(user_pcs(data, comm)) != 2:
+        sys.exit(f"perf has samples of {len(user_pcs(data, comm))} events, not of two")
     for events in perf_functions(functions, data, comm), shares_of_profile(functions, data, comm), kernel_functions(data, comm)[0]:
         dispersion(events)
 

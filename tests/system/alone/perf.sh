@@ -86,13 +86,24 @@ record() { # NAME COMM COMMAND...
 	fi
 }
 
+# perf's pipes. They are open for both directions, so that nothing waits for a perf that has ended.
+open_control() {
+	rm -f "$dir/ctl" "$dir/ack"
+	mkfifo "$dir/ctl" "$dir/ack"
+	exec {ctl}<>"$dir/ctl" {acks}<>"$dir/ack"
+}
+
+close_control() {
+	exec {ctl}>&- {acks}>&-
+}
+
 # Both profilers attach to a process that waits for a line, so both see all that it does afterwards.
 attach() { # NAME COMM COMMAND...
 	local name=$1 comm=$2 cost pid perf profilctl ack=
 
 	shift 2
-	rm -f "$dir/ctl" "$dir/ack"
-	mkfifo "$dir/go" "$dir/ctl" "$dir/ack"
+	open_control
+	mkfifo "$dir/go"
 	"$programs/cost" "$dir/$name.cost" "$@" <"$dir/go" &
 	cost=$!
 	exec {go}>"$dir/go"
@@ -102,8 +113,8 @@ attach() { # NAME COMM COMMAND...
 	perf record -q -F "$perf_rate" -e cpu-clock -g -D -1 --control "fifo:$dir/ctl,$dir/ack" \
 		-o "$dir/$name.perf" -p "$pid" >"$dir/out" 2>&1 &
 	perf=$!
-	echo enable >"$dir/ctl"
-	read -r -t 30 ack <"$dir/ack"
+	echo enable >&"$ctl"
+	read -r -t 30 -u "$acks" ack
 	"$BUILD/profilctl" attach -F "$rate" -o "$dir/$name.kept" "$pid" >>"$dir/out" 2>&1 &
 	profilctl=$!
 	await_listed "^ *$pid .* attachment " "$profilctl"
@@ -114,6 +125,7 @@ attach() { # NAME COMM COMMAND...
 	else
 		fail "perf and profilctl attach to $name" "$*: $(tail -n 5 "$dir/out")"
 	fi
+	close_control
 }
 
 # Both profilers watch all processes of COMM for the same seconds, perf among the whole machine and at two
@@ -138,24 +150,23 @@ watch() { # NAME COMM
 watch_once() { # NAME COMM
 	local name=$1 comm=$2 perf profilctl ack='' is_done=
 
-	rm -f "$dir/ctl" "$dir/ack" "$dir/$name.perf"*
-	mkfifo "$dir/ctl" "$dir/ack"
+	rm -f "$dir/$name.perf"*
+	open_control
 	perf record -q -e "cpu-clock/freq=$perf_rate/,cpu-clock/freq=$perf_second_rate/" -g -a -D -1 \
 		--control "fifo:$dir/ctl,$dir/ack" -o "$dir/$name.perf" >"$dir/out" 2>&1 &
 	perf=$!
-	exec {ctl}>"$dir/ctl"
 	"$BUILD/profilctl" attach --comm "$comm" -F "$rate" -d "$seconds" -o "$dir/$name.kept" >>"$dir/out" 2>&1 &
 	profilctl=$!
 	await_listed " attachment " "$profilctl"
 	echo enable >&"$ctl"
-	read -r -t 30 ack <"$dir/ack"
+	read -r -t 30 -u "$acks" ack
 	if wait "$profilctl" && test "$ack" && echo stop >&"$ctl" && wait "$perf"; then
 		is_done=1
 	else
 		fail "perf and profilctl watch $name" "$(tail -n 5 "$dir/out")"
 		kill "$perf" 2>/dev/null
 	fi
-	exec {ctl}>&-
+	close_control
 	test "$is_done"
 }
 

@@ -91,12 +91,12 @@ static struct sampler *replay_close(struct sampler *s)
 	return NULL;
 }
 
-/* The daemon keeps pcs until they are written: no more than a minute's of the fastest clock. */
-#define RAW_MAX 65536
+/* The daemon keeps pcs until they are written: 8 MiB of them at most. */
+#define RAW_MAX (1u << 20)
 
 /*
- * Sends the pcs themselves, for PROFIL_START_PCS; those beyond the size of the buffer, or RAW_MAX, are
- * lost.
+ * Sends the pcs themselves, for PROFIL_START_PCS; those beyond the size of the buffer, or RAW_MAX,
+ * are lost.
  */
 static void play_raw(struct sampler_replay *r, struct target *t, const struct line *line)
 {

@@ -441,7 +441,7 @@ on_overlay() {
 	check "functions of a program on overlayfs have names" share hot 70 8
 	kill "$pid"
 	wait "$pid"
-	umount "$dir/merged" "$dir/upper"
+	umount -l "$dir/merged" "$dir/upper"
 }
 
 # Programs whose paths do not lead to their files: one file was replaced, one is in a mount namespace

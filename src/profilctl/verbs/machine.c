@@ -15,7 +15,7 @@
 #include "profilctl/formats/output.h"
 #include "profilctl/spool/spool.h"
 #include "profilctl/symbols/symbolize.h"
-#include "report_view.h"
+#include "profilctl/verbs/report/report_view.h"
 #include "verb.h"
 
 #define DIFF_NS 10000000000u

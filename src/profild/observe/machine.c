@@ -103,7 +103,7 @@ static int on_next(sd_event_source *timer, uint64_t usec, void *userdata)
 
 /*
  * Prepares a profile, which counts as soon as its table is in its slot, some milliseconds later.
- * The one that counts now goes on until then, also if this fails.
+ * The one that counts now continues until then, also if this fails.
  */
 static int begin_next(struct profild *d, uint64_t period_ns, bool found)
 {

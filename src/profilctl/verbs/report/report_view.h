@@ -1,6 +1,6 @@
 /* report_view.h - the samples that a report shows: the filters and views of its options */
-#ifndef PROFIL_PROFILCTL_VERBS_REPORT_VIEW_H
-#define PROFIL_PROFILCTL_VERBS_REPORT_VIEW_H
+#ifndef PROFIL_PROFILCTL_VERBS_REPORT_REPORT_VIEW_H
+#define PROFIL_PROFILCTL_VERBS_REPORT_REPORT_VIEW_H
 
 #include <stdio.h>
 

@@ -12,7 +12,7 @@
 #include "profilctl/util/sanitize.h"
 #include "profilctl/util/terminal.h"
 #include "report_view.h"
-#include "verb.h"
+#include "profilctl/verbs/verb.h"
 
 /* Stacks are not kept per process: names the command that records those of the process only. */
 static void refuse_process(const struct options *o, const struct profile *p)

@@ -172,7 +172,7 @@ enum scope_result {
 	SCOPE_HIDES, /* a process of the owner's that it may not observe */
 };
 
-/* Says whether the scope of the attachment in @slot includes the running task. */
+/* Says whether the attachment in @slot observes the running task: enum scope_result. */
 __attribute__((noinline)) int scope_of(__u32 slot)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
@@ -200,8 +200,10 @@ static __always_inline struct profil_target *wide_target(__u32 i)
 	return PLACE(&tables.target[index]);
 }
 
-/* Adds the CPU time of @s, whose task the owner of @target may not observe. Global, as
- * image_number(). */
+/*
+ * Adds the CPU time of @s, whose task the owner of the wide attachment @i may not observe, to its
+ * hidden_ns. Global, as image_number().
+ */
 __attribute__((noinline)) int hidden_book(const struct sample *s, __u32 i)
 {
 	const struct profil_target *target = wide_target(i);

@@ -186,6 +186,10 @@ int recorder_missing(const struct recorder *r)
 		log_notice("%llu process%s left the profile at the execution of a program that you "
 			   "may not observe",
 			   p->secret, p->secret == 1 ? "" : "es");
+	if (p->place_full && !output_is_text(r->options))
+		log_warning("%llu samples are counted by file only: the table of places is full "
+			    "(profile for a shorter time, fewer processes, or with --resolution)",
+			    p->place_full);
 	if (p->sleepers_full)
 		log_warning("%llu sleeps are not counted: more threads slept than the table has "
 			    "room for",

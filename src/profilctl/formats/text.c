@@ -389,8 +389,7 @@ static void shortcomings(FILE *out, const struct profile *p)
 	if (p->place_full)
 		fprintf(out,
 			"%llu samples are counted by file only: the table of places is full; "
-			"profile "
-			"for a shorter time, fewer processes, or with --resolution\n",
+			"profile for a shorter time, fewer processes, or with --resolution\n",
 			p->place_full);
 	if (p->unfollowed)
 		fprintf(out, "%llu process%s could not be followed\n", p->unfollowed,

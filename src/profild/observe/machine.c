@@ -79,12 +79,13 @@ static void switch_over(struct profild *d)
 static int on_next(sd_event_source *timer, uint64_t usec, void *userdata)
 {
 	struct profild *d = userdata;
-	int err = d->machine_next ? attachment_ready(d->machine_next) : -ENOENT;
+	int err;
 
 	(void)timer;
 	(void)usec;
-	if (err == -ENOENT)
+	if (!d->machine_next)
 		return 0;
+	err = attachment_ready(d->machine_next);
 	if (err == -EINPROGRESS) {
 		call_later(d, &d->machine_ready, READY_US, on_next);
 		return 0;

@@ -131,9 +131,9 @@ attach() { # NAME COMM COMMAND...
 
 # Both profilers watch all processes of COMM for the same seconds, perf among the whole machine and at two
 # rates: servers and their clients wait for each other, so that their samples depend on each other, and how
-# much the two differ tells by how much. Where timers fall in step with the load, as once in some 30 runs of the
-# web server, perf's two events contradict each other, and nothing can be compared with them: both watch again,
-# three times at most.
+# much the two differ tells by how much. Where timers fall in step with the load, as has happened with the web
+# server, perf's two events contradict each other, and nothing can be compared with them: both watch again, three
+# times at most.
 watch() { # NAME COMM
 	local name=$1 comm=$2 turn
 

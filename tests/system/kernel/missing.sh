@@ -189,8 +189,9 @@ many_files() {
 many_places() {
 	local line='samples are counted by file only: the table of places is full; profile for a shorter time, fewer processes, or with --resolution'
 
-	"$ctl" record -q -e page-faults -o "$dir/kept" -- "$dir/places" "$dir/loads" 400000
+	"$ctl" record -e page-faults -o "$dir/kept" -- "$dir/places" "$dir/loads" 400000 2>"$dir/stderr"
 	check "record returns the status of a command with more places than there is room for" test $? -eq 0
+	check "record says how many places had no room" said '^profilctl: [0-9]+ samples are counted by file only'
 	"$ctl" report -f json "$dir/kept" >"$dir/json"
 	check "no sample of a full table of places is lost" json \
 		'.samples.total >= 400000 and .samples.binned == .samples.total'

@@ -144,7 +144,7 @@ def function_of(functions, where):
 
 def perf_functions(functions, data, comm):
     """Counts perf's own functions, by event, under the profile's names for them, and object. In a stripped object
-    perf may split a function of ours in two."""
+    perf may split a function of ours in two; functions of one name are those that differ in their parameters."""
     counts, ours = (collections.defaultdict(collections.Counter) for _ in range(2))
     name = functools.cache(lambda dso, pc: function_of(functions, (dso, pc)))
     for event, frames in samples(data, comm):
@@ -153,7 +153,7 @@ def perf_functions(functions, data, comm):
             counts[event][None] += 1
             continue
         where = name(frame.dso, frame.address)
-        key = (frame.symbol or where, frame.dso)
+        key = (frame.symbol or where, frame.dso, frame.address - frame.offset if frame.symbol else None)
         counts[event][key] += 1
         ours[key][where] += 1
     merged = collections.defaultdict(collections.Counter)

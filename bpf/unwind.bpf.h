@@ -73,6 +73,22 @@ struct latest_stack {
 	__u64 place[PROFIL_FRAMES_MAX + 1];
 };
 
+/*
+ * The walks for users that may not observe others take at most 1/WALK_SHARE of a CPU's time: their
+ * programs decide how long a walk takes, interrupts are off meanwhile, and at a context switch it
+ * is in no thread's CPU time. A single user has half of that, so that it cannot use up another's.
+ * Beyond that, only the innermost frame is found.
+ */
+#define WALK_SHARE 10
+#define WALK_USERS_SHARE 20
+#define WALK_USERS 64
+#define WALK_BURST_NS 10000000
+
+struct walk_budget {
+	__u64 paid_until_ns;
+	__s64 ns;
+};
+
 struct unwind {
 	__u64 pc;
 	__u64 sp;
@@ -107,8 +123,10 @@ struct unwind {
 	__u64 pair[2]; /* words of the stack that stack_read() has found */
 	__u64 words_at;
 	__u64 words[STACK_WORDS]; /* of the stack, from words_at on */
-	__u64 budgeted_ns;	  /* budget_ns was paid until then; see walk_begin() */
-	__s64 budget_ns;
+	struct walk_budget everyones;
+	struct walk_budget users[WALK_USERS]; /* by uid, modulo their number */
+	__u64 began_ns;
+	__u32 user;
 	struct task_memory memory;
 	struct spot spot; /* of a step; here because the BPF stack is full */
 	struct found_row found[FOUND_ROWS];
@@ -336,28 +354,36 @@ static long step(__u32 i __attribute__((unused)), struct unwind **context)
 
 /* --- the walk --------------------------------------------------------------------------------- */
 
-/*
- * The walks for users that may not observe others take at most 1/WALK_SHARE of a CPU's time: their
- * programs decide how long a walk takes, interrupts are off meanwhile, and at a context switch it
- * is in no thread's CPU time. Beyond that, only the innermost frame is found.
+/* Adds what @b's share of the time brought since the last time. Returns false if nothing is left.
  */
-#define WALK_SHARE 10
-#define WALK_BURST_NS 10000000
+static __always_inline bool budget_pay(struct walk_budget *b, __u64 now_ns, __u64 share)
+{
+	__u64 paid_ns = (now_ns - b->paid_until_ns) / share;
+	__s64 ns = b->ns + (__s64)(paid_ns < WALK_BURST_NS ? paid_ns : WALK_BURST_NS);
 
+	b->paid_until_ns = now_ns;
+	b->ns = ns < WALK_BURST_NS ? ns : WALK_BURST_NS;
+	return b->ns > 0;
+}
+
+/* Returns how many frames the walk may have. */
 static __attribute__((noinline)) __u32 walk_begin(struct unwind *u)
 {
-	__u64 now_ns = bpf_ktime_get_ns(), paid_ns = (now_ns - u->budgeted_ns) / WALK_SHARE;
-	__s64 budget_ns;
+	bool is_left;
 
-	u->budgeted_ns = now_ns;
-	budget_ns = u->budget_ns + (__s64)(paid_ns < WALK_BURST_NS ? paid_ns : WALK_BURST_NS);
-	u->budget_ns = budget_ns < WALK_BURST_NS ? budget_ns : WALK_BURST_NS;
-	return budget_ns > 0 ? PROFIL_FRAMES_MAX : 1;
+	u->user = (__u32)bpf_get_current_uid_gid() % WALK_USERS;
+	u->began_ns = bpf_ktime_get_ns();
+	is_left = budget_pay(&u->everyones, u->began_ns, WALK_SHARE);
+	is_left &= budget_pay(&u->users[u->user % WALK_USERS], u->began_ns, WALK_USERS_SHARE);
+	return is_left ? PROFIL_FRAMES_MAX : 1;
 }
 
 static __attribute__((noinline)) void walk_end(struct unwind *u)
 {
-	u->budget_ns -= (__s64)(bpf_ktime_get_ns() - u->budgeted_ns);
+	__s64 ns = (__s64)(bpf_ktime_get_ns() - u->began_ns);
+
+	u->everyones.ns -= ns;
+	u->users[u->user % WALK_USERS].ns -= ns;
 }
 
 /* Walks the user's stack. */

@@ -22,9 +22,10 @@ ok() { # NAME
 	printf 'ok %s\n' "$1"
 }
 
+# In one line, of which run.sh keeps all.
 fail() { # NAME WHY
 	failed=$((failed + 1))
-	printf 'FAIL %s: %s\n' "$1" "$2"
+	printf 'FAIL %s: %s\n' "$1" "${2//$'\n'/ | }"
 }
 
 skip() { # NAME WHY

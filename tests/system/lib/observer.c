@@ -114,6 +114,17 @@ const struct profil_image *observer_image(const struct observer *o, uint32_t num
 	return image[number - 1].id ? &image[number - 1] : NULL;
 }
 
+const struct profil_node *observer_node(const struct observer *o, uint32_t number)
+{
+	uint32_t at = number - PROFIL_STACK_ROOTS;
+	const char *page =
+		(const char *)o->table +
+		(size_t)(o->table->node_page + at / PROFIL_PAGE_NODES) * PROFIL_TABLE_PAGE;
+
+	cr_assert_lt(at, o->table->nodes);
+	return (const struct profil_node *)page + at % PROFIL_PAGE_NODES;
+}
+
 const struct profil_group *observer_group(const struct observer *o, uint32_t number)
 {
 	const struct profil_group *group = page(o, o->table->group_page);

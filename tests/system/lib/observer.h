@@ -55,6 +55,9 @@ uint64_t observer_count(const struct observer *o, uint32_t number, uint64_t bits
 uint64_t observer_count_by(const struct observer *o, int (*wanted)(const void *arg, uint64_t key),
 			   const void *arg);
 
+/* Node @number of the tree of calls, from PROFIL_STACK_ROOTS on. */
+const struct profil_node *observer_node(const struct observer *o, uint32_t number);
+
 /* Group @number, from 1 on; NULL when it is free. */
 const struct profil_group *observer_group(const struct observer *o, uint32_t number);
 

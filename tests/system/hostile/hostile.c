@@ -29,7 +29,7 @@
 #define PACE_NS 500000
 #define BASE 0x400000ul
 #define TICKS "0x400000 3\n0x400002\n"
-#define P99_TIMES 10 /* at most so many times as long as on an idle daemon */
+#define P99_TIMES 10   /* at most so many times as long as on an idle daemon */
 #define P99_NS 4000000 /* or so long: a worker's wait for one slice of another task */
 
 static struct daemon d;
@@ -266,8 +266,8 @@ static unsigned int p99_limit(unsigned int idle)
 }
 
 /*
- * Measures the wait for the daemon, without that of caller and daemon for a CPU. Other load can only
- * make it longer, so one good trial of five is enough.
+ * Measures the wait for the daemon, without that of caller and daemon for a CPU. Other load can
+ * only make it longer, so one good trial of five is enough.
  */
 Test(kernel_hostile, others_are_served_during_a_flood, .timeout = FLOOD_S)
 {

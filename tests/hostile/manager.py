@@ -13,6 +13,7 @@ UID = 60000
 PRIORITY = 1  # of daemon and victim: what else the machine does is not measured (run_first())
 UNIT = "systemd/profild.service"
 WATCHDOG_S = 10
+TURN_S = 0.1
 PARKED = 4  # workers that the daemon keeps for the next user, with so many descriptors for each
 WORKER_FDS = 2
 READY_S = 60
@@ -87,13 +88,24 @@ class Daemon:
         os.chmod(f"{directory}/notify", 0o666)
         self.ready = threading.Event()
         self.last_ping = self.worst_gap = 0.0
+        self.late = 0.0  # the time since the last ping for which the machine let nothing run
         self.closing = False
         self.thread = threading.Thread(target=self.listen, daemon=True)
         self.thread.start()
 
     def listen(self):
+        """Runs as the daemon does: where this thread wakes late, the machine has stalled both."""
+        run_first()
+        self.notify.settimeout(TURN_S)
         while not self.closing:
-            data, control, _, _ = self.notify.recvmsg(4096, socket.CMSG_SPACE(253 * 4))
+            began = time.monotonic()
+            try:
+                data, control, _, _ = self.notify.recvmsg(4096, socket.CMSG_SPACE(253 * 4))
+            except TimeoutError:
+                data = None
+            self.late += max(0.0, time.monotonic() - began - TURN_S)
+            if data is None:
+                continue
             fds = array.array("i")
             for level, kind, body in control:
                 if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
@@ -104,11 +116,17 @@ class Daemon:
             self.store.handle(fields, list(fds))
             now = time.monotonic()
             if fields.get("READY") == "1":
+                self.ping(now)
                 self.ready.set()
-                self.last_ping = now
             if fields.get("WATCHDOG") == "1":
-                self.worst_gap = max(self.worst_gap, now - self.last_ping)
-                self.last_ping = now
+                self.worst_gap = max(self.worst_gap, self.gap(now))
+                self.ping(now)
+
+    def ping(self, now):
+        self.last_ping, self.late = now, 0.0
+
+    def gap(self, now):
+        return now - self.last_ping - self.late
 
     def enter(self, handed):
         """In the child: the descriptors from 3 on, and the environment of sd_listen_fds()."""
@@ -163,8 +181,8 @@ class Daemon:
         return self.process is not None and self.process.poll() is None
 
     def watchdog_gap(self):
-        """The longest time without a keep-alive message so far, in seconds."""
-        return max(self.worst_gap, time.monotonic() - self.last_ping)
+        """The longest time without a keep-alive message so far, in seconds, but for the machine's stalls."""
+        return max(self.worst_gap, self.gap(time.monotonic()))
 
     def reset_watchdog(self):
         self.worst_gap = 0.0

@@ -25,7 +25,6 @@ ATTACKER = 60001  # and those after it
 VICTIM = 60020
 NICE = -15  # of the victim that computes
 MARGIN_US = {"short": 50000, "long": 5000}
-CLEAR_US = 1000000
 RUNS_LONG = 5
 SETTLE_S = 30
 LINGER_S = 1.5  # for which the daemon's clocks go on after the last profile
@@ -216,8 +215,8 @@ def slow(measures, loads):
 
 
 def steady(measures):
-    """Says whether another run could change the verdict: a second of waiting is no noise."""
-    return all(m.max < CLEAR_US and not m.refused and not m.lost for m in measures)
+    """Says whether another run could change the verdict. A machine can stall for seconds, once."""
+    return not any(m.refused or m.lost for m in measures)
 
 
 class Suite:

@@ -357,7 +357,7 @@ Test(kernel_attack, a_forged_cookie_is_refused)
 	cr_expect_eq(start_with(NULL, 0), EPERM, "at address 0");
 	cr_expect_eq(start_with(NULL, ~7ul), EPERM, "at the last address");
 	cr_expect_eq(start_with(NULL, PAGE_AT), 0, "its own cookie at its address");
-	cr_expect_eq(ask_self(sock, PROFIL_MSG_STOP, PAGE_AT), 0);
+	stop_anew();
 	neighbour_stop(&d);
 }
 
@@ -387,7 +387,7 @@ Test(kernel_attack, another_process_cannot_stop_a_profile)
 	kill(pid, SIGCONT);
 	cr_assert_eq(waitpid(pid, NULL, 0), pid);
 	cr_expect(ticks_list(&d, getpid(), &p), "the profile has been stopped");
-	cr_assert_eq(ask_self(sock, PROFIL_MSG_STOP, PAGE_AT), 0);
+	stop_anew();
 	cr_expect(!ticks_list(&d, getpid(), &p), "the profile has not been stopped");
 	neighbour_stop(&d);
 }

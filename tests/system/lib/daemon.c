@@ -22,10 +22,11 @@
 #include "daemon.h"
 
 #define DAEMON_ARGS 32
-#define DAEMON_WAIT_MS 30000
-#define DESCRIPTORS_WAIT_S 10
+#define DAEMON_WAIT_MS 90000
+#define DESCRIPTORS_WAIT_S 60
 #define TRY_WAIT_S 20
-#define CLIENT_WAIT_MS 5000 /* less than the daemon's timeout of silent clients */
+#define CLIENT_WAIT_MS 60000
+#define CLOSE_WAIT_S 9 /* the daemon closes silent clients after 10 */
 
 static const char *from_env(const char *name, const char *otherwise)
 {
@@ -290,12 +291,19 @@ int client_send(int sock, const void *packet, size_t bytes)
 size_t client_recv(int sock, void *buf, size_t bytes)
 {
 	struct pollfd ready = { .fd = sock, .events = POLLIN };
+	struct timespec began, now;
 	ssize_t n;
 
+	clock_gettime(CLOCK_MONOTONIC, &began);
 	cr_assert(poll(&ready, 1, CLIENT_WAIT_MS) > 0, "no answer within %d s",
 		  CLIENT_WAIT_MS / 1000);
 	n = read(sock, buf, bytes);
-	return n > 0 ? (size_t)n : 0; /* a reset is an end as well */
+	if (n > 0)
+		return (size_t)n;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	cr_assert(now.tv_sec - began.tv_sec <= CLOSE_WAIT_S, "closed after %ld s, as if silent",
+		  (long)(now.tv_sec - began.tv_sec));
+	return 0; /* a reset is an end as well */
 }
 
 int client_ask(int sock, const struct profil_header *h, struct profil_msg_reply *reply)

@@ -90,17 +90,20 @@ def frame_of(line):
 
 @functools.cache
 def tree(data):
-    """The pids of "cost" and its descendants. In a recording of the whole machine, others may have their names."""
-    children, pids = collections.defaultdict(list), []
+    """The ids of "cost" and its descendants, and of their threads. In a recording of the whole machine, others may
+    have their names."""
+    children, threads, pids = collections.defaultdict(list), collections.defaultdict(list), []
     for line in perf("script", "--show-task-events", "-i", data, "-F", "comm,pid,tid,time,event").split("\n"):
-        if fork := re.search(r"PERF_RECORD_FORK\((\d+):\d+\):\((\d+):", line):
-            if fork[1] != fork[2]:  # not a thread
-                children[fork[2]].append(fork[1])
+        if fork := re.search(r"PERF_RECORD_FORK\((\d+):(\d+)\):\((\d+):", line):
+            if fork[1] == fork[3]:
+                threads[fork[1]].append(fork[2])
+            else:
+                children[fork[3]].append(fork[1])
         elif cost := re.search(r"PERF_RECORD_COMM exec: cost:(\d+)/", line):
             pids.append(cost[1])
     for pid in pids:
         pids += children.pop(pid, [])
-    return set(pids)
+    return {id for pid in pids for id in (pid, *threads[pid])}
 
 
 def samples(data, comm):
@@ -325,12 +328,12 @@ def count(profile, data, comm):
 
 def first(profile, data, comm):
     # Without --comms, which drops samples of a function that another process's samples hit first.
-    by_pid = comm == "cost"  # a column of pid:comm
+    by_id = comm == "cost"  # a column of tid:comm
     report = perf("report", "-i", data, "--no-children", "-g", "none", "--stdio", "-q",
-                  "-F", f"sample,{'pid' if by_pid else 'comm'},dso,sym", "-t", "|")
+                  "-F", f"sample,{'pid' if by_id else 'comm'},dso,sym", "-t", "|")
     rows = [[part.strip() for part in row.split("|", 3)] for row in report.split("\n") if row.count("|") >= 3]
-    wanted = tree(data) if by_pid else comm.split(",")
-    rows = [row for row in rows if (row[1].split(":")[0] if by_pid else row[1]) in wanted and row[3].startswith("[.]")]
+    wanted = tree(data) if by_id else comm.split(",")
+    rows = [row for row in rows if (row[1].split(":")[0] if by_id else row[1]) in wanted and row[3].startswith("[.]")]
     if not rows:
         sys.exit(f"perf report has no sample of {comm}")
     functions = [f | {"object": f["object"].rpartition("/")[2]} for f in profile["functions"]

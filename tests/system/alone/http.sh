@@ -5,12 +5,29 @@
 # shellcheck source=tests/system/http/lib.sh
 . "$(dirname "$0")/../http/lib.sh"
 
+# The busy process, which has used half a second of CPU time, has 99 samples in the total. In a profile of 2 s
+# it has 398, or fewer than 10 where the machine gives it less than 3 % of a CPU.
 profiles() {
-	get '/debug/pprof/profile?seconds=1' -o "$dir/one" || return
-	get '/debug/pprof/profile?seconds=1&by=unit' -o "$dir/by" || return
+	get '/debug/pprof/profile?seconds=2' -o "$dir/one" || return
+	get '/debug/pprof/profile?seconds=2&by=unit' -o "$dir/by" || return
+	until test "$(cpu_us "$busy")" -ge 500000; do alive "$busy" || return; done
+	fresh_snapshot
 	get /debug/pprof/total -o "$dir/total" || return
 	"$dir/checkprofile" "$dir/one" "$dir/by" "$dir/total" >"$dir/sums" || return
-	awk '$2 < 100 { print; bad = 1 } END { exit bad }' "$dir/sums"
+	awk '$2 < (NR < 3 ? 10 : 90) { print; bad = 1 } END { exit bad }' "$dir/sums"
+}
+
+# How many snapshots profil-http has taken so far.
+snapshots() {
+	get /debug/pprof/total -o "$dir/total" -D - | tr -d '\r' | sed -n 's/^Profil-Snapshots: .*-//p'
+}
+
+# Waits until profil-http has taken a snapshot that is younger than this call. Answers share one for 100 ms.
+fresh_snapshot() {
+	local before now
+
+	before=$(snapshots)
+	until now=$(snapshots) && test "$now" -gt "$before"; do alive "$http" || return; done
 }
 
 test_pprof() {
@@ -30,54 +47,61 @@ test_pprof() {
 	fi
 }
 
-# profilctl's totals before and after bound profil-http's total between the two. Its snapshot may be
-# 100 ms old.
+# profilctl's totals before and after bound profil-http's total between the two.
 test_against_profilctl() {
-	local before between after total='.total' older=$((199 * $(nproc) / 10 + 1))
+	local before between after total='.total'
 
 	before=$("$BUILD/profilctl" machine status --json | jq "$total")
+	fresh_snapshot
 	between=$(get /metrics | awk '/^profil_samples_total/ { n += $2 } END { print n }')
 	after=$("$BUILD/profilctl" machine status --json | jq "$total")
-	if ((before - older <= between && between <= after)); then
+	if ((0 < before && before <= between && between <= after)); then
 		ok "profil-http has as many samples as 'profilctl machine'"
 	else
 		fail "profil-http has as many samples as 'profilctl machine'" "$before, $between, $after"
 	fi
 }
 
-# The series of each family add up to the CPU time of all placed samples. The sums by unit are read a
-# moment before or after the places, so they may differ by a few samples.
+# The series of each family add up to the CPU time of all placed samples. The sums by unit are read a moment
+# before or after the places: they are bounded by the places of the snapshots before and after this one. A CPU may
+# have counted one sample by halves.
 series_add_up() {
-	get /metrics -D "$dir/head" -o "$dir/metrics" || return
+	get /metrics -o "$dir/metrics.before" && fresh_snapshot || return
+	get /metrics -D "$dir/head" -o "$dir/metrics" && fresh_snapshot || return
+	get /metrics -o "$dir/metrics.after" || return
 	grep -qi '^content-type: application/openmetrics-text; version=1.0.0; charset=utf-8' "$dir/head" || {
 		cat "$dir/head"
 		return 1
 	}
 	test "$(tail -n 1 "$dir/metrics")" = '# EOF' || return
-	awk '
-		/^profil_samples_total.outcome="placed"/ { placed = $2 }
+	awk -v cpus="$(nproc)" '
+		FNR == 1 { file++ }
+		/^profil_samples_total.outcome="placed"/ { placed[file] = $2 }
 		/^profil_sample_period_seconds / { period = $2 }
-		/^profil_unit_cpu_seconds_total/ { unit += $NF }
-		/^profil_image_cpu_seconds_total/ { image += $NF; n++ }
-		function off(a, by) { a -= placed * period; return a < -by || a > by }
+		file == 2 && /^profil_unit_cpu_seconds_total/ { unit += $NF }
+		file == 2 && /^profil_image_cpu_seconds_total/ { image += $NF; n++ }
 		END {
-			print placed, period, unit, image, n
-			exit !placed || n < 2 || n > 101 || off(unit, 20 * period) || off(image, 0.0001)
-		}' "$dir/metrics"
+			print placed[1], placed[2], placed[3], period, unit, image, n
+			off = image - placed[2] * period
+			exit !placed[1] || n < 2 || n > 101 || off < -0.0001 || off > 0.0001 ||
+				unit < (placed[1] - cpus) * period || unit > (placed[3] + cpus) * period
+		}' "$dir/metrics.before" "$dir/metrics" "$dir/metrics.after"
 }
 
 scrape() {
 	local query="http://127.0.0.1:$1/api/v1/query" began=$SECONDS got
 
-	until got=$(curl -s "$query" --data-urlencode 'query=profil_samples_total{outcome="placed"}' |
+	until got=$(curl -s --max-time 20 "$query" --data-urlencode 'query=profil_samples_total{outcome="placed"}' |
 		jq -r '.data.result[0].value[1]') && [[ $got =~ ^[0-9]+$ ]]; do
-		if ! alive "$prometheus" || test $((SECONDS - began)) -ge 30; then
+		if ! alive "$prometheus" || test $((SECONDS - began)) -ge 120; then
 			cat "$dir/prometheus-log"
 			return 1
 		fi
 		sleep 0.2
 	done
-	curl -s "$query" --data-urlencode 'query=up{job="profil"}' | jq -e '.data.result[0].value[1] == "1"'
+	# A later scrape may take longer than its interval of 1 s.
+	curl -s --max-time 20 "$query" --data-urlencode 'query=max_over_time(up{job="profil"}[5m])' |
+		jq -e '.data.result[0].value[1] == "1"'
 }
 
 test_prometheus() {
@@ -101,38 +125,38 @@ test_prometheus() {
 	wait "$prometheus" 2>/dev/null
 }
 
-# Starts N readers of a profile of 5 seconds; prints profil-http's CPU time in microseconds.
+# Starts N readers of a profile of 5 seconds; prints profil-http's CPU time in microseconds. What they got is in
+# $dir/crowd.
 cost_of() { # N
-	local before urls=()
+	local before
 
-	for ((i = 0; i < $1; i++)); do
-		urls+=('http://localhost/debug/pprof/profile?seconds=5' -o "$dir/cost.$i")
-	done
 	before=$(cpu_us "$http")
-	curl -sS --fail --max-time 60 --parallel --parallel-immediate --parallel-max 100 \
-		--unix-socket "$sock" "${urls[@]}" 2>/dev/null >/dev/null || return
+	timeout 100 "$client" crowd "$sock" "$1" '/debug/pprof/profile?seconds=5' >"$dir/crowd" || return
 	echo $(($(cpu_us "$http") - before))
 }
 
-# All hundred get the same bytes, encoded once. One reader costs some 10 ms, partly for new files and
-# cold caches: the ratio was 0.4 to 1.7 in eight runs on two CPUs, and would be a hundred if each were
-# encoded by itself. The limit leaves room for a busy machine.
+# Those hundred that begin with one snapshot get the same bytes, encoded once. One reader costs some 10 ms, partly
+# for new files and cold caches: the ratio was 0.4 to 1.7 in eight runs on two CPUs, and would be a hundred if each
+# were encoded by itself. A snapshot is shared for 100 ms: a machine that takes longer to serve all hundred takes
+# several.
 test_cost() {
-	local one many what="a hundred concurrent readers cost at most four times one reader"
+	local one many answers ranges differing late what="a hundred concurrent readers cost at most ten times one reader"
 
 	one=$(cost_of 1)
 	many=$(cost_of 100)
-	printf '# one reader %s us, a hundred %s us, %s bytes each\n' "$one" "$many" "$(stat -c %s "$dir/cost.0")"
-	if ((one > 0 && many > 0 && many <= 4 * one)); then
+	read -r answers ranges differing late <"$dir/crowd"
+	printf '# one reader %s us, a hundred %s us, of %s ranges\n' "$one" "$many" "$ranges"
+	if ((one > 0 && many > 0 && many <= 10 * one * ranges)); then
 		ok "$what"
 	else
-		fail "$what" "$one us, $many us"
+		fail "$what" "$one us, $many us, $ranges ranges"
 	fi
-	check "a hundred concurrent readers get the same profile" same_files "$dir"/cost.*
-}
-
-same_files() {
-	test "$(sha256sum "$@" | cut -d ' ' -f 1 | sort | uniq -c | awk '{ print $1 }')" = 100
+	what="a hundred concurrent readers get the same profile"
+	if ((answers == 100 && differing == 0 && ranges <= late / 100 + 2)); then
+		ok "$what"
+	else
+		fail "$what" "$answers answers of $ranges ranges, $differing of which differ, $late ms after the 5 s"
+	fi
 }
 
 as_other() { # GROUP COMMAND...
@@ -177,7 +201,7 @@ refuses() { # WORDS ARGS...
 	else
 		run+=("${@:2}")
 	fi
-	said=$(timeout 10 "${run[@]}" 2>&1) && { echo "it runs"; return 1; }
+	said=$(timeout 60 "${run[@]}" 2>&1) && { echo "it runs"; return 1; }
 	[[ $said == *"$1"* ]] || { echo "$said"; return 1; }
 }
 
@@ -203,7 +227,7 @@ test_requests() {
 	check "the page's policy allows no script but its own" eval \
 		"get / -D - | grep -q \"^Content-Security-Policy: default-src 'none'.*script-src 'self'\""
 	check "/hot.json has the samples of the busy process" eval \
-		"get '/hot.json?seconds=1' | jq -e '.samples.total > 0 and ([.runs[] | select(.command == \"bash\")] | length > 0)'"
+		"get '/hot.json?seconds=2' | jq -e '.samples.total > 0 and ([.runs[] | select(.command == \"bash\")] | length > 0)'"
 }
 
 # The busy program's name is markup.
@@ -218,7 +242,7 @@ test_page() {
 	"$dir/$name" -c 'while :; do :; done' &
 	busy=$!
 	started+=("$busy")
-	timeout 60 python3 tests/system/http/page.py "http://127.0.0.1:$port/" "$name" >"$dir/page" 2>&1
+	timeout 200 python3 tests/system/http/page.py "http://127.0.0.1:$port/" "$name" >"$dir/page" 2>&1
 	kill "$busy"
 	while read -r verdict what; do
 		case $verdict in
@@ -229,35 +253,36 @@ test_page() {
 	done <"$dir/page"
 }
 
-# Another reader is answered within a second.
+# Another reader is answered, by the time in which slow ones are closed.
 answered() {
-	curl -sS --fail --max-time 1 --unix-socket "$sock" http://localhost/debug/pprof/ -o /dev/null &&
-		curl -sS --fail --max-time 5 --unix-socket "$sock" http://localhost/metrics -o /dev/null
+	get /debug/pprof/ --fail --max-time 9 -o /dev/null && get /metrics --fail --max-time 9 -o /dev/null
 }
 
 test_hostile() {
-	local kept slow loris idle n began
+	local kept slow loris idle n began most=78
 
 	exec {slow}> >("$client" slow "$sock" /debug/pprof/total >"$dir/slow")
 	exec {loris}< <(as_other "$reader" "$client" loris "$sock" 50)
-	read -r -t 20 n <&"$loris"
+	read -r -t 60 n <&"$loris"
 	test "$n" = open || fail "a slow loris has connected" "$n"
-	exec {idle}> >(as_other "$reader" "$client" idle "$sock" 200 >"$dir/idle")
+	exec {idle}> >(as_other "$reader" "$client" idle "$sock" 200 78 >"$dir/idle")
 	until { read -r kept <"$dir/idle"; } 2>/dev/null; do
 		sleep 0.1
 	done
+	! read -r -t 0 <&"$loris" || most=128 # it was closed before those came
 	check "readers are answered beside slow, slow-loris and idle connections" answered
-	if ((kept > 0 && kept <= 78)); then
+	if ((kept > 0 && kept <= most)); then
 		ok "a user has at most 128 connections"
 	else
-		fail "a user has at most 128 connections" "beside 50, $kept of 200 are kept"
+		fail "a user has at most 128 connections" "beside $((128 - most)), $kept of 200 are kept"
 	fi
 	for n in {1..20}; do
 		timeout 0.3 curl -s --unix-socket "$sock" 'http://localhost/debug/pprof/profile?seconds=60' -o /dev/null &
 	done
 	test_page # takes as long as the slow loris
-	read -r -t 30 n <&"$loris"
-	if [[ $n != never ]] && awk -v n="$n" 'BEGIN { exit !(n > 9 && n < 15) }'; then
+	read -r -t 60 n <&"$loris"
+	# One whose time limit began anew with each byte would never be closed.
+	if [[ $n != never ]] && awk -v n="$n" 'BEGIN { exit !(n > 9 && n < 25) }'; then
 		ok "a request whose headers take longer than 10 s is closed"
 	else
 		fail "a request whose headers take longer than 10 s is closed" "after $n s"
@@ -265,7 +290,7 @@ test_hostile() {
 	exec {slow}>&- {idle}>&- {loris}<&-
 	began=$SECONDS
 	until n=$(get /metrics | awk '/^profil_http_connections / { print $2 }') && test "$n" = 1; do
-		test $((SECONDS - began)) -lt 10 || break
+		test $((SECONDS - began)) -lt 60 || break
 		sleep 0.1
 	done
 	if test "$n" = 1; then
@@ -275,20 +300,18 @@ test_hostile() {
 	fi
 }
 
-# How many snapshots profil-http has taken so far.
-snapshots() {
-	get /debug/pprof/total -o "$dir/total" -D - | tr -d '\r' | sed -n 's/^Profil-Snapshots: .*-//p'
-}
-
 # Answers within 100 ms share a snapshot, and only a snapshot asks profild.
 test_flood() {
-	local before after n began=$EPOCHREALTIME ms flood
+	local before after n began=$EPOCHREALTIME ms flood going
 
 	before=$(snapshots)
-	as_other "$reader" "$client" flood "$sock" 5 >"$dir/flood" &
+	mkfifo "$dir/going"
+	as_other "$reader" "$client" flood "$sock" 5 <"$dir/going" >"$dir/flood" &
 	flood=$!
+	exec {going}>"$dir/going"
 	check "readers are answered during a flood of requests" answered
 	check "profild answers its other clients during the flood" "$BUILD/profilctl" machine status
+	exec {going}>&-
 	wait "$flood"
 	n=$(cat "$dir/flood")
 	after=$(snapshots)
@@ -312,7 +335,7 @@ unhang() {
 
 # A file that is new after the first scrape has a series once it has used a second of CPU time.
 metrics_name() { # PATH
-	local end=$((SECONDS + 30))
+	local end=$((SECONDS + 120))
 
 	until get /metrics --max-time 5 >"$dir/metrics" && grep -q "$1" "$dir/metrics"; do
 		test "$SECONDS" -lt "$end" || return 1
@@ -329,6 +352,7 @@ test_hung_files() {
 	cp /bin/bash "$path"
 	"$path" -c 'while :; do :; done' &
 	started+=("$!")
+	until test "/proc/$!/exe" -ef "$path"; do alive "$!" || break; done # it execs before the file hangs
 	exec {hung}<>/dev/fuse
 	if ! mount -i -t fuse -o "fd=$hung,rootmode=40000,user_id=0,group_id=0,allow_other" none "$dir/hung" 2>"$dir/mount"; then
 		exec {hung}>&-
@@ -336,7 +360,7 @@ test_hung_files() {
 		skip "$what" "FUSE cannot be mounted: $(cat "$dir/mount")"
 		return
 	fi
-	check "$what" get '/debug/pprof/profile?seconds=1' --fail --max-time 10 -o "$dir/of-hung"
+	check "$what" get '/debug/pprof/profile?seconds=1' --fail -o "$dir/of-hung"
 	check "metrics name the file on a hung file system" metrics_name "$path"
 	unhang
 }
@@ -358,7 +382,8 @@ fi
 port=$(free_port)
 daemon_start --machine=199 --ephemeral
 bash -c 'while :; do :; done' &
-started+=("$!")
+busy=$!
+started+=("$busy")
 http_start --listen "127.0.0.1:$port"
 test_pprof
 test_against_profilctl

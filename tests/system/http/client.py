@@ -3,19 +3,25 @@
 
 usage: client.py VERB SOCKET [ARG...]
 
-idle N          opens N connections and sends nothing; prints how many the server keeps
+idle N MOST     opens N connections and sends nothing; prints how many the server keeps, once it has closed
+                all but MOST, or after 8 seconds
 loris N         sends a byte of a header on each of N connections every 100 ms; prints "open", then the
                 seconds until the last connection was closed
 slow PATH       sends a request, prints "asked", and reads nothing until its standard input ends
-flood N         for N seconds, and until 100 answers have come or a minute more, 16 threads send valid, cut
-                off, malformed and oversized requests and close at once or read; prints how many answers with
-                status 200 came
+flood N         for N seconds, until its standard input ends, and until 100 answers have come or a minute more, 16
+                threads send valid, cut off, malformed and oversized requests and close at once or read; prints
+                how many answers with status 200 came
+crowd N URL     sends N requests for URL, which has seconds=S, at once; prints the number of answers with status
+                200, of different pairs of snapshots, of answers that differ from others of the same pair, and
+                how many milliseconds the last one came after S seconds
 chain N PREFIX [WHAT]  takes N consecutive profiles of a second, and meanwhile one of N seconds; prints
                 the snapshots of each; the files are PREFIX1 ... and PREFIXall; WHAT is "profile" or "stacks"
 soak N PREFIX [EVERY]  takes consecutive profiles of 1 to 3 seconds for N seconds, and with every second one, or
                 EVERY, the total since the start; prints "part FILE FROM-TO" or "total FILE 0-AT" for each
 """
+import collections
 import concurrent.futures
+import re
 import select
 import socket
 import sys
@@ -29,7 +35,7 @@ def connect(path):
     return s
 
 
-def idle(path, n):
+def idle(path, n, most):
     socks = []
     for _ in range(int(n)):
         try:
@@ -37,11 +43,13 @@ def idle(path, n):
         except OSError:
             break
     kept = set(socks)
-    # The server has closed those that it refused; on the others it sends nothing before their deadline.
-    until = time.monotonic() + 3
+    # The server closes those that it refused; on the others it sends nothing before their deadline of 10 s.
+    until = time.monotonic() + 8
     while kept and time.monotonic() < until:
-        for s in select.select(list(kept), [], [], 0.5)[0]:
-            kept.discard(s)
+        closed = select.select(list(kept), [], [], 0.5)[0]
+        kept.difference_update(closed)
+        if not closed and len(kept) <= int(most):
+            break
     print(len(kept), flush=True)
     sys.stdin.read()
 
@@ -53,7 +61,7 @@ def loris(path, n):
         s.setblocking(False)
         s.send(b"GET /metrics HTTP/1.1\r\nX-Slow: ")
     print("open", flush=True)
-    while alive and time.monotonic() < began + 30:
+    while alive and time.monotonic() < began + 50:
         for s in list(alive):
             try:
                 s.send(b"a")
@@ -88,10 +96,11 @@ REQUESTS = [
 def flood(path, seconds):
     until = time.monotonic() + float(seconds)
     answers = [0] * 16
+    going = [True]
 
     def send(i):
         n = i
-        while time.monotonic() < until or (sum(answers) < 100 and time.monotonic() < until + 60):
+        while going[0] or time.monotonic() < until or (sum(answers) < 100 and time.monotonic() < until + 60):
             n += 1
             try:
                 with connect(path) as s:
@@ -105,6 +114,8 @@ def flood(path, seconds):
     threads = [threading.Thread(target=send, args=(i,)) for i in range(16)]
     for t in threads:
         t.start()
+    sys.stdin.read()
+    going[0] = False
     for t in threads:
         t.join()
     print(sum(answers))
@@ -126,6 +137,23 @@ def fetch(path, url):
         if line.startswith("Profil-Snapshots: "):
             return line.split()[1], body
     raise SystemExit("no snapshots in " + head.decode())
+
+
+def crowd(path, n, url):
+    began = time.monotonic()
+    socks = [connect(path) for _ in range(int(n))]
+    for s in socks:
+        s.send(b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % url.encode())
+    pairs = collections.defaultdict(list)
+    for s in socks:
+        with s.makefile("rb") as f:
+            head, _, body = f.read().partition(b"\r\n\r\n")
+        snapshots = re.search(rb"\r\nProfil-Snapshots: (\S+)", head)
+        if head.startswith(b"HTTP/1.1 200") and snapshots:
+            pairs[snapshots[1]].append(body)
+    late = time.monotonic() - began - float(re.search(r"seconds=(\d+)", url)[1])
+    differing = sum(body != bodies[0] for bodies in pairs.values() for body in bodies)
+    print(sum(map(len, pairs.values())), len(pairs), differing, int(1000 * late))
 
 
 def chain(path, n, prefix, what="profile"):
@@ -173,5 +201,5 @@ def soak(path, n, prefix, every=2):
         print(job.result())
 
 
-VERBS = {"idle": idle, "flood": flood, "loris": loris, "slow": slow, "chain": chain, "soak": soak}
+VERBS = {"idle": idle, "flood": flood, "loris": loris, "slow": slow, "crowd": crowd, "chain": chain, "soak": soak}
 VERBS[sys.argv[1]](*sys.argv[2:])

@@ -20,27 +20,28 @@ def verdict(name, is_so, why=""):
     print(f"ok {name}" if is_so else f"FAIL {name}: {why}", flush=True)
 
 
-def until(browser, expression, seconds=20):
+def until(browser, expression, seconds=60):
     end = time.monotonic() + seconds
-    while not browser.value(expression) and time.monotonic() < end:
+    while not (value := browser.value(expression)) and time.monotonic() < end:
         time.sleep(0.1)
-    return browser.value(expression)
+    return value
 
 
 def rows(browser, table):
     return browser.value(ROWS % table)
 
 
-browser = Browser()
+# The page refreshes itself at any time, also once after that was turned off: what belongs together is one expression.
+# An interval may lack samples of the busy process, or any.
+browser = Browser(seconds=180)
 try:
     browser.ask("Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1)
     browser.size(1200, 900)
     browser.ask("Page.navigate", url=URL)
     until(browser, "document.readyState == 'complete' && document.getElementById('seconds') !== null")
     browser.value("document.getElementById('seconds').value = '1'")
-    until(browser, "document.querySelectorAll('#functions tbody tr').length > 0")
-    verdict("the page fills its tables", rows(browser, "units") and rows(browser, "functions") and rows(browser, "runs"),
-            browser.value("document.body.innerText"))
+    filled = until(browser, "['units', 'functions', 'runs'].every((id) => document.querySelector(`#${id} tbody tr:not(.none)`))")
+    verdict("the page fills its tables", filled, browser.value("document.body.innerText"))
     first = browser.value("document.getElementById('state').textContent")
     verdict("the page refreshes itself", until(browser, f"document.getElementById('state').textContent != {first!r}"), first)
     found = until(browser, f"[...document.querySelectorAll('#runs td')].some((c) => c.textContent == {COMMAND!r})")
@@ -48,12 +49,20 @@ try:
             rows(browser, "runs"))
     browser.value("document.getElementById('refresh').checked = false")
     browser.value(f"const s = document.getElementById('search'); s.value = {COMMAND!r}; s.dispatchEvent(new Event('input'))")
-    runs = rows(browser, "runs")
+    runs = until(browser, f"(() => {{ const found = {ROWS % 'runs'}; return found.length && found }})()")
     verdict("the search leaves the matching rows", runs and all(COMMAND in r for r in runs), runs)
-    browser.value("s.value = ''; s.dispatchEvent(new Event('input')); document.querySelector('#units button').click()")
-    verdict("a click on a unit leaves that unit alone", len(rows(browser, "units")) == 1, rows(browser, "units"))
-    of_unit = browser.value("parseFloat(document.querySelector('#units tbody td').textContent)")
-    of_rows = browser.value("functionRows().map((cells) => parseFloat(cells[0].textContent))")
+    units, of_unit, of_rows = until(browser, """(() => {
+        s.value = '';
+        s.dispatchEvent(new Event('input'));
+        const button = document.querySelector('#units button');
+        if (!button)
+            return null;
+        button.click();
+        const first = (cells) => parseFloat(cells[0].textContent);
+        return [document.querySelectorAll('#units tbody tr').length, first(document.querySelector('#units tbody tr').cells),
+            functionRows().map(first)];
+    })()""") or (0, 0, [])
+    verdict("a click on a unit leaves that unit alone", units == 1, units)
     verdict("the functions of a unit and the row of shared files add up to the unit",
             abs(of_unit - sum(of_rows)) < 0.0006 * (len(of_rows) + 1), (of_unit, of_rows))
     if len(sys.argv) > 3:

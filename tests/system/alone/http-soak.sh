@@ -46,7 +46,7 @@ until curl -sS --unix-socket "$sock" -o "$dir/first" http://localhost/metrics 2>
 done
 load &
 started+=($!)
-readers=()
+readers=() began=$SECONDS
 : >"$dir/errors"
 for name in a b c; do
 	read_profiles "$name" $((SECONDS + seconds)) 2>>"$dir/errors" &
@@ -56,8 +56,11 @@ check "consecutive profiles are answered for $seconds s" \
 	eval '"$client" soak "$sock" "$seconds" "$dir/chain." >"$dir/list"'
 failures=0
 for pid in "${readers[@]}"; do wait "$pid" || failures=$((failures + 1)); done
+took=$((SECONDS - began))
 check "every request is answered for $seconds s: $(cat "$dir/errors")" test "$failures" -eq 0
-said=$("$dir/checkprofile" -soak "$dir/list" 80 2>&1)
+# A request that comes more than 100 ms late leaves a gap. Where one of ten does so, none of eight sums of two profiles
+# is without a gap once in 34,000 times.
+said=$("$dir/checkprofile" -soak "$dir/list" 10 2>&1)
 status=$?
 printf '# %s\n' "$said"
 check "consecutive profiles add up, place by place, to the difference of the totals" eval "echo '$said'; test $status -eq 0"
@@ -68,6 +71,6 @@ check "every profile passes CheckValid of google/pprof" "$dir/checkprofile" "${p
 "$dir/checkprofile" "$dir"/a.*.pb.gz >"$dir/sums"
 cpus=$(nproc)
 check "the profiles of one reader have at most the CPU time of $cpus CPUs" \
-	awk -v most=$(((seconds + 5) * cpus)) '{ ns += $3 } END { print ns; exit !(ns > 0 && ns <= 1.1e9 * most) }' "$dir/sums"
+	awk -v most=$(((took + 1) * cpus)) '{ ns += $3 } END { print ns; exit !(ns > 0 && ns <= 1.1e9 * most) }' "$dir/sums"
 daemon_stop
 finish

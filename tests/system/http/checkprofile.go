@@ -5,7 +5,8 @@
 //	checkprofile -sum FILE... WHOLE ends with 0 where all but the last add up to the last
 //	checkprofile -soak LIST PERCENT ends with 0 where consecutive profiles add up to the difference of
 //	                                the totals at their ends, as far as both have the same snapshots,
-//	                                which PERCENT must have; LIST is what client.py's soak prints
+//	                                which PERCENT must have, and all whose requests come within 100 ms;
+//	                                LIST is what client.py's soak prints
 //
 // Each must be valid (CheckValid), with ids that are dense from 1 on, and a mapping for every
 // location.
@@ -118,6 +119,9 @@ func count(p *profile.Profile) (n int64) {
 	return n
 }
 
+// Snapshots are shared for 100 ms. A second one in less time is a defect; a later one shows that the machine was slow.
+const shared = 90e6
+
 // A run of profiles, each of which begins with the snapshot that ended the one before it, begins and
 // ends with a total.
 func soak(list string, percent int) {
@@ -145,12 +149,17 @@ func soak(list string, percent int) {
 		}
 	}
 	var sum map[place]int64
+	var end int64
 	for i, t := range parts {
+		p := read(t.name)
 		if i > 0 && t.from != parts[i-1].to {
+			if apart := p.TimeNanos - end; apart > -shared && apart < shared {
+				die("%s begins %d ns after the end of the one before it, with another snapshot", t.name, apart)
+			}
 			gaps++
 			sum = nil
 		}
-		p := read(t.name)
+		end = p.TimeNanos + p.DurationNanos
 		if total, ok := totals[t.from]; ok {
 			sum, run = map[place]int64{}, 0
 			add(sum, read(total), 1)

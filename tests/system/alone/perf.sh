@@ -15,6 +15,7 @@ perf_rate=1999
 perf_second_rate=1733
 programs=$BUILD/tests/programs
 judge=tests/system/alone/perf.py
+room=16M # for perf's samples of several seconds: it loses none, and no start of a process, while it has to wait for a CPU
 
 if ! command -v perf >/dev/null; then
 	lacks "perf's profile of the same run agrees" "perf"
@@ -78,7 +79,7 @@ record() { # NAME COMM COMMAND...
 	local name=$1 comm=$2
 
 	shift 2
-	if perf record -q -F "$perf_rate" -e cpu-clock -g ${perf_scope:+"$perf_scope"} -o "$dir/$name.perf" -- \
+	if perf record -q -m "$room" -F "$perf_rate" -e cpu-clock -g ${perf_scope:+"$perf_scope"} -o "$dir/$name.perf" -- \
 		"$BUILD/profilctl" record -F "$rate" -o "$dir/$name.kept" -- \
 		"$programs/cost" "$dir/$name.cost" "$@" >"$dir/out" 2>&1; then
 		"${compare:-compare}" "$name" "$comm"
@@ -111,11 +112,11 @@ attach() { # NAME COMM COMMAND...
 	until pid=$(pgrep -P "$cost" -x "$comm"); do
 		alive "$cost" || break
 	done
-	perf record -q -F "$perf_rate" -e cpu-clock -g -D -1 --control "fifo:$dir/ctl,$dir/ack" \
+	perf record -q -m "$room" -F "$perf_rate" -e cpu-clock -g -D -1 --control "fifo:$dir/ctl,$dir/ack" \
 		-o "$dir/$name.perf" -p "$pid" >"$dir/out" 2>&1 &
 	perf=$!
 	echo enable >&"$ctl"
-	read -r -t 30 -u "$acks" ack
+	read -r -t 120 -u "$acks" ack
 	"$BUILD/profilctl" attach -F "$rate" -o "$dir/$name.kept" "$pid" >>"$dir/out" 2>&1 &
 	profilctl=$!
 	await_listed "^ *$pid .* attachment " "$profilctl"
@@ -153,14 +154,14 @@ watch_once() { # NAME COMM
 
 	rm -f "$dir/$name.perf"*
 	open_control
-	perf record -q -e "cpu-clock/freq=$perf_rate/,cpu-clock/freq=$perf_second_rate/" -g -a -D -1 \
+	perf record -q -m "$room" -e "cpu-clock/freq=$perf_rate/,cpu-clock/freq=$perf_second_rate/" -g -a -D -1 \
 		--control "fifo:$dir/ctl,$dir/ack" -o "$dir/$name.perf" >"$dir/out" 2>&1 &
 	perf=$!
 	"$BUILD/profilctl" attach --comm "$comm" -F "$rate" -d "$seconds" -o "$dir/$name.kept" >>"$dir/out" 2>&1 &
 	profilctl=$!
 	await_listed " attachment " "$profilctl"
 	echo enable >&"$ctl"
-	read -r -t 30 -u "$acks" ack
+	read -r -t 120 -u "$acks" ack
 	if wait "$profilctl" && test "$ack" && echo stop >&"$ctl" && wait "$perf"; then
 		is_done=1
 	else
@@ -182,12 +183,13 @@ database() {
 # Three loads of different pages and numbers of connections: a single one runs in waves of some 200 us, with
 # which timers of some 500 us fall in step: the shares of two perfs of one run differed by 14 points.
 web_server() {
-	local nginx ab=() load port=$((20000 + $$ % 10000))
+	local nginx ab=() load port
 
 	if ! command -v nginx >/dev/null || ! command -v ab >/dev/null; then
 		lacks "perf's profile of a web server agrees" "nginx or ab"
 		return
 	fi
+	port=$(free_port)
 	mkdir "$dir/www"
 	for load in 300 4000 30000; do
 		head -c "$load" "$dir/text" >"$dir/www/$load.html"

@@ -16,10 +16,6 @@ client=$PWD/tests/system/http/client.py
 other=65534 # a user without the right to read
 reader=daemon # the group whose members may read
 
-free_port() {
-	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
-
 http_start() { # ARGS...
 	local line='' listen
 

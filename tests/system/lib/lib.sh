@@ -147,6 +147,11 @@ while b"READY=1" not in s.recv(512):
 print("ready", flush=True)' "$1"
 }
 
+# Prints a port on which nothing listens.
+free_port() {
+	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
 # Starts profild on $PROFIL_SOCKET, which it sets, and returns when it is ready: its pid is
 # $daemon, its words go to $dir/log. Over replay it replays $dir/ticks, if there, else nothing.
 daemon_start() { # ARGS...

@@ -18,8 +18,8 @@
 # agree:  perf's events, where there are two, differ by no more than DISAGREE.
 # count:  both have as many samples of an event of which both sample each occurrence.
 # first:  the user function that "perf report" lists first is the first in user mode of the profile, whose
-#         kernel functions have rows of their own, or one whose count does not differ from the first's significantly. Where perf report has pcs only, they are
-#         added up to the profile's functions.
+#         kernel functions have rows of their own, or the two are so close that chance can reverse them in one of
+#         the profiles. Where perf report has pcs only, they are added up to the profile's functions.
 #
 # Of perf's samples only those of processes with a thread named COMM, and of "cost", which runs the
 # command, count. If COMM is "cost", all of its descendants do, whatever their names.
@@ -39,9 +39,10 @@ POINTS = 3.0
 SIGMAS = 4.2
 LEAST = 1000  # samples: fewer agree with nearly anything
 SHOWN = 0.5  # percent: reports leave out smaller shares
-TIED = 3.0  # deviations; the difference of two counts a and b of one profile has one of sqrt(a + b)
+TIED = 5.0  # deviations; the difference of two counts a and b of one profile has one of sqrt(a + b)
 WORTH = 5.0  # percent: smaller shares are not compared, except the three hottest functions
-FAR = {1: SIGMAS, 2: 6.0}  # deviations, by the number of perf's events: that of two, see dispersion(), is an estimate
+FAR = {1: SIGMAS, 2: 8.0}  # deviations, by the number of perf's events: that of two, see dispersion(), is an estimate
+FAR_OF_TEN = {1: 5.0, 2: 8.0}  # the same where the farthest of several counts
 DISAGREE = 3.0  # times chance: by which two events of perf may differ
 KERNEL = 1 << 63  # lowest address of the kernel
 KERNEL_POINTS = 1.0
@@ -199,11 +200,12 @@ def dispersion(events):
     return factor
 
 
-# Ten differences of two sampled shares: one is beyond 1.96 deviations once in 20 times, more than three
-# of ten once in 1,000, and one of ten beyond 4.2 once in 3,700. Where two events of perf tell the deviation,
-# it has an error of its own: more than five once in 1,500 at the worst, one of ten beyond 6 once in 800.
+# Ten differences of two sampled shares: one is beyond 1.96 deviations once in 20 times, more than four of ten
+# once in 15,000, and one of ten beyond 5 once in 170,000. Where two events of perf tell the deviation, it has an
+# error of its own, which all ten share: where events differ by 2.5 times chance, more than seven of ten are beyond
+# 1.96 once in 57,000, and one beyond 8 once in 20,000.
 # Ranks 10 and 11 may be as hot as each other: a function may be missing whose count does not differ from
-# our tenth's significantly (TIED).
+# our tenth's significantly (TIED): perf's tenth is one of many that may be, and ours the luckiest of them.
 def ten(profile, data, comm):
     events, share = perf_functions(profile["functions"], data, comm), collections.Counter()
     factor, theirs = dispersion(events), sum(events.values(), collections.Counter())
@@ -211,7 +213,7 @@ def ten(profile, data, comm):
     enough(total, mine)
     # Not those without a user pc, as at the end of a process, nor in functions where we have no sample.
     theirs = collections.Counter({key: n for key, n in theirs.items() if key and key[0] and key[0] not in REPLACES})
-    many, far = {1: 3, 2: 5}[len(events)], FAR[len(events)]
+    many, far = {1: 4, 2: 7}[len(events)], FAR_OF_TEN[len(events)]
     for f in profile["functions"]:
         share[(f["name"], f["object"])] += f["samples"] / mine
     tenth = share.most_common(10)[-1][1]
@@ -220,7 +222,7 @@ def ten(profile, data, comm):
     for key, a in hottest:
         b = share[key]
         sigmas = abs(a - b) / sigma(a * total, total, b * mine, mine) / factor
-        missing = tenth - b > TIED * ((tenth + b) / mine) ** 0.5
+        missing = tenth - b > TIED * factor * ((tenth + b) / mine) ** 0.5
         print(f"{100 * b:6.2f} % of ours, {100 * a:6.2f} % of perf's, {sigmas:4.1f} deviations: {key[0]}")
         outside += sigmas > 1.96
         wrong += missing or sigmas > far
@@ -271,7 +273,7 @@ def kernel_text():
 
 
 # By chance the share in kernel mode is beyond its limit once in 37,000 times, and one of five functions once in
-# 7,500, or in 100,000 at 6 deviations. Of several names for an address, perf may choose another than the profile.
+# 340,000, or in 40,000 at 8 deviations that are estimates. Of several names for an address, perf may choose another than the profile.
 def kernel(profile, data, comm):
     events, names = kernel_functions(data, comm)
     factor, counts = dispersion(events), sum(events.values(), collections.Counter())
@@ -295,7 +297,7 @@ def kernel(profile, data, comm):
         b, name = share.get(start, (0, "none"))
         sigmas = abs(n / total - b) / sigma(n, total, b * mine, mine) / factor
         print(f"{100 * b:6.2f} % of ours, {100 * n / total:6.2f} % of perf's, {sigmas:4.1f} deviations: {names[start]}, ours {name}")
-        bad |= not b or sigmas > far
+        bad |= not b or sigmas > FAR_OF_TEN[len(events)]
     return bad or not hottest
 
 
@@ -323,6 +325,8 @@ def count(profile, data, comm):
     return abs(ours - theirs) > 0.01 * theirs + 50
 
 
+# Each profile has a difference of the two counts, and their signs differ: what is between them is beyond 4.2
+# deviations once in 75,000 times.
 def first(profile, data, comm):
     # Without --comms, which drops samples of a function that another process's samples hit first.
     by_pid = comm == "cost"  # a column of pid:comm
@@ -348,10 +352,17 @@ def first(profile, data, comm):
         ours[(f["name"], f["object"])] += f["samples"]
     (name, dso), (top, most) = counts.most_common(1)[0][0], ours.most_common(1)[0]
     print(f"perf report names {name} of {dso} first, the profile {top[0]} of {top[1]}")
-    theirs = next((n for key, n in ours.items()  # perf leaves out parameters of C++
-                   if key[1] == dso and (key[0] == name or key[0].startswith(name + "("))), 0)
-    print(f"of the profile's {profile['samples']['total']} samples {most} and {theirs}")
-    return most - theirs > TIED * (most + theirs) ** 0.5
+    # perf leaves out parameters of C++. A function that it has no row for counts like its first.
+    is_named = lambda ours, theirs: ours[1] == theirs[1] and (ours[0] == theirs[0] or ours[0].startswith(theirs[0] + "("))
+    theirs = next((n for key, n in ours.items() if is_named(key, (name, dso))), 0)
+    best = counts[(name, dso)]
+    second = next((n for key, n in counts.items() if is_named(top, key)), best)
+    mine, total = sum(ours.values()), sum(counts.values())
+    deviation = ((most + theirs + best + second) / (mine + total) * (1 / mine + 1 / total)) ** 0.5
+    deviation *= dispersion(perf_functions(profile["functions"], data, comm))
+    sigmas = ((most - theirs) / mine + (best - second) / total) / deviation
+    print(f"of the profile's {mine} samples {most} and {theirs}, of perf's {total} {second} and {best}: {sigmas:.1f} deviations")
+    return sigmas > SIGMAS
 
 
 def unwind_ranges(path):

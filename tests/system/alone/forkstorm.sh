@@ -26,15 +26,17 @@ daemon_kib() {
 	awk '$1 == "VmRSS:" { print $2 }' "/proc/$daemon/status"
 }
 
-# forkstorm prints its results when the storm is over, and exits when its input ends.
+# forkstorm prints its results when the storm is over, and exits when its input ends. After a first, shorter storm the
+# daemon has allocated all that it needs.
 storm() {
+	"$BUILD/tests/programs/forkstorm.linked" $((seconds / 4 + 1)) "${PROFIL_TEST_STORM_RATE:-2000}" \
+		</dev/null >"$dir/storm" 2>"$dir/storm.err" || { cat "$dir/storm" "$dir/storm.err"; return 1; }
+	kib=$(daemon_kib)
 	mkfifo "$dir/hold"
 	"$BUILD/tests/programs/forkstorm.linked" "$seconds" "${PROFIL_TEST_STORM_RATE:-2000}" "$wraps" \
 		<"$dir/hold" >"$dir/storm" 2>"$dir/storm.err" &
 	program=$!
 	exec {hold}>"$dir/hold"
-	sleep $((seconds / 4 + 1)) # until the daemon has allocated all that it needs
-	kib=$(daemon_kib)
 	until grep -q ^pid "$dir/storm"; do
 		alive "$program" || { cat "$dir/storm.err"; return 1; }
 		sleep 0.1

@@ -29,11 +29,12 @@ class Browser:
         for fd in (theirs_in, theirs_out, *high):
             os.close(fd)
         self.input, self.output, self.pending, self.id, self.said = ours_in, ours_out, b"", 0, []
-        self.session = None
+        self.session, self.loaded = None, set()
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.ask(f"{domain}.enable")
+        self.ask("Page.setLifecycleEventsEnabled", enabled=True)
         self.ask("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
 
     def close(self):
@@ -55,6 +56,8 @@ class Browser:
         method = message.get("method", "")
         if method in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"):
             self.said.append(json.dumps(message["params"]))
+        if method == "Page.lifecycleEvent" and message["params"]["name"] == "load":
+            self.loaded.add(message["params"]["loaderId"])
         return message
 
     def ask(self, method, **params):
@@ -75,9 +78,9 @@ class Browser:
         self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
     def open(self, path):
-        self.ask("Page.navigate", url="file://" + os.path.abspath(path))
-        while self.message().get("method") != "Page.loadEventFired":
-            pass
+        loader = self.ask("Page.navigate", url="file://" + os.path.abspath(path))["loaderId"]
+        while loader not in self.loaded:  # the event may come before the answer
+            self.message()
 
     def value(self, expression):
         result = self.ask("Runtime.evaluate", expression=expression, returnByValue=True)

@@ -197,7 +197,7 @@ def sleeps(b):
 
 
 def main():
-    b = Browser(seconds=100)
+    b = Browser(seconds=140)
     try:
         one(b)
         two(b)

@@ -19,7 +19,8 @@
 #
 # perf 6.1 unwinds a library at the address at which it saw it first. A second process has it elsewhere, so the
 # one that starts the program must have no library in common with it: it is linked statically. A buffer of
-# 64 MB keeps perf from losing the samples of busy moments, of which its default has room for eight.
+# 128 MB has room for 2 s of 874 copies of 64 KB each, most programs' whole run, so that perf loses none while it waits
+# for a CPU; its default has room for eight.
 #
 # "judge" prints verdicts instead of the table, for tests/system/alone/stacks-perf.sh. Both profilers watch one
 # run of each program, since two runs of a server under load differ by more than chance; their rates differ, so
@@ -321,7 +322,7 @@ def script(data, *options):
 
 
 def perf_record(data, bytes, hz=HZ):
-    return ["perf", "record", "-q", "--no-bpf-event", "-e", "cpu-clock:u", "--call-graph", f"dwarf,{bytes}", "-F", str(hz), "-m", "64M",
+    return ["perf", "record", "-q", "--no-bpf-event", "-e", "cpu-clock:u", "--call-graph", f"dwarf,{bytes}", "-F", str(hz), "-m", "128M",
             "-o", data]
 
 

@@ -19,7 +19,7 @@ loaded() {
 # What is loaded that was not when loaded said @BEFORE. The kernel frees it some grace periods after
 # its last user.
 left_behind() { # BEFORE
-	local left=x end=$((SECONDS + 30))
+	local left=x end=$((SECONDS + 120))
 
 	while test "$left" && test "$SECONDS" -lt "$end"; do
 		left=$(comm -13 <(echo "$1") <(loaded))

@@ -224,7 +224,7 @@ systemctl reload profild.service
 watchdog_of 15 # an emulated machine may stand still for five seconds of its own
 check "the watchdog restarts a daemon that stands still, a profile continues" \
 	counts_through stopped_in_its_tracks
-check "as the journal says" has_journal -u profild.service --grep 'Watchdog timeout'
+check "as the journal says" await 60 has_journal -u profild.service --grep 'Watchdog timeout'
 rm -r /run/systemd/system/profild.service.d
 systemctl daemon-reload
 check "a profile continues through an upgrade of the packages" counts_through upgraded

@@ -44,6 +44,7 @@ lacks_hot() {
 }
 
 # The heading has a line of its own, the columns are below their names, and no line wraps.
+# shellcheck disable=SC2016 # awk's variables
 looks_right() { # COLUMNS LINES
 	screen_is awk -v columns="$1" -v lines="$2" -v one="$one" '
 		length > columns { print "too wide: " $0; bad = 1 }

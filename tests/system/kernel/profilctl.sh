@@ -249,7 +249,7 @@ attaching() {
 	pid=$!
 	until test -s "$dir/second"; do :; done
 	check "attach accepts several pids" "$ctl" attach -F 1000 -d 0.5 -f json -o "$dir/json" \
-		"$(pgrep -P "$pid" | head -n 1)" "$(cat "$dir/second")"
+		"$(pgrep -P "$pid" | grep -vx "$(cat "$dir/second")")" "$(cat "$dir/second")"
 	check "attach keeps two processes apart" json '.processes == 2'
 	pkill -P "$pid"
 	wait "$pid"
@@ -293,7 +293,7 @@ by_cgroup() { # PID
 	echo "$pid" >"$dir/cgroup/$group/spin.service/cgroup.procs"
 	for option in "--cgroup /$group" "--cgroup $(awk '/ - cgroup2 / && $4 == "/" { print $5; exit }' /proc/self/mountinfo)/$group" "--cgroup /sys/fs/cgroup/$group/" "--unit spin" "--unit spin.service"; do
 		# shellcheck disable=SC2086 # an option and its value
-		check "attach accepts $option" "$ctl" attach -d 0.2 -f json -o "$dir/json" $option
+		check "attach accepts $option" attach_until 20 -f json -o "$dir/json" $option
 	done
 	check "attach --unit stores cgroup and unit" json ".groups[1] |
 		.cgroup == \"/$group/spin.service\" and .unit == \"spin.service\" and .pid == $pid"
@@ -377,7 +377,7 @@ several() {
 	check "attach --exe finds both processes" json '.processes == 2'
 	check "record -a profiles the machine" "$ctl" record -a -F 1000 -f json -o "$dir/json" -- sleep 0.5
 	check "the samples of record -a add up" conserved
-	check "record -a counts processes beside the command" json '[.functions[] | select(.name == "hot").samples] | add > 100'
+	check "record -a counts processes beside the command" json '[.functions[] | select(.name == "hot").samples] | add > 20'
 	"$ctl" attach -a --comm spin -d 0.1 2>"$dir/stderr"
 	check "attach returns 2 for -a together with --comm" test $? -eq 2
 	check "attach accepts --comm" "$ctl" attach -d 0.5 -f json -o "$dir/json" --comm spin
@@ -405,7 +405,7 @@ several() {
 	by_cgroup "$one"
 	namespaced
 
-	"$ctl" top -b -n 2 -i 0.5 -F 1000 "$one" >"$dir/top"
+	"$ctl" top -b -n 2 -i 2 -F 1000 "$one" >"$dir/top"
 	check "top -b returns 0" test $? -eq 0
 	check "top -n 2 prints two tables" test "$(grep -c '^profilctl top' "$dir/top")" -eq 2
 	check "top prints the hottest function first" test "$(awk '/^self/ { getline; print $(NF - 1) }' \
@@ -437,7 +437,7 @@ on_overlay() {
 	"$dir/merged/layered" split 100 &
 	pid=$!
 	check "attach --exe profiles a program on overlayfs" \
-		"$ctl" attach -F 1000 -d 0.5 -f json -o "$dir/json" --exe "$dir/merged/layered"
+		attach_until 300 -F 1000 -f json -o "$dir/json" --exe "$dir/merged/layered"
 	check "functions of a program on overlayfs have names" share hot 70 8
 	kill "$pid"
 	wait "$pid"
@@ -455,10 +455,10 @@ hidden() {
 	until test "/proc/$pid/exe" -ef "$dir/moved"; do :; done
 	rm "$dir/moved"
 	echo "another one" >"$dir/moved"
-	check "attach profiles a program whose file was replaced" "$ctl" attach -F 1000 -d 0.5 -f json -o "$dir/json" "$pid"
+	check "attach profiles a program whose file was replaced" attach_until 300 -F 1000 -f json -o "$dir/json" "$pid"
 	check "functions of a program whose file was replaced have names" share hot 70 8
 	check "attach --exe finds a program whose file was replaced" \
-		"$ctl" attach -F 1000 -d 0.5 -f json -o "$dir/json" --exe "$dir/moved"
+		attach_until 300 -F 1000 -f json -o "$dir/json" --exe "$dir/moved"
 	check "attach --exe profiles a program whose file was replaced" share hot 70 8
 	"$ctl" attach -d 0.1 -f json -o "$dir/json" --exe "$dir/moved" 2>"$dir/stderr"
 	check "attach --exe says once that the file is not the one at the path" \
@@ -481,7 +481,7 @@ hidden() {
 		fail "attach profiles a program in a mount namespace" "it has not begun"
 		return
 	done
-	check "attach profiles a program in a mount namespace" "$ctl" attach -F 1000 -d 0.5 -f json -o "$dir/json" "$pid"
+	check "attach profiles a program in a mount namespace" attach_until 300 -F 1000 -f json -o "$dir/json" "$pid"
 	check "functions of a program in a mount namespace have names" share hot 70 8
 	kill "$pid"
 	wait "$pid"

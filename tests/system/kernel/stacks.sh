@@ -114,7 +114,7 @@ recurs() { # NAME MODE FUNCTION COMMAND..., in which DEPTH stands for each depth
 		"$ctl" record -q --call-graph="$2" -F 999 --user-only -f folded -o "$dir/folded" -- "${command[@]//DEPTH/$depth}" 2>"$dir/err" ||
 			{ fail "$1" "$(cat "$dir/err")"; return; }
 		read -r all whole exact <<<"$(paths $depth "$dir/folded" "$3")"
-		if test "$all" -lt 500 || test $((whole * 100)) -lt $((all * 99)) || test $((exact * 100)) -lt $((all * 99)); then
+		if test "$all" -lt 300 || test $((whole * 100)) -lt $((all * 99)) || test $((exact * 100)) -lt $((all * 99)); then
 			fail "$1" "$depth deep: $all stacks, $whole whole, $exact exact: $(head -n 5 "$dir/folded")"
 			return
 		fi

@@ -16,8 +16,9 @@ share() { # COMMAND REGEX [FUNCTION]
 		END { print all + 0, all ? 100 * good / all : 0 }' "$dir/folded"
 }
 
-# ok when there are at least SAMPLES of COMMAND, and at least 95 %, or $least, of their stacks are as REGEX says. What
-# is not, are the samples in the dynamic loader and before the rules of a library are made: some 10 ms of 600.
+# ok when there are at least SAMPLES of COMMAND, and at least 95 %, or $least, of their stacks are as REGEX says. On a
+# busy machine many samples are in the kernel, which --user-only leaves out: of 600 as few as 370 remained. What is not as
+# REGEX says, are the samples in the dynamic loader and before the rules of a library are made: some 10 ms of 600.
 # The paths are facts: only the share of these is subject to chance.
 expect() { # NAME COMMAND SAMPLES REGEX [FUNCTION]
 	local n percent
@@ -46,15 +47,15 @@ signals() {
 
 	for stack in "" below above; do
 		record --user-only -- "$paths" raise 0.6 $stack
-		expect "stacks reach main() through a handler${stack:+ on a stack $stack}" paths 400 "$raises"
+		expect "stacks reach main() through a handler${stack:+ on a stack $stack}" paths 150 "$raises"
 		record --user-only -- "$paths" nested 0.6 $stack
-		expect "stacks reach main() through nested handlers${stack:+ on a stack $stack}" paths 400 \
+		expect "stacks reach main() through nested handlers${stack:+ on a stack $stack}" paths 150 \
 			"$nests"
 		record --user-only -- "$paths" timer 0.6 $stack
-		expect "stacks reach main() from a timer's handler${stack:+ on a stack $stack}" paths 400 \
+		expect "stacks reach main() from a timer's handler${stack:+ on a stack $stack}" paths 150 \
 			"act;interrupted[^;]*(;$handled)?"
 		record --user-only -- "$paths" trap 0.6 $stack
 		expect "a function is found that its first instruction has left by a trap${stack:+, on a stack $stack}" \
-			paths 400 "act;traps;trapping;$returns;on_trap;spin$kernel"
+			paths 150 "act;traps;trapping;$returns;on_trap;spin$kernel"
 	done
 }

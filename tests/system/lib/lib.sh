@@ -118,6 +118,31 @@ await_status() { # REGEX
 	done
 }
 
+# Waits until process PID executes FILE and has used some CPU time by it.
+await_busy() { # PID FILE
+	local user system least=''
+
+	until test "/proc/$1/exe" -ef "$2"; do alive "$1" || return; done
+	while alive "$1"; do
+		read -r user system < <(awk '{ print $14, $15 }' "/proc/$1/stat")
+		test "$((user + system))" -le "${least:=$((user + system + 1))}" || return 0
+	done
+	return 1
+}
+
+# Runs "profilctl attach" until it has N samples, however long that takes. It is the daemon's only client.
+attach_until() { # N ARG...
+	local pid
+
+	"$BUILD/profilctl" attach "${@:2}" &
+	pid=$!
+	until test "$("$BUILD/profilctl" list --json | jq '[.profiles[].total] | add // 0')" -ge "$1"; do
+		alive "$pid" || break
+	done
+	kill -INT "$pid" 2>/dev/null
+	wait "$pid"
+}
+
 # Writes a profile of 70 samples in hot and 30 in cold, of a program that is not there.
 sample_profile() { # FILE
 	cat >"$1" <<-'END'

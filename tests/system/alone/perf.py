@@ -67,14 +67,12 @@ def object_of(dso):
     return "[anon]" if anonymous else dso
 
 
-@functools.cache
-def script(data):
-    """What perf script prints of each sample of @data; in a file beside it, since every check of a recording needs it."""
-    path = data + ".script"
+def kept(data, name, make):
+    """What @make() returns, in a file beside @data: every check of a recording needs it."""
+    path = f"{data}.{name}"
     if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(data):
-        text = perf("script", "--no-inline", "-i", data, "-F", "comm,pid,event,ip,sym,symoff,dso")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+            file.write(make())
     with open(path, encoding="utf-8") as file:
         return file.read()
 
@@ -94,7 +92,10 @@ def tree(data):
     """The ids of "cost" and its descendants, and of their threads. In a recording of the whole machine, others may
     have their names."""
     children, threads, pids = collections.defaultdict(list), collections.defaultdict(list), []
-    for line in perf("script", "--show-task-events", "-i", data, "-F", "comm,pid,tid,time,event").split("\n"):
+    text = kept(data, "tasks", lambda: "\n".join(
+        line for line in perf("script", "--show-task-events", "-i", data, "-F", "comm,pid,tid,time,event").split("\n")
+        if "PERF_RECORD_" in line))
+    for line in text.split("\n"):
         if fork := re.search(r"PERF_RECORD_FORK\((\d+):(\d+)\):\((\d+):", line):
             if fork[1] == fork[3]:
                 threads[fork[1]].append(fork[2])
@@ -107,11 +108,18 @@ def tree(data):
     return {id for pid in pids for id in (pid, *threads[pid])}
 
 
+def only(data, comm):
+    """perf's option for the samples of processes that may be those of @comm."""
+    return ["--pid", ",".join(tree(data))] if comm == "cost" else []
+
+
 def samples(data, comm):
     """Yields the event and frames of each sample of the processes with a thread named so, or of the tree of "cost"."""
     found, frame = [], functools.cache(frame_of)
     names, pids = ((), tree(data)) if comm == "cost" else ((*comm.split(","), "cost"), set())
-    for sample in script(data).split("\n\n"):
+    text = kept(data, "script", lambda: perf(
+        "script", "--no-inline", "-i", data, "-F", "comm,pid,event,ip,sym,symoff,dso", *only(data, comm)))
+    for sample in text.split("\n\n"):
         head, *frames = sample.strip().split("\n")
         parts = re.fullmatch(r"(.*?) +(\d+) +(\S+): *", head)
         if not parts:
@@ -335,7 +343,7 @@ def first(profile, data, comm):
     # Without --comms, which drops samples of a function that another process's samples hit first.
     by_id = comm == "cost"  # a column of tid:comm
     report = perf("report", "-i", data, "--no-children", "-g", "none", "--stdio", "-q",
-                  "-F", f"sample,{'pid' if by_id else 'comm'},dso,sym", "-t", "|")
+                  "-F", f"sample,{'pid' if by_id else 'comm'},dso,sym", "-t", "|", *only(data, comm))
     rows = [[part.strip() for part in row.split("|", 3)] for row in report.split("\n") if row.count("|") >= 3]
     wanted = tree(data) if by_id else comm.split(",")
     rows = [row for row in rows if (row[1].split(":")[0] if by_id else row[1]) in wanted and row[3].startswith("[.]")]

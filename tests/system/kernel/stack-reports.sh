@@ -67,10 +67,10 @@ print(len(flat), "places,", len(tree), "of nodes;", {at: (flat[at], tree[at]) fo
 sys.exit(flat != tree or len(flat) < 4 or sum(flat.values()) != p["samples"]["binned"])' "$dir/kept"
 }
 
-# At least 500 of some 1000 samples are in leaf(), nearly all of these below recur(), all below main().
+# At least 300 of some 1000 samples are in leaf(), nearly all of these below recur(), all below main().
 in_order() {
 	by_json | awk '{ n[$1] = $2 } END { print n["leaf"], n["recur"], n["main"]
-		exit !(n["leaf"] >= 500 && n["recur"] >= n["leaf"] * 0.9 && n["main"] >= n["recur"] && n["main"] >= n["leaf"]) }'
+		exit !(n["leaf"] >= 300 && n["recur"] >= n["leaf"] * 0.9 && n["main"] >= n["recur"] && n["main"] >= n["leaf"]) }'
 }
 
 # The text of the same profile without its stacks is the same, but for the lines on how they end.
@@ -171,18 +171,20 @@ for parent, frame, _, _, count in stacks["nodes"]:
 print(nodes, samples)' "$dir/json"
 }
 
-# ok when 20 runs of 0.3 s have at most 1.2 times the nodes of two. 300 samples of two runs at each of 20 depths hit all
-# places of leaf() that take 1 % of the time, but for one run in 20.
+# ok when 20 runs of 0.3 s have at most 1.5 times the nodes of two; without a node in common they would have ten times as
+# many. The 30 samples of two runs at each of 20 depths miss some places of leaf(): ten measurements had 125 to 135 nodes of
+# two runs and 145 to 149 of 20, so that 1.5 is more than six deviations away.
 merge() { # NAME COMMAND..., in which RUNS stands for the number
 	local name=$1 command=("${@:2}") few many samples runs
 
+	"$ctl" record -q -g --user-only -o "$dir/known" -- "${command[@]//RUNS/1}" # makes the unwind rules of what it executes
 	for runs in 2 20; do
 		"$ctl" record -q -g -F 999 --user-only -f json -o "$dir/json" -- "${command[@]//RUNS/$runs}"
 		few=${many:-}
 		read -r many samples < <(nodes_below_main)
-		test "$samples" -ge $((runs * 150)) || fail "$name" "$samples samples of $runs runs"
+		test "$samples" -ge $((runs * 100)) || fail "$name" "$samples samples of $runs runs"
 	done
-	if test "$few" -ge 60 && test $((many * 10)) -le $((few * 12)); then
+	if test "$few" -ge 60 && test $((many * 10)) -le $((few * 15)); then
 		ok "$name"
 	else
 		fail "$name" "$few nodes of two runs, $many of 20"

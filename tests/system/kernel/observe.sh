@@ -64,6 +64,8 @@ build() {
 compiled() {
 	check "record profiles generated code of two processes" "$ctl" record -F 999 -f json -o "$dir/json" -- \
 		sh -c "'$dir/jit' of_one 0.3 & '$dir/jit' of_two 0.3; wait"
+	jq -r '.groups[] | select(.command == "jit") | "/tmp/perf-\(.pid).map"' "$dir/json" >"$dir/maps"
+	xargs rm -f <"$dir/maps"
 	check "generated code has the names of the first process's perf map" json '
 		[.functions[] | select(.name == "of_one" and .samples > 200)] | length == 1'
 	check "generated code has the names of the second process's perf map" json '
@@ -80,7 +82,7 @@ deleted() {
 	pid=$!
 	until test "/proc/$pid/exe" -ef "$dir/moved"; do alive "$pid" || break; done
 	rm "$dir/moved"
-	check "attach profiles a program whose file was deleted" "$ctl" attach -F 999 -d 0.5 -f json -o "$dir/json" "$pid"
+	check "attach profiles a program whose file was deleted" attach_until 300 -F 999 -f json -o "$dir/json" "$pid"
 	check "functions of a deleted program have names" json '.functions[0].name == "hot"'
 	check "a deleted program has its build id" json '.objects[] | select(.path | endswith("/moved")).build_id != ""'
 	kill "$pid"
@@ -91,13 +93,14 @@ database() {
 	local attach
 
 	database_start "attach profiles a database under load" || return
-	"$ctl" attach -F 999 -d 4 -f json -o "$dir/json" "$postgres" 2>"$dir/stderr" &
+	"$ctl" attach -F 999 -f json -o "$dir/json" "$postgres" 2>"$dir/stderr" &
 	attach=$!
 	await_listed "^ *$postgres .* attachment " "$attach"
 	database_load 3
+	wait "$pgbench"
+	kill -INT "$attach"
 	wait "$attach"
 	check "attach profiles a database under load" test $? -eq 0
-	wait "$pgbench"
 	check "the samples of the database add up" conserved
 	# The backends were forked after attach.
 	check "backends forked after attach are profiled as processes" json '.processes >= 8'
@@ -115,7 +118,7 @@ cpu_ms() { # PID
 }
 
 undumpable() {
-	local shown hidden used attach user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	local shown hidden used least attach user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
 	install -m 755 "$spin" "$dir/spun"
 	"${user[@]}" "$dir/spun" split 100 &
@@ -130,27 +133,37 @@ undumpable() {
 		alive "$shown" || break
 		alive "$hidden" || break
 	done
+	# It is not dumpable only when its first library runs. Root owns its files then.
+	until test "$(stat -c %u "/proc/$hidden/maps")" = 0; do alive "$hidden" || break; done
 	for select in "--comm spun" "--exe $dir/spun" --all; do
 		used=$(cpu_ms "$hidden")
 		# shellcheck disable=SC2086 # an option and its value
-		"${user[@]}" "$ctl" attach $select -d 1.5 -f json -o - >"$dir/json" 2>"$dir/stderr"
+		"${user[@]}" "$ctl" attach $select -f json -o - >"$dir/json" 2>"$dir/stderr" &
+		attach=$!
+		await_listed ' attachment ' "$attach"
+		least=$(cpu_ms "$hidden")
+		until test "$(cpu_ms "$hidden")" -ge $((least + 500)); do alive "$attach" || break; done
+		least=$(($(cpu_ms "$hidden") - least)) # while it was attached
+		kill -INT "$attach"
+		wait "$attach"
 		check "a user attaches by ${select%% *} to its own processes" test $? -eq 0
 		used=$(($(cpu_ms "$hidden") - used)) # with profilctl's own start and end
 		check "attach ${select%% *} counts no process that its user may not observe" json \
 			"[.groups[] | select(.samples > 0 and .command == \"spun\").pid] == [$shown]"
 		# By samples: two processes that take turns differ by a tenth from what they use.
 		check "attach ${select%% *} counts the CPU time of a process that its user may not observe" json \
-			".samples.hidden_ns / 1e6 > $used / 4 and .samples.hidden_ns / 1e6 < $used * 1.5 + 20"
+			".samples.hidden_ns / 1e6 > $least / 2 and .samples.hidden_ns / 1e6 < $used * 1.5 + 20"
 		check "attach ${select%% *} says that CPU time is missing for want of permission" grep -Eq \
 			'^profilctl: [0-9.]+ s of CPU time of your processes .* permission denied' "$dir/stderr"
 	done
 	kill "$hidden"
 	wait "$hidden" 2>/dev/null
-	"${user[@]}" "$ctl" attach --comm ended -d 1 -f json -o - >"$dir/json" 2>"$dir/stderr" &
+	"${user[@]}" "$ctl" attach --comm ended -f json -o - >"$dir/json" 2>"$dir/stderr" &
 	attach=$!
 	await_listed " attachment " "$attach"
 	cp "$spin" "$dir/ended"
 	LD_PRELOAD=$dir/undumpable.so "${user[@]}" "$dir/ended" split 0.3
+	kill -INT "$attach"
 	wait "$attach"
 	# It is hidden as soon as its first library runs.
 	check "attach --comm counts the CPU time of such a process that has ended" json \
@@ -159,6 +172,7 @@ undumpable() {
 	install -m 755 "$spin" "$dir/elsewhere/spun"
 	"${user[@]}" "$dir/elsewhere/spun" split 100 &
 	hidden=$!
+	await_busy "$hidden" "$dir/elsewhere/spun"
 	"${user[@]}" "$ctl" attach --exe "$dir/spun" -d 1 -f json -o - >"$dir/json" 2>"$dir/stderr"
 	check "attach --exe misses no CPU time of another file of the same name" json '.samples.hidden_ns == 0'
 	kill "$hidden"
@@ -166,6 +180,7 @@ undumpable() {
 	cp "$dir/spun" "$dir/roots"
 	"$dir/roots" split 100 &
 	hidden=$!
+	await_busy "$hidden" "$dir/roots"
 	"${user[@]}" "$ctl" attach --comm roots -d 0.3 >"$dir/said" 2>&1
 	check "attach --comm says that no observable process is selected" grep -q \
 		'^no samples: no process that is selected and that you may observe used CPU time$' "$dir/said"
@@ -180,15 +195,29 @@ undumpable() {
 
 # A shell waits for a child that ran before attach.
 earlier_child() {
-	local shell
+	local shell attach child used least
 
 	# shellcheck disable=SC2016 # another shell's
 	sh -c '"$1" split 100 & echo $! >"$2"; wait' - "$spin" "$dir/child" &
 	shell=$!
 	until test -s "$dir/child"; do alive "$shell" || break; done
-	"$ctl" attach -d 0.7 "$shell" >"$dir/said" 2>&1
-	check "attach says how much CPU time of earlier children is missing" grep -Eq \
-		'^profilctl: 0[.][0-9]+ s of CPU time are not in the profile: 1 child process ran already before' "$dir/said"
+	child=$(cat "$dir/child")
+	await_busy "$child" "$spin"
+	used=$(cpu_ms "$child")
+	"$ctl" attach "$shell" >"$dir/said" 2>&1 &
+	attach=$!
+	await_listed "^ *$shell .* attachment " "$attach"
+	least=$(cpu_ms "$child")
+	until test "$(cpu_ms "$child")" -ge $((least + 500)); do alive "$attach" || break; done
+	least=$(($(cpu_ms "$child") - least)) # while it was attached
+	kill -INT "$attach"
+	wait "$attach"
+	used=$(($(cpu_ms "$child") - used))
+	# shellcheck disable=SC2016 # awk's
+	check "attach says how much CPU time of earlier children is missing" awk -v least="$least" -v most="$used" '
+		/^profilctl: [0-9.]+ s of CPU time are not in the profile: 1 child process ran already before/ {
+			said = $2 * 1000 }
+		{ print } END { print said, least, most; exit !(said >= least - 30 && said <= most + 30) }' "$dir/said"
 	check "attach says that the shell itself used no CPU time" grep -q \
 		'^no samples: less CPU time was used than a sample stands for$' "$dir/said"
 	"$ctl" attach -d 0.7 "$shell" "$(cat "$dir/child")" >"$dir/said" 2>&1
@@ -252,10 +281,12 @@ filters() {
 	kill "$other"
 	wait "$other" 2>/dev/null
 	check "machine report -d says that nothing is selected" grep -q "^profilctl: machine report: no samples are of object $spin" "$dir/said"
-	"$spin" split 2 &
-	check "machine report -d selects samples" "$ctl" machine report -d 1 --object "$spin" -f json -o "$dir/json"
-	check "machine report -d has the selected samples alone" json ".samples.total > 5 and all(.functions[]; .object == \"$spin\")"
-	wait "$!"
+	"$spin" split 100 &
+	other=$!
+	check "machine report -d selects samples" "$ctl" machine report -d 2 --object "$spin" -f json -o "$dir/json"
+	check "machine report -d has the selected samples alone" json ".samples.total > 0 and all(.functions[]; .object == \"$spin\")"
+	kill "$other"
+	wait "$other" 2>/dev/null
 }
 
 # Prints how often the daemon's threads were scheduled, and their CPU time in ns.
@@ -278,7 +309,7 @@ forks_cost_nothing() {
 }
 
 machine() {
-	local before longer stopped
+	local before longer stopped busy
 
 	check "machine on turns the machine profile on" "$ctl" machine on -F 100
 	"$ctl" machine report -d 12 -f json -o "$dir/longer" & # longer than the timeout of a silent client
@@ -312,17 +343,19 @@ machine() {
 	check "machine report --by process is refused before it counts" cannot timeout 5 "$ctl" machine report -d 60 --by process
 	check "machine report --by process names what can" grep -q "'profilctl record -a --by process'" "$dir/said"
 	filters
-	"$spin" split 2 &
-	check "machine diff compares two times" "$ctl" machine diff -d 1 -f json -o "$dir/json"
-	check "machine diff finds a program that began meanwhile" json '.functions[] | select(.name == "hot") | .samples[1] > 5'
+	"$spin" split 100 &
+	busy=$!
+	check "machine diff compares two times" "$ctl" machine diff -d 2 -f json -o "$dir/json"
+	check "machine diff finds a program that began meanwhile" json 'any(.functions[]; .name == "hot" and .samples[1] > 0)'
 	check "machine diff prints text" sh -c "$ctl machine diff -d 0.5 | grep -q '^B: the machine since then'"
 	check "machine diff -o writes text" sh -c "umask 022; $ctl machine diff -d 0.2 -o '$dir/new.diff' &&
 		grep -q '^B: ' '$dir/new.diff' && test \$(stat -c %a '$dir/new.diff') = 644"
-	wait "$!"
+	kill "$busy"
+	wait "$busy" 2>/dev/null
 	check "machine status shows that the machine profile is on" sh -c "$ctl machine status --json | jq -e '.on and .total > 0'"
 	wait "$longer"
 	check "machine report of 12 s returns 0" test $? -eq 0
-	check "machine report of 12 s has the samples of 12 s" test "$(jq '.duration_ns > 12000000000 and .samples.total > 200' "$dir/longer")" = true
+	check "machine report of 12 s has the samples of 12 s" test "$(jq '.duration_ns > 12000000000 and .samples.total > 50' "$dir/longer")" = true
 	"$ctl" machine on -F 50 2>"$dir/stderr"
 	check "machine on at another rate says what it discards" grep -Eq 'until now, of [0-9]+ samples at 100 Hz, is discarded' "$dir/stderr"
 	"$ctl" machine on -F 50 2>"$dir/stderr"

@@ -129,16 +129,17 @@ reaped() {
 
 	second=$(getconf CLK_TCK)
 	mkfifo "$dir/end"
+	# The child stops itself until attach observes the shell, and uses 1.2 s of CPU time then.
 	# shellcheck disable=SC2016 # another shell's
-	sh -c '"$1" split 100 & echo $! >"$2"; wait; read -r x' - "$spin" "$dir/child" <"$dir/end" &
+	sh -c 'sh -c '\''kill -STOP $$; exec "$0" split 1.2'\'' "$1" & echo $! >"$2"; wait; read -r x' - "$spin" "$dir/child" <"$dir/end" &
 	shell=$!
 	exec {end}>"$dir/end"
 	until test -s "$dir/child"; do alive "$shell" || break; done
 	"$ctl" attach -F 999 "$shell" >"$dir/said" 2>"$dir/stderr" &
 	attach=$!
 	await_listed "^ *$shell " "$attach"
-	until test "$(cpu_ticks "$(cat "$dir/child")")" -ge "$second"; do alive "$attach" || break; done
-	kill "$(cat "$dir/child")"
+	until grep -q '^State:.*stopped' "/proc/$(cat "$dir/child")/status"; do alive "$attach" || break; done
+	kill -CONT "$(cat "$dir/child")"
 	until test "$(cpu_ticks "$shell")" -ge "$second"; do alive "$attach" || break; done
 	kill -INT "$attach"
 	wait "$attach"

@@ -135,20 +135,40 @@ static void move_to(int cpu)
 		cannot("the process cannot choose its CPU");
 }
 
-static unsigned long begun;
+struct sleeper {
+	pthread_t thread;
+	int input;
+	pid_t tid; /* 0: it has not begun */
+};
 
-static void *wait_for_end(void *input)
+static void *wait_for_end(void *arg)
 {
+	struct sleeper *s = arg;
 	char byte;
 
-	__atomic_fetch_add(&begun, 1, __ATOMIC_RELAXED);
-	return read(*(int *)input, &byte, 1) < 0 ? input : NULL;
+	__atomic_store_n(&s->tid, gettid(), __ATOMIC_RELAXED);
+	return read(s->input, &byte, 1) < 0 ? s : NULL;
+}
+
+static int is_asleep(const struct sleeper *s)
+{
+	pid_t tid = __atomic_load_n(&s->tid, __ATOMIC_RELAXED);
+	char path[64], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	f = tid ? fopen(path, "r") : NULL;
+	if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	if (f)
+		fclose(f);
+	return state == 'S';
 }
 
 /* Threads that sleep at the same time. */
 static long crowd(size_t n)
 {
-	pthread_t *thread = calloc(n, sizeof(*thread));
+	struct sleeper *sleeper = calloc(n, sizeof(*sleeper));
 	pthread_attr_t attr;
 	int input[2];
 
@@ -157,15 +177,18 @@ static long crowd(size_t n)
 	if (pipe(input))
 		cannot("no pipe");
 	for (size_t i = 0; i < n; i++) {
-		if (pthread_create(&thread[i], &attr, wait_for_end, &input[0]))
+		sleeper[i].input = input[0];
+		if (pthread_create(&sleeper[i].thread, &attr, wait_for_end, &sleeper[i]))
 			cannot("no room for so many threads");
 	}
-	while (__atomic_load_n(&begun, __ATOMIC_RELAXED) < n)
-		sched_yield();
+	for (size_t i = 0; i < n; i++) {
+		while (!is_asleep(&sleeper[i]))
+			sched_yield();
+	}
 	close(input[1]);
 	for (size_t i = 0; i < n; i++)
-		pthread_join(thread[i], NULL);
-	free(thread);
+		pthread_join(sleeper[i].thread, NULL);
+	free(sleeper);
 	return (long)n;
 }
 

@@ -24,15 +24,17 @@ daemon_start
 check "a client in a pid namespace is served by a daemon outside" served
 daemon_stop
 
-# Runs a daemon and its clients in one pid namespace, in which other programs run on both sides.
+# Runs a daemon and its clients in one pid namespace, in which other programs run on both sides. Nothing is forked while
+# it waits for the daemon, so that pids there stay below 100.
+mkfifo "$dir/never"
 within() { # SCRIPT
 	"$spin" split 300 & spinning=$!
 	# shellcheck disable=SC2016 # another shell's
 	"${inside[@]}" bash -c '
 		"$1/profild" --socket "$2/within" --ephemeral 2>"$2/within.log" & daemon=$!
 		export PROFIL_SOCKET=$2/within ctl=$1/profilctl spin=$3 dir=$2 BUILD=$1
-		for i in $(seq 1000); do test -S "$2/within" && break; kill -0 $daemon || exit; sleep 0.01; done
-		for i in $(seq 12); do "$ctl" status >/dev/null 2>&1 && break; kill -0 $daemon || exit; done
+		until test -S "$2/within"; do kill -0 $daemon || exit; read -r -t 0.1 <>"$2/never"; done
+		until "$ctl" status >/dev/null 2>&1; do kill -0 $daemon || exit; read -r -t 1 <>"$2/never"; done
 		eval "$4"; status=$?
 		kill $daemon; wait $daemon
 		exit $status' - "$BUILD" "$dir" "$spin" "$1"
@@ -51,7 +53,7 @@ within() { # SCRIPT
 		jq -e ".functions[0].name == \"hot\" and .samples.total > 100 and .pid < 100 and
 			([.groups[] | select(.samples > 0).pid] | length > 1 and all(. > 0 and . < 100))" "$dir/json"'
 	check "a daemon in a pid namespace attaches to a process by its id there" within \
-		'"$spin" split 3 & child=$!
+		'"$spin" split 100 & child=$!
 		"$ctl" attach -q -F 999 -d 1 -f json -o "$dir/json" $child &&
 		jq -e ".samples.total > 0 and .functions[0].name == \"hot\" and
 			([.groups[] | select(.samples > 0).pid] | unique) == [$child]" "$dir/json"

@@ -26,7 +26,8 @@ files() { # SPOOL AT_LEAST
 # Starts "machine spool" through the command $through, and waits until it is keeping profiles.
 # Its pid is $keeper.
 keep() { # SPOOL ARGS...
-	"${through[@]}" "$ctl" machine spool "$@" 2>"$1.log" &
+	: >"$1.log" # of an earlier one
+	"${through[@]}" "$ctl" machine spool "$@" 2>>"$1.log" &
 	keeper=$!
 	keepers+=("$keeper")
 	await grep -q "keeping a profile" "$1.log"
@@ -61,7 +62,7 @@ for pid in "$short" "$whole"; do
 done
 sums "$dir/short" >"$dir/short.sums"
 sums "$dir/whole" >"$dir/whole.sums"
-check "the spool has samples: $(head -n 1 "$dir/whole.sums")" jq -e -s '.[0][0] > 100' "$dir/whole.sums"
+check "the spool has samples: $(head -n 1 "$dir/whole.sums")" jq -e -s '.[0][0] > 20' "$dir/whole.sums"
 check "short intervals add up to one long interval, place by place" cmp "$dir/short.sums" "$dir/whole.sums"
 check "a long interval has a file for each rate" test "$(find "$dir/whole" -name '*.json.gz' | wc -l)" -le 2
 check "machine spool -f pprof writes gzipped pprof files" sh -c "gzip -t '$dir'/whole/machine-*.pb.gz"
@@ -133,12 +134,13 @@ set_keeper=$keeper
 keep "$dir/unset" -i 3600 -F 1
 unset_keeper=$keeper
 "$ctl" machine on -F 100 2>"$dir/on"
-n=0
+# At a step one profile may be about to be written and one running: the third from then on began after it.
 for shift in "0 0" "3600 0" "-3600 0" "-1800 1800"; do
 	read -r -a seconds <<<"$shift"
+	n=$(find "$dir/set" -name '*Z-*.json.gz' | wc -l)
 	shift_clocks "${seconds[@]}"
-	load 2
-	check "profiles are kept with CLOCK_REALTIME and CLOCK_BOOTTIME ahead by ${shift/ / s and } s" await files "$dir/set" $((++n))
+	load 3
+	check "profiles are kept with CLOCK_REALTIME and CLOCK_BOOTTIME ahead by ${shift/ / s and } s" await files "$dir/set" $((n + 3))
 done
 "$ctl" machine off
 for pid in "$set_keeper" "$unset_keeper"; do
@@ -148,7 +150,7 @@ done
 sums "$dir/set" >"$dir/set.sums"
 sums "$dir/unset" >"$dir/unset.sums"
 check "each sample is in exactly one profile across clock steps and a suspend" cmp "$dir/set.sums" "$dir/unset.sums"
-check "profiles across clock steps have samples: $(head -n 1 "$dir/set.sums")" jq -e -s '.[0][0] > 100' "$dir/set.sums"
+check "profiles across clock steps have samples: $(head -n 1 "$dir/set.sums")" jq -e -s '.[0][0] > 20' "$dir/set.sums"
 check "profiles start at the time that the stepped clock shows" jq -e -s --argjson now "$(date +%s)" \
 	'map(.started - $now) | (max > 3000) and (min < -3000)' <(zcat "$dir"/set/*.json.gz)
 check "across clock steps every duration is positive, and no interval overlaps the next one" jq -e -s 'sort_by(.started_boot_ns) | . as $p |

@@ -34,6 +34,11 @@ begin() { # VERB
 	profilctl=$!
 	soon test -e "$dir/began"
 	private=$(pgrep -P "$profilctl" -x profild)
+	soon sleeps
+}
+
+# The shell has become sleep(1).
+sleeps() {
 	sleeper=$(pgrep -P "$profilctl" -x sleep)
 }
 

@@ -18,7 +18,8 @@ same() { # NAME EVENT COMMS COMMAND...
 	local name=$1 event=$2 comms=$3 json=$dir/json perf=$dir/perf
 
 	shift 3
-	if ! perf record -q -e "$event" -c 1 -g -o "$perf" -- \
+	# 16 MiB for each CPU hold all of a run's samples, should perf be late to read them.
+	if ! perf record -q -m 16M -e "$event" -c 1 -g -o "$perf" -- \
 		"$ctl" record -e "$event" -o "$dir/kept" -- "$@" >"$dir/out" 2>&1; then
 		fail "record samples the $name" "$*: $(tail -n 5 "$dir/out")"
 		return

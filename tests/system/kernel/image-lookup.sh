@@ -47,6 +47,7 @@ daemon_start
 check "if it fails, bpf_find_vma() is used and named" \
 	named find-vma '^note +images .*bpf_find_vma' '.*using bpf_find_vma'
 check "find-vma: functions have names" record '.functions[0].object | endswith("/split")' -- "${split[@]}"
+"$ctl" record -q -g -o "$dir/known" -- "${clock[@]}" # makes the unwind rules of what the interpreter loads
 check "find-vma: stacks of an interpreter reach the start of their thread" record \
 	'(.stacks.ends[] | select(.end == "whole").samples) > .samples.total * 3 / 4' -g -- "${clock[@]}"
 daemon_stop

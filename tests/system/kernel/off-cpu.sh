@@ -28,17 +28,33 @@ whole() {
 	test "$(awk '{ n += $NF } END { print n }' "$dir/folded")" = "$(jq .samples.total "$dir/json")"
 }
 
-# A sleep that has not ended counts until the end of the recording. The recording's time begins after the start of
-# sleep(1), within half a second on any machine that is not frozen, and sleep(1) sleeps within a second.
+asleep() { # PID
+	grep -q '^[0-9]* (sleep) S' "/proc/$1/stat"
+}
+
+# A sleep that has not ended counts until the end of the recording: at least from when it is seen to when the recording is
+# told to end, at most from the recording's start to its end.
 unfinished() {
-	"$ctl" record --off-cpu -d 3 -f json -o "$dir/json" -- sleep 1000 || return
-	kill "$(jq .pid "$dir/json")"
-	jq -e '.samples.total * .tick_ns < .duration_ns + 5e8 and .samples.total * .tick_ns > .duration_ns - 1e9' "$dir/json"
+	local record pid='' began seen told ended
+
+	began=$(date +%s%N)
+	"$ctl" record --off-cpu -f json -o "$dir/json" -- sleep 1000 &
+	record=$!
+	until pid=$(pgrep -P "$record" -x sleep) && asleep "$pid"; do alive "$record" || return; done
+	seen=$(date +%s%N)
+	sleep 2
+	told=$(date +%s%N)
+	kill -INT "$record"
+	wait "$record" || return
+	ended=$(date +%s%N)
+	kill "$pid"
+	jq -e --argjson least "$((told - seen))" --argjson most "$((ended - began))" \
+		'.samples.total * .tick_ns | ., $least, $most, (. > $least - 1e7 and . < $most + 1e7)' "$dir/json"
 }
 
 kernel_frames() {
 	"$ctl" record --off-cpu --kernel-stacks -f folded -o "$dir/folded" -- sleep 0.3 || return
-	grep -qE '[^;]*nanosleep;([^;]*;)+(do_nanosleep|hrtimer_nanosleep)[^;]* (29[89]|[3-9][0-9][0-9])$' "$dir/folded" || {
+	grep -qE '[^;]*nanosleep;([^;]*;)+(do_nanosleep|hrtimer_nanosleep)[^;]* (29[89]|[3-9][0-9][0-9]|[0-9]{4,})$' "$dir/folded" || {
 		cat "$dir/folded"
 		return 1
 	}
@@ -47,13 +63,15 @@ kernel_frames() {
 
 # Another program at the tracepoint puts one more function below what waits.
 kernel_frames_beside_perf() {
-	local perf ack
+	local perf ack='' control answer
 
 	mkfifo "$dir/ctl" "$dir/ack"
 	perf record -q -e sched:sched_switch -a -D -1 --control "fifo:$dir/ctl,$dir/ack" -o "$dir/perf" -- sleep 1000 >"$dir/said" 2>&1 &
 	perf=$!
-	echo enable >"$dir/ctl"
-	read -r -t 120 ack <"$dir/ack"
+	exec {control}<>"$dir/ctl" {answer}<>"$dir/ack" # if perf does not begin, this does not wait for it
+	echo enable >&"$control"
+	until read -r -t 1 ack <&"$answer"; do alive "$perf" || break; done
+	exec {control}>&- {answer}>&-
 	if test "$ack"; then
 		kernel_frames
 	else

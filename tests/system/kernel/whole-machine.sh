@@ -60,14 +60,16 @@ kernel_threads() {
 # --- all processes -------------------------------------------------------------------------------
 
 seconds_between() { # LEAST MOST
-	json ".duration_ns >= $1e9 and .duration_ns < $2e9"
+	json ".duration_ns >= $1e9 and .duration_ns <= $2e9"
 }
 
 all_processes() {
+	local began=$SECONDS
+
 	check "record -a records without a command" "$ctl" record -a -d 1 -F 999 -f json -o "$dir/json"
-	check "record -a -d takes its time" seconds_between 1 3
+	check "record -a -d takes its time, not more than it ran" seconds_between 1 $((SECONDS - began + 1))
 	check "the samples of record -a without a command add up" conserved
-	check "record -a without a command has a busy process" json '[.functions[] | select(.name == "hot").samples] | add > 100'
+	check "record -a without a command has a busy process" json '[.functions[] | select(.name == "hot").samples] | add > 20'
 	check "record -a without a command has no pid and no status" json '.pid == 0 and .command_status == null'
 	check "record -a without a command is named after the machine" json '.command == "the whole machine"'
 	"$ctl" record -a -d 0.5 >"$dir/out" 2>"$dir/said"
@@ -137,13 +139,13 @@ machine() {
 	check "machine off turns the machine's profile off" "$ctl" machine off
 }
 
-# Forks for so many seconds by two processes, and prints how often.
+# Forks by two processes, each for so many seconds of CPU time with its children, whatever else runs, and prints how often.
 fork_for() { # SECONDS
 	local each pids=()
 
 	for each in 1 2; do
-		perl -MPOSIX -MTime::HiRes=time -e 'my ($n, $end) = (0, time + shift);
-			while (time < $end) { my $p = fork // die; $p or POSIX::_exit(0); waitpid $p, 0; $n++ }
+		perl -MPOSIX -e 'my ($n, $used, $end) = (0, 0, shift);
+			while ($used < $end) { my $p = fork // die; $p or POSIX::_exit(0); waitpid $p, 0; $n++; $used = 0; $used += $_ for times }
 			print "$n\n"' "$1" >"$dir/forks.$each" &
 		pids+=($!)
 	done
@@ -174,10 +176,10 @@ forks() {
 	mapfile -t ended < <(work)
 	mapfile -t after < <(memory)
 	if test "$n" -lt 4000 && "$ctl" machine off && without=$(fork_for 2) && "$ctl" machine on 2>"$dir/stderr" && test "$without" -lt 5000; then
-		skip "2000 forks a second cost the daemon no work" "this machine forks $((without / 2)) times a second"
+		skip "1000 forks in a second of CPU time cost the daemon no work" "this machine forks $((without / 4)) times"
 		return
 	fi
-	check "a profiled machine forks 2000 times a second: $((n / 2))" test "$n" -ge 4000
+	check "a profiled machine forks 1000 times in a second of CPU time: $((n / 4))" test "$n" -ge 4000
 	# Its own timers wake it.
 	check "$n forks wake the daemon less than once per hundred: $((ended[0] - began[0])) times" \
 		test $(((ended[0] - began[0]) * 100)) -lt "$n"
@@ -216,10 +218,12 @@ default_rates() {
 
 	cpus=$(getconf _NPROCESSORS_ONLN)
 	check "no perf event is held without a profile" is "$(held)" 0
-	"$ctl" top -a --json -n 2 -i 0.5 >"$dir/tables" &
+	"$ctl" top -a --json -i 0.5 >"$dir/tables" &
 	profiler=$!
 	await_listed ' attachment ' "$profiler"
 	check "top takes the timer tick" is "$(held)" 0
+	until test "$(wc -l <"$dir/tables")" -ge 1; do alive "$profiler" || break; done
+	kill -INT "$profiler"
 	wait "$profiler"
 	head -n 1 "$dir/tables" >"$dir/json"
 	check "top has the rate of the daemon" json ".tick_ns == $free_ns"
@@ -231,10 +235,11 @@ default_rates() {
 	# 5 % and 15 samples are seven deviations in 300 samples and 100 slices.
 	check "the samples of record at its default rate are the CPU time" json \
 		'(.samples.total - .cpu_ns / .tick_ns | fabs) <= .cpu_ns / .tick_ns / 20 + 15'
-	"$ctl" attach -d 1 -f json -o "$dir/json" "$busy" 2>"$dir/stderr" &
+	"$ctl" attach -f json -o "$dir/json" "$busy" 2>"$dir/stderr" &
 	profiler=$!
 	await_listed "^ *$busy " "$profiler"
 	check "attach takes the CPU clock by default" is "$(held)" "$cpus"
+	kill -INT "$profiler"
 	wait "$profiler"
 	check "attach has 999 Hz by default" json '.tick_ns == 1001001'
 }

@@ -20,8 +20,13 @@ json() { # FILTER
 	jq -e "$1" "$dir/json" >/dev/null || { jq -c 'del(.objects, .places, .folded, .functions[20:])' "$dir/json"; false; }
 }
 
+# With real-time priority, if there is a second CPU for the profiler: a program that runs in slices on a busy machine has
+# samples that stand for several ticks, and shares by fewer samples than are counted.
+alone=(chrt --rr 1)
+if test "$(nproc)" -eq 1 || ! "${alone[@]}" true; then alone=(); fi
+
 record() { # COMMAND...
-	"$ctl" record -q -F "$hz" -o "$dir/kept" -- "$@" && "$ctl" report -f json "$dir/kept" >"$dir/json"
+	"${alone[@]}" "$ctl" record -q -F "$hz" -o "$dir/kept" -- "$@" && "$ctl" report -f json "$dir/kept" >"$dir/json"
 }
 
 # A sample stands for the CPU time since the thread's previous tick: exact to one tick for each thread,

@@ -22,10 +22,11 @@
 #include "daemon.h"
 
 #define DAEMON_ARGS 32
-#define DAEMON_WAIT_MS 30000
-#define DESCRIPTORS_WAIT_S 10
+#define DAEMON_WAIT_MS 100000
+#define DESCRIPTORS_WAIT_S 60
 #define TRY_WAIT_S 20
-#define CLIENT_WAIT_MS 5000 /* less than the daemon's timeout of silent clients */
+#define CLIENT_WAIT_MS 60000
+#define CLIENT_END_S 9 /* the daemon closes the connections of silent clients after 10 s */
 
 static const char *from_env(const char *name, const char *otherwise)
 {
@@ -290,11 +291,16 @@ int client_send(int sock, const void *packet, size_t bytes)
 size_t client_recv(int sock, void *buf, size_t bytes)
 {
 	struct pollfd ready = { .fd = sock, .events = POLLIN };
+	struct timespec began, now;
 	ssize_t n;
 
+	clock_gettime(CLOCK_MONOTONIC, &began);
 	cr_assert(poll(&ready, 1, CLIENT_WAIT_MS) > 0, "no answer within %d s",
 		  CLIENT_WAIT_MS / 1000);
 	n = read(sock, buf, bytes);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	cr_assert(n > 0 || now.tv_sec - began.tv_sec < CLIENT_END_S,
+		  "the end came after %d s, and may be that of a silent client", CLIENT_END_S);
 	return n > 0 ? (size_t)n : 0; /* a reset is an end as well */
 }
 

@@ -62,7 +62,7 @@ void daemon_stop(struct daemon *d);
 void daemon_kill(struct daemon *d);
 
 /*
- * The number of its descriptors, after waiting for at most 10 s until they are no more than @most:
+ * The number of its descriptors, after waiting for at most 60 s until they are no more than @most:
  * the daemon closes connections that the test has closed some time later.
  */
 unsigned int daemon_descriptors(const struct daemon *d, unsigned int most);
@@ -89,7 +89,8 @@ int client_send(int sock, const void *packet, size_t bytes);
 
 /*
  * Receives one packet into @buf and returns its size, 0 when the daemon has closed the connection.
- * Neither within 5 s fails the test.
+ * Neither within a minute fails the test, and so does an end so late that the daemon may have
+ * closed the connection only because its client was silent.
  */
 size_t client_recv(int sock, void *buf, size_t bytes);
 

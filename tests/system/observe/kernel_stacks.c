@@ -215,7 +215,11 @@ Test(kernel_stacks, count_in_an_outer_frame_when_the_tree_is_full)
 	observer_close(&o);
 }
 
-/* The child runs for a spell; nine tenths of its samples are far from what chance takes away. */
+/*
+ * The child runs for a spell; nine tenths of its samples are far from what chance takes away. The
+ * machine goes on: a sample between the daemon's reading of the total and the end of the attachment
+ * is in the table alone.
+ */
 Test(kernel_stacks, of_the_whole_machine_include_every_process)
 {
 	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_MACHINE, TICKS_PERIOD_NS);
@@ -228,7 +232,8 @@ Test(kernel_stacks, of_the_whole_machine_include_every_process)
 	wire_header(&detach, PROFIL_MSG_DETACH, sizeof(detach), 0, 0);
 	cr_assert_eq(observer_take(&o, &detach), 0);
 	s = read_stacks(&o, 77);
-	cr_expect_eq(s.samples + o.table->stack_lost, observer_check(&o));
+	cr_expect_eq(s.samples + o.table->stack_lost, observer_sum(&o));
+	cr_expect_leq(observer_total(&o), observer_sum(&o));
 	cr_expect_geq(10 * s.exact, 9 * (TICKS_SPELL_NS / TICKS_PERIOD_NS),
 		      "%lu stacks have 77 recursions", (unsigned long)s.exact);
 	observer_close(&o);

@@ -351,6 +351,22 @@ static const struct walk memory[] = {
 	{ point_to_the_end_of_all_addresses, PROFIL_STACK_UNREADABLE, "the end of all addresses" },
 };
 
+#define MEASUREMENTS 3
+
+/* The least of a few averages: the time in which the CPU is stolen from the program is not its own.
+ */
+static double least_ns(const struct walk *w, double enough)
+{
+	double least = expect_walk(w);
+
+	for (int i = 1; i < MEASUREMENTS && least >= enough; i++) {
+		double ns = expect_walk(w);
+
+		least = ns < least ? ns : least;
+	}
+	return least;
+}
+
 /*
  * No sample takes longer than five times that of a stack of 127 frames. Its average over 250
  * samples depends on the machine's other work by less than a factor of two.
@@ -362,7 +378,7 @@ Test(kernel_stacks_hostile, frames_in_any_memory_end_the_stack_in_bounded_time)
 
 	cr_expect_gt(deep, 0);
 	for (size_t i = 0; i < sizeof(memory) / sizeof(*memory); i++) {
-		double ns = expect_walk(&memory[i]);
+		double ns = least_ns(&memory[i], 5 * deep);
 
 		cr_expect(ns > 0 && ns < 5 * deep,
 			  "%s: a sample takes %.0f ns, that of a deep stack %.0f", memory[i].name,

@@ -89,7 +89,8 @@ int client_send(int sock, const void *packet, size_t bytes);
 
 /*
  * Receives one packet into @buf and returns its size, 0 when the daemon has closed the connection.
- * Neither within 60 s fails the test, and so does a close so late that it may be for silence.
+ * Neither within a minute fails the test, and so does an end so late that the daemon may have
+ * closed the connection only because its client was silent.
  */
 size_t client_recv(int sock, void *buf, size_t bytes);
 

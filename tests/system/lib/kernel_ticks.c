@@ -83,7 +83,7 @@ void ticks_await_profiles(const struct daemon *d, unsigned int n)
 {
 	struct profil_msg_status status;
 
-	alarm(30);
+	alarm(100);
 	do
 		client_status(d, &status);
 	while (status.profiles != n);

@@ -33,20 +33,25 @@ static struct profil_msg_observe ask_off_cpu(enum profil_scope scope, __u64 peri
 	return ask;
 }
 
-/* A process that sleeps @ms, or spins on CPU 0, each time a byte tells it to. */
+/* A process that sleeps @ms, or spins for @ms on CPU 0, each time a byte tells it to. */
 struct sleeper {
 	pid_t pid;
 	int go;	  /* write end */
 	int done; /* the time that it took, in ns */
 };
 
-static void spin_on_cpu_0(uint64_t ns)
+/* A thread sleeps while it is moved to another CPU. */
+static void move_to_cpu_0(void)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
 	CPU_SET(0, &set);
 	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static void spin(uint64_t ns)
+{
 	for (uint64_t end = now_ns() + ns; now_ns() < end;)
 		;
 }
@@ -66,10 +71,12 @@ static struct sleeper sleeper(bool spins, unsigned int ms)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(go[1]);
 		close(done[0]);
+		if (spins)
+			move_to_cpu_0();
 		while (read(go[0], &byte, 1) == 1) {
 			began = now_ns();
 			if (spins)
-				spin_on_cpu_0((uint64_t)ms * MS);
+				spin((uint64_t)ms * MS);
 			else
 				nanosleep(&ts, NULL);
 			took = now_ns() - began;
@@ -185,20 +192,19 @@ Test(kernel_observe_off_cpu, short_sleeps_are_thinned_without_bias)
 {
 	struct profil_msg_observe ask = ask_off_cpu(PROFIL_SCOPE_PROCESSES, MS);
 	struct sleeper s = sleeper(false, 0); /* nanosleep(0): 50 us of timer slack */
-	uint64_t ns = 0, n;
+	uint64_t began, ns, n;
 	struct observer o;
 
 	await_rest(&s);
 	cr_assert_eq(observer_open(&o, &d, &ask), 0);
 	cr_assert_eq(observer_add(&o, s.pid), 0);
+	began = now_ns();
 	for (int i = 0; i < 2000; i++) {
-		uint64_t began = now_ns();
-
 		tell(&s);
 		took(&s);
-		await_rest(&s); /* it sleeps in nanosleep() and in read() */
-		ns += now_ns() - began;
+		await_rest(&s); /* it sleeps in nanosleep() and in read(), until the next turn */
 	}
+	ns = now_ns() - began;
 	n = observer_sum(&o);
 	cr_expect(n >= 2000 * 50000ull / MS && n <= ns / MS + 1, "%lu samples of 1 ms in %lu ns", n,
 		  ns);
@@ -206,7 +212,10 @@ Test(kernel_observe_off_cpu, short_sleeps_are_thinned_without_bias)
 	observer_close(&o);
 }
 
-/* Two threads share a CPU: each is off it half of the time, but never asleep. */
+/*
+ * Two threads share a CPU: each is off it half of the time, but never asleep. Their first read()
+ * began before the attachment, and their second one has not ended.
+ */
 Test(kernel_observe_off_cpu, preemption_is_no_sleep)
 {
 	struct profil_msg_observe ask = ask_off_cpu(PROFIL_SCOPE_PROCESSES, MS);
@@ -234,14 +243,15 @@ Test(kernel_observe_off_cpu, a_scope_counts_sleeps_of_its_processes_alone)
 	struct profil_msg_observe ask = ask_off_cpu(PROFIL_SCOPE_COMMAND, MS);
 	struct sleeper other = sleeper(false, 300), s;
 	struct observer o;
+	char old[16], name[16];
 	uint64_t n, ns;
-	char old[16];
 
+	snprintf(name, sizeof(name), "off-%d", (int)getpid()); /* not that of a parallel run */
 	prctl(PR_GET_NAME, old);
-	prctl(PR_SET_NAME, "off-cpu-test");
+	prctl(PR_SET_NAME, name);
 	s = sleeper(false, 200);
 	prctl(PR_SET_NAME, old);
-	strcpy(ask.command, "off-cpu-test");
+	strcpy(ask.command, name);
 	await_rest(&s);
 	await_rest(&other);
 	cr_assert_eq(observer_open(&o, &d, &ask), 0);
@@ -352,21 +362,23 @@ static int only_her_own(unsigned int roots)
 				  one = ask_off_cpu(PROFIL_SCOPE_PROCESSES, MS);
 	struct sleeper s = sleeper(false, 200);
 	struct observer o;
-	uint64_t n, ns;
+	uint64_t n, ns, began;
 
 	await_rest(&s);
 	if (observer_open(&o, &d, &one) || observer_add(&o, (pid_t)roots) != EACCES)
 		return 1;
 	observer_close(&o);
 	ask.uid = ALICE;
+	began = now_ns();
 	if (observer_open(&o, &d, &ask))
 		return 2;
 	tell(&s);
 	ns = took(&s);
 	n = observer_sum(&o);
+	/* This process sleeps meanwhile, and is counted too. */
+	ns += now_ns() - began;
 	end(&s);
-	/* This process sleeps in took() meanwhile, and is counted too. */
-	return n < 199 || n > 2 * (ns / MS) + 100 ? 3 : 0;
+	return n < 199 || n > ns / MS + 2 ? 3 : 0;
 }
 
 Test(kernel_observe_off_cpu, a_user_sees_no_sleeps_of_others)

@@ -54,16 +54,25 @@ static pid_t busy(uid_t uid, const char *name, enum kind kind)
 	return pid;
 }
 
+/* A name of a command that no parallel run of this test uses. */
+static const char *own_name(void)
+{
+	static char name[16];
+
+	snprintf(name, sizeof(name), "own-%d", (int)getpid());
+	return name;
+}
+
 static void end(pid_t pid)
 {
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
 
-/* Waits until the table of @o has @n samples, for about 10 s at most; returns their number. */
+/* Waits until the table of @o has @n samples, for a minute at most; returns their number. */
 static uint64_t await_samples(const struct observer *o, uint64_t n)
 {
-	for (int i = 0; i < 1000 && observer_sum(o) < n; i++)
+	for (int i = 0; i < 6000 && observer_sum(o) < n; i++)
 		usleep(10000);
 	return observer_sum(o);
 }
@@ -88,6 +97,17 @@ static uint64_t count_command(const struct observer *o, const char *command)
 	return n;
 }
 
+/*
+ * The same for samples of the processes named @command, which may wait for a CPU while others get
+ * any number of samples.
+ */
+static uint64_t await_command(const struct observer *o, const char *command, uint64_t n)
+{
+	for (int i = 0; i < 6000 && count_command(o, command) < n; i++)
+		usleep(10000);
+	return count_command(o, command);
+}
+
 static struct profil_msg_observe ask_grouped(enum profil_scope scope)
 {
 	struct profil_msg_observe ask = observer_ask(scope, TICKS_PERIOD_NS);
@@ -103,9 +123,8 @@ Test(kernel_observe_scopes, machine_counts_every_user)
 	struct observer o;
 
 	cr_assert_eq(observer_open(&o, &d, &ask), 0);
-	await_samples(&o, 500);
-	cr_expect_gt(count_command(&o, "of-alice"), 0);
-	cr_expect_gt(count_command(&o, "hidden"), 0);
+	cr_expect_gt(await_command(&o, "of-alice", 1), 0);
+	cr_expect_gt(await_command(&o, "hidden", 1), 0);
 	end(alice);
 	end(hidden);
 	observer_close(&o);
@@ -121,8 +140,7 @@ static int observe_own(unsigned int unused)
 	ask.uid = ALICE;
 	if (observer_open(&o, &d, &ask))
 		return 1;
-	await_samples(&o, 300);
-	if (!count_command(&o, "of-alice"))
+	if (await_command(&o, "of-alice", 250) < 250)
 		return 2;
 	if (count_command(&o, "of-bob") || count_command(&o, "hidden") ||
 	    count_command(&o, "elevated"))
@@ -204,11 +222,12 @@ Test(kernel_observe_scopes, hides_kernel_addresses_from_users)
 Test(kernel_observe_scopes, command_and_exe_select_processes)
 {
 	struct profil_msg_observe ask = ask_grouped(PROFIL_SCOPE_COMMAND);
-	pid_t one = busy(0, "number-one", PLAIN), two = busy(0, "number-two", PLAIN);
+	const char *name = own_name();
+	pid_t one = busy(0, name, PLAIN), two = busy(0, "number-two", PLAIN);
 	struct observer by_command, by_exe, by_other;
 	struct mounts_file self;
 
-	strcpy(ask.command, "number-one");
+	strcpy(ask.command, name);
 	cr_assert_eq(observer_open(&by_command, &d, &ask), 0);
 	cr_assert_eq(mounts_file(&self, "/proc/self/exe"), 0);
 	ask = ask_grouped(PROFIL_SCOPE_EXE);
@@ -218,12 +237,11 @@ Test(kernel_observe_scopes, command_and_exe_select_processes)
 	ask.ino = ~0ull; /* matches no file */
 	cr_assert_eq(observer_open(&by_other, &d, &ask), 0);
 	await_samples(&by_command, 100);
-	await_samples(&by_exe, 100);
+	cr_expect_gt(await_command(&by_command, name, 1), 0);
+	cr_expect_gt(await_command(&by_exe, "number-two", 1), 0);
 	end(one);
 	end(two);
-	cr_expect_gt(count_command(&by_command, "number-one"), 0);
-	cr_expect_eq(count_command(&by_command, "number-one"), observer_check(&by_command));
-	cr_expect_gt(count_command(&by_exe, "number-two"), 0);
+	cr_expect_eq(count_command(&by_command, name), observer_check(&by_command));
 	cr_expect_eq(observer_check(&by_other), 0);
 	observer_close(&by_command);
 	observer_close(&by_exe);
@@ -233,10 +251,11 @@ Test(kernel_observe_scopes, command_and_exe_select_processes)
 Test(kernel_observe_scopes, counts_from_begin_on)
 {
 	struct profil_msg_observe ask = ask_grouped(PROFIL_SCOPE_COMMAND);
-	pid_t pid = busy(0, "waited-for", PLAIN);
+	const char *name = own_name();
+	pid_t pid = busy(0, name, PLAIN);
 	struct observer at_once, later;
 
-	strcpy(ask.command, "waited-for");
+	strcpy(ask.command, name);
 	ask.flags |= PROFIL_OBSERVE_LATER;
 	cr_assert_eq(observer_open(&later, &d, &ask), 0);
 	ask.flags &= ~(__u32)PROFIL_OBSERVE_LATER;
@@ -246,7 +265,7 @@ Test(kernel_observe_scopes, counts_from_begin_on)
 	cr_assert_eq(observer_begin(&later), 0);
 	cr_expect_gt(await_samples(&later, 100), 0);
 	end(pid);
-	cr_expect_eq(count_command(&later, "waited-for"), observer_check(&later));
+	cr_expect_eq(count_command(&later, name), observer_check(&later));
 	cr_expect_eq(observer_begin(&later), EINVAL, "a second time");
 	cr_expect_eq(observer_begin(&at_once), EINVAL, "did not wait");
 	observer_close(&later);

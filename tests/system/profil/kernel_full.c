@@ -9,7 +9,6 @@
 #include <sys/profil.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/shared_maps.h"
@@ -146,38 +145,41 @@ Test(kernel_full, regions_beyond_the_limit_get_EAGAIN)
 
 #define CHUNKS 32
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
+#define ROUNDS 10
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+/* Starts and stops a profile of CHUNKS chunks. Returns how many a request after the stop finds. */
+static unsigned int chunks_after_a_stop(unsigned short *buf, size_t bytes)
+{
+	struct profil_msg_status status;
+	unsigned int left;
+
+	cr_assert_eq(profil(buf, bytes, loop_at(0), TICKS_SCALE_16), 0, "%s", strerror(errno));
+	client_status(&d, &status);
+	cr_expect_geq(status.chunks, CHUNKS);
+	cr_assert_eq(profil(buf, 0, 0, 0), 0);
+	client_status(&d, &status);
+	left = status.chunks;
+	while (status.chunks > 2)
+		client_status(&d, &status);
+	return left;
 }
 
-/* Each chunk is released after an RCU grace period, during which the daemon answers. */
-Test(kernel_full, chunks_are_released_in_the_background, .timeout = 60)
+/*
+ * Each chunk is released after an RCU grace period, during which the daemon answers: it still has
+ * most of them. A round in which this process waits for a CPU meanwhile proves nothing.
+ */
+Test(kernel_full, chunks_are_released_in_the_background)
 {
 	size_t bytes = (size_t)CHUNKS * PROFIL_CHUNK_COUNTERS * sizeof(unsigned short);
 	unsigned short *buf =
 		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct profil_msg_status status;
-	uint64_t began, answered, gone;
+	unsigned int left = 0;
 
 	cr_assert(buf != MAP_FAILED);
-	cr_assert_eq(profil(buf, bytes, loop_at(0), TICKS_SCALE_16), 0, "%s", strerror(errno));
-	client_status(&d, &status);
-	cr_expect_geq(status.chunks, CHUNKS);
-
-	began = now_ns();
-	cr_assert_eq(profil(buf, 0, 0, 0), 0);
-	client_status(&d, &status);
-	answered = now_ns();
-	while (status.chunks > 2)
-		client_status(&d, &status);
-	gone = now_ns();
-	cr_expect_lt(answered - began, (gone - began) / 2,
-		     "a request was answered after %.1f ms, the last chunk released after %.1f",
-		     (double)(answered - began) / 1e6, (double)(gone - began) / 1e6);
+	for (int i = 0; i < ROUNDS && left <= CHUNKS / 2; i++)
+		left = chunks_after_a_stop(buf, bytes);
+	cr_expect_gt(left, CHUNKS / 2, "an answer after a stop came when %u chunks were left",
+		     left);
 	munmap(buf, bytes);
 	neighbour_stop(&d);
 }

@@ -70,12 +70,12 @@ static void split_is_right(enum how how)
 	cr_expect_float_eq(second, 30, 2, "the second loop, 30 %%, has %.2f %%", second);
 }
 
-Test(kernel_profil, counts_of_a_preloaded_program_are_the_time_of_its_loops)
+Test(kernel_profil, counts_of_a_preloaded_program_are_the_time_of_its_loops, .timeout = 300)
 {
 	split_is_right(BY_PRELOAD);
 }
 
-Test(kernel_profil, counts_of_a_linked_program_are_the_time_of_its_loops)
+Test(kernel_profil, counts_of_a_linked_program_are_the_time_of_its_loops, .timeout = 300)
 {
 	split_is_right(BY_LINK);
 }

@@ -99,12 +99,12 @@ static long wakeups_in_a_second(void)
 	return wakeups() - before;
 }
 
-/* After a request the daemon may wake up a few times more. */
+/* After a request the daemon may wake up a few times more, later if it waits for a CPU. */
 static void expect_rest(void)
 {
 	long n = -1;
 
-	for (int i = 0; i < 5 && n; i++)
+	for (int i = 0; i < 20 && n; i++)
 		n = wakeups_in_a_second();
 	cr_expect_eq(n, 0, "%ld wake-ups in a second while every profiled process sleeps", n);
 }
@@ -119,7 +119,7 @@ static void expect_counts(void)
 {
 	unsigned int before = count();
 
-	alarm(30);
+	alarm(60);
 	__atomic_store_n(&sleeper->work, 1, __ATOMIC_RELAXED);
 	kill(pid, SIGUSR1);
 	while (count() == before)

@@ -98,17 +98,19 @@ static struct profil_msg_start *loops_from(unsigned int first, const void *cooki
 Test(kernel_sprofil, a_region_does_not_count_pcs_before_it)
 {
 	static unsigned short buf[LOOPS];
-	struct profil_msg_hello hello;
-	__cleanup(closep) int sock = client_open(&d, &hello);
+	struct profil_msg_hello hello, last;
+	__cleanup(closep) int sock = client_open(&d, &hello), stop = -1;
 	__cleanup(freep) struct profil_msg_start *m = loops_from(8, hello.cookie, buf);
-	struct profil_msg_self end = { .cookie_addr = (unsigned long)hello.cookie };
+	struct profil_msg_self end = { .cookie_addr = (unsigned long)last.cookie };
 	struct loop_time time = { 0 };
 
 	cr_assert_eq(client_ask(sock, &m->h, NULL), 0);
 	loop_for(3, TICKS_SPELL_NS);
 	loop_timed(&time, 12, TICKS_SPELL_NS);
+	/* The daemon closes the connection of a client that is silent for 10 s. */
+	stop = client_open(&d, &last);
 	wire_header(&end.h, PROFIL_MSG_STOP, sizeof(end), 0, 0);
-	cr_assert_eq(client_ask(sock, &end.h, NULL), 0);
+	cr_assert_eq(client_ask(stop, &end.h, NULL), 0);
 	cr_expect_eq(buf[3], 0, "loop 3, before the region, has %u ticks", buf[3]);
 	ticks_expect_spell(buf[12], &time, TICKS_PERIOD_NS);
 }

@@ -20,6 +20,8 @@
 #define OBSERVERS \
 	2 /* as many of off-CPU time as a user may have: each walks the stack of each sleep */
 #define DEEP 200 /* calls: more than a walk follows */
+#define PERIOD_NS 10000000
+#define SPIN_NS (100ull * PERIOD_NS)
 
 DAEMON_SUITE(kernel_stacks_users, "--rate", TICKS_RATE);
 
@@ -113,7 +115,7 @@ static int sleep_often(unsigned int ready)
 		pause();
 }
 
-/* --- bob: computes on the same CPU --- */
+/* --- bob: computes on the same CPU; his few walks have time even on an emulated one --- */
 
 static void spin(void)
 {
@@ -123,12 +125,12 @@ static void spin(void)
 		for (int i = 0; i < 1000000; i++)
 			spun += (unsigned int)i;
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-	} while ((uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec < TICKS_SPELL_NS);
+	} while ((uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec < SPIN_NS);
 }
 
 static int walk_deep(unsigned int unused)
 {
-	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, TICKS_PERIOD_NS);
+	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, PERIOD_NS);
 	struct observer o;
 	uint64_t deep, all;
 	int go[2];

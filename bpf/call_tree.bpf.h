@@ -261,7 +261,7 @@ __attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kerne
 	if (!u->depth && kernel_pc && BPF_CORE_READ_BITFIELD(task, in_execve))
 		u->root = PROFIL_STACK_WHOLE;
 	tree_count(u, kernel_pc, n);
-	if (u->limited)
+	if (u->limited && u->frames > 1)
 		walk_end(u);
 	if (!held)
 		*(volatile __u32 *)&u->busy = 0;

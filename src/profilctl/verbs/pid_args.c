@@ -4,7 +4,6 @@
 
 #include "core/log.h"
 
-#include "profilctl/proc/proc_maps.h"
 #include "pid_args.h"
 #include "profilctl/proc/procfs.h"
 #include "verb.h"
@@ -13,8 +12,6 @@
 static int check(pid_t pid)
 {
 	pid_t leader = procfs_leader(pid);
-	struct maps maps;
-	int err;
 
 	if (!leader) {
 		log_err("no process %d; see ps(1)", (int)pid);
@@ -28,15 +25,7 @@ static int check(pid_t pid)
 		log_err("%d is a kernel thread: it has no code of its own to profile", (int)pid);
 		return CTL_ERROR;
 	}
-	err = maps_read(&maps, pid);
-	if (!err) {
-		maps_fini(&maps);
-		return CTL_OK;
-	}
-	if (err == -EACCES || err == -EPERM)
-		return CTL_OK; /* profild decides: it knows the members of group profil */
-	log_err("process %d has ended", (int)pid);
-	return CTL_GONE;
+	return CTL_OK;
 }
 
 static int parse(pid_t *pids, const struct options *o)

@@ -117,6 +117,15 @@ cpu_ms() { # PID
 	awk '{ print 10 * ($14 + $15) }' "/proc/$1/stat"
 }
 
+# Ends profiler PROFILER when process PID has used 500 ms of CPU time, or more: $least is how much. Returns its status.
+end_after_500_ms() { # PROFILER PID
+	least=$(cpu_ms "$2")
+	until test "$(cpu_ms "$2")" -ge $((least + 500)); do alive "$1" || break; done
+	least=$(($(cpu_ms "$2") - least))
+	kill -INT "$1"
+	wait "$1"
+}
+
 undumpable() {
 	local shown hidden used least attach user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
@@ -141,11 +150,7 @@ undumpable() {
 		"${user[@]}" "$ctl" attach $select -f json -o - >"$dir/json" 2>"$dir/stderr" &
 		attach=$!
 		await_listed ' attachment ' "$attach"
-		least=$(cpu_ms "$hidden")
-		until test "$(cpu_ms "$hidden")" -ge $((least + 500)); do alive "$attach" || break; done
-		least=$(($(cpu_ms "$hidden") - least)) # while it was attached
-		kill -INT "$attach"
-		wait "$attach"
+		end_after_500_ms "$attach" "$hidden"
 		check "a user attaches by ${select%% *} to its own processes" test $? -eq 0
 		used=$(($(cpu_ms "$hidden") - used)) # with profilctl's own start and end
 		check "attach ${select%% *} counts no process that its user may not observe" json \
@@ -207,11 +212,7 @@ earlier_child() {
 	"$ctl" attach "$shell" >"$dir/said" 2>&1 &
 	attach=$!
 	await_listed "^ *$shell .* attachment " "$attach"
-	least=$(cpu_ms "$child")
-	until test "$(cpu_ms "$child")" -ge $((least + 500)); do alive "$attach" || break; done
-	least=$(($(cpu_ms "$child") - least)) # while it was attached
-	kill -INT "$attach"
-	wait "$attach"
+	end_after_500_ms "$attach" "$child"
 	used=$(($(cpu_ms "$child") - used))
 	# shellcheck disable=SC2016 # awk's
 	check "attach says how much CPU time of earlier children is missing" awk -v least="$least" -v most="$used" '

@@ -354,8 +354,7 @@ static long step(__u32 i __attribute__((unused)), struct unwind **context)
 
 /* --- the walk --------------------------------------------------------------------------------- */
 
-/* Adds what @b's share of the time brought since the last time. Returns false if nothing is left.
- */
+/* Adds what @b's share of the time has brought. Returns false if nothing is left. */
 static __always_inline bool budget_pay(struct walk_budget *b, __u64 now_ns, __u64 share)
 {
 	__u64 paid_ns = (now_ns - b->paid_until_ns) / share;

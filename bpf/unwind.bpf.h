@@ -77,7 +77,7 @@ struct latest_stack {
  * The walks for users that may not observe others take at most 1/WALK_SHARE of a CPU's time: their
  * programs decide how long a walk takes, interrupts are off meanwhile, and at a context switch it
  * is in no thread's CPU time. A single user has half of that, so that it cannot use up another's.
- * Beyond that, only the innermost frame is found, as without call graphs.
+ * Beyond that, a sample is counted at its place, and in stack_lost instead of at a stack.
  */
 #define WALK_SHARE 10
 #define WALK_USERS_SHARE 20

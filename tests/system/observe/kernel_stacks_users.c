@@ -90,7 +90,8 @@ static void *sleeper(void *arg)
 	return arg;
 }
 
-/* Writes to @ready when some walks were left out, and goes on until it is killed. */
+/* Alice's process. It writes to @ready when 1000 sleeps had no walk, and sleeps on until SIGKILL.
+ */
 static int sleep_often(unsigned int ready)
 {
 	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, 100000);

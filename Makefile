@@ -32,12 +32,13 @@ endif
 sources = $(wildcard src/$(1)/*.c src/$(1)/*/*.c src/$(1)/*/*/*.c)
 # What a program has in it as it stands: src/x/page.css is page_css[] there.
 EMBEDDED = $(wildcard $(foreach x,css js json html,src/*/*.$(x) src/*/*/*.$(x) src/*/*/*/*.$(x)))
-CORE = src/core/wire.c src/core/log.c
+CORE = src/core/wire.c src/base/log.c
+# The layers below profilctl and profil-http, from the lowest to the highest.
+LAYERS = base profile symbols analysis table formats
+LIBRARY = src/core/gmon_file.c $(foreach x,$(LAYERS),$(call sources,$x)) $(filter $(LAYERS:%=src/%/%),$(EMBEDDED))
 PROFILD = $(call sources,profild)
-PROFILCTL = src/core/gmon_file.c $(call sources,profilctl) $(filter src/profilctl/%,$(EMBEDDED))
+PROFILCTL = $(call sources,profilctl)
 PROFIL_HTTP = $(call sources,profil-http) $(filter src/profil-http/%,$(EMBEDDED))
-# What profil-http has of profilctl: the layers below its verbs, as far as it uses them.
-PROFILCTL_LOWER = $(filter-out src/profilctl/main.c src/profilctl/verbs/%,$(filter %.c,$(PROFILCTL)))
 LIBPROFIL = src/core/wire.c src/core/gmon_file.c $(call sources,libprofil)
 PROFILD_PKGS = libbpf libsystemd
 PROFILCTL_PKGS = libdw libelf zlib jansson ncursesw

@@ -11,7 +11,7 @@ $(B)/flags: FORCE
 	@mkdir -p $(@D); echo "$$FLAGS" | cmp -s - $@ || echo "$$FLAGS" > $@
 
 $(B)/src/profild/%.o: PKGS = $(PROFILD_PKGS)
-$(B)/src/profilctl/%.o: PKGS = $(PROFILCTL_PKGS)
+$(LAYERS:%=$(B)/src/%/%.o) $(B)/src/profilctl/%.o: PKGS = $(PROFILCTL_PKGS)
 $(B)/src/profil-http/%.o: PKGS = $(PROFIL_HTTP_PKGS)
 $(B)/tests/%.o: PKGS = $(PROFILD_PKGS) $(PROFILCTL_PKGS) criterion
 $(B)/tests/%.o: INCLUDES = -I.
@@ -38,16 +38,16 @@ $(patsubst %,$(B)/%.o,$(EMBEDDED)): $(B)/%.o: % $(B)/flags | $(B)/tools.ok
 
 $(B)/profild: $(call objs,$(PROFILD) $(CORE))
 $(B)/profild: LIBS = $(call libs,$(PROFILD_PKGS)) -pthread
-$(B)/profilctl: $(call objs,$(PROFILCTL) $(CORE))
+$(B)/profilctl: $(call objs,$(PROFILCTL)) $(B)/library.a
 $(B)/profilctl: LIBS = $(call libs,$(PROFILCTL_PKGS)) $(PROFILCTL_LIBS)
-$(B)/profil-http: $(call objs,$(PROFIL_HTTP) $(CORE)) $(B)/profilctl-lower.a
+$(B)/profil-http: $(call objs,$(PROFIL_HTTP)) $(B)/library.a
 $(B)/profil-http: LIBS = $(call libs,$(PROFIL_HTTP_PKGS)) $(PROFILCTL_LIBS) -pthread
 
 $(B)/profild $(B)/profilctl $(B)/profil-http:
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -Wl,--as-needed $(LIBS)
 
-$(B)/profilctl-lower.a: $(call objs,$(PROFILCTL_LOWER))
+$(B)/library.a: $(call objs,$(LIBRARY) src/core/wire.c)
 	$(say) AR $@
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 

@@ -16,7 +16,7 @@ ANALYZER = -fanalyzer -Wno-analyzer-malloc-leak -Wno-analyzer-use-of-uninitializ
 analyze: all
 	+$(Q)$(SUBMAKE) B=build/analyze CFLAGS='-O1 -g $(ANALYZER)' all
 	$(say) TIDY src
-	$(Q)printf '%s\n' $(sort $(filter %.c,$(PROFILD) $(PROFILCTL) $(PROFIL_HTTP) $(LIBPROFIL) $(CORE))) | \
+	$(Q)printf '%s\n' $(sort $(filter %.c,$(PROFILD) $(LIBRARY) $(PROFILCTL) $(PROFIL_HTTP) $(LIBPROFIL) $(CORE))) | \
 		xargs -P $$(nproc) -n 20 sh -c \
 		'clang-tidy --quiet --warnings-as-errors="*" "$$@" -- -std=gnu11 -D_GNU_SOURCE \
 		-DPROFIL_VERSION="\"$(VERSION)\"" -Isrc -Iinclude -I$(B)' sh

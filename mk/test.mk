@@ -20,11 +20,11 @@ $(B)/tests/%.a:
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(B)/tests/profild.a: $(call objs,$(filter-out %/main.c,$(PROFILD)) $(CORE))
-$(B)/tests/profilctl.a: $(call objs,$(filter-out %/main.c,$(PROFILCTL)) $(CORE))
+$(B)/tests/profilctl.a: $(call objs,$(filter-out %/main.c,$(PROFILCTL)))
 $(B)/tests/profil-http.a: $(call objs,$(filter-out %/main.c,$(PROFIL_HTTP)))
 $(B)/tests/libprofil.a: $(call pics,$(LIBPROFIL))
 
-UNIT_PARTS = $(B)/tests/profild.a $(B)/tests/profilctl.a $(B)/tests/profil-http.a $(B)/tests/libprofil.a
+UNIT_PARTS = $(B)/tests/profild.a $(B)/tests/profilctl.a $(B)/tests/profil-http.a $(B)/library.a $(B)/tests/libprofil.a
 
 $(call objs,$(UNIT) $(SYSTEM)): | $(B)/tests.ok
 
@@ -33,7 +33,7 @@ $(B)/tests/unit-tests: $(call objs,$(UNIT)) $(UNIT_PARTS)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(UNIT_PARTS) -Wl,--end-group \
 		$(call libs,$(PROFILD_PKGS) $(PROFILCTL_PKGS) criterion) $(PROFILCTL_LIBS) -pthread
 
-$(B)/tests/system-tests: $(call objs,$(SYSTEM) $(CORE) src/profilctl/proc/mounts.c) $(B)/tests/libprofil.a
+$(B)/tests/system-tests: $(call objs,$(SYSTEM) $(CORE) src/symbols/proc/mounts.c) $(B)/tests/libprofil.a
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(call libs,criterion libbpf) -pthread
 

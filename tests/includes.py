@@ -4,7 +4,8 @@
 # usage: tests/includes.py    in the top directory; prints nothing and returns 0 when there are none
 #
 # A folder is a layer. A file includes files of its own folder and of the folders that its layer names;
-# every file may include src/core. A .c file and its header count as one in a cycle.
+# every file may include src/core and
+# src/base. A .c file and its header count as one in a cycle.
 import re
 import sys
 from pathlib import Path
@@ -12,6 +13,8 @@ from pathlib import Path
 CTL = "src/profilctl"
 D = "src/profild"
 HTTP = "src/profil-http"
+LIBRARY = ["base", "symbols/proc", "profile", "symbols/elf", "symbols", "analysis", "table", "formats", "formats/page"]
+LIBRARY_FOLDERS = [f"src/{x}" for x in LIBRARY]
 
 # What the daemon's layers share: its options, its state, its event loop, the BPF object, what outlives it.
 GROUND = f"{D}, ground"
@@ -35,27 +38,20 @@ LAYERS = {
     f"{D}/bpf": [f"{D}/bpf/counters", GROUND] + [f"{D}/{x}" for x in ("quota", "worker", "clock", "profile", "observe")],
     f"{D}/ipc": [GROUND] + [f"{D}/{x}" for x in ("quota", "worker", "clock", "profile", "observe", "bpf")],
     D: [GROUND] + [f"{D}/{x}" for x in ("quota", "worker", "clock", "profile", "observe", "bpf", "ipc")],
-    f"{CTL}/util": [],
-    f"{CTL}/profile": [f"{CTL}/util"],
-    f"{CTL}/proc": [f"{CTL}/util"],
-    f"{CTL}/symbols/elf": [f"{CTL}/{x}" for x in ("proc", "profile", "util")],
-    f"{CTL}/symbols": [f"{CTL}/{x}" for x in ("symbols/elf", "proc", "profile", "util")],
-    f"{CTL}/analyze/stacks": [f"{CTL}/{x}" for x in ("symbols", "symbols/elf", "proc", "profile", "util")],
-    f"{CTL}/analyze": [f"{CTL}/{x}" for x in ("analyze/stacks", "symbols", "symbols/elf", "proc", "profile", "util")],
-    f"{CTL}/formats/proto": [f"{CTL}/util"],
-    f"{CTL}/options": [f"{CTL}/formats/format.h"] + [f"{CTL}/{x}" for x in ("analyze", "symbols", "proc", "profile", "util")],
-    f"{CTL}/formats": [f"{CTL}/{x}" for x in ("formats/proto", "options", "analyze", "analyze/stacks", "symbols", "symbols/elf", "proc", "profile", "util")],
-    f"{CTL}/collect/daemon": [f"{CTL}/{x}" for x in ("options", "util")],
-    f"{CTL}/collect/table": [f"{CTL}/{x}" for x in ("symbols", "symbols/elf", "proc", "profile", "util")],
-    f"{CTL}/collect/unwind": [f"{CTL}/{x}" for x in ("collect/table", "symbols/elf", "proc", "profile", "util")],
-    f"{CTL}/collect": [f"{CTL}/{x}" for x in ("collect/daemon", "collect/table", "collect/unwind", "formats", "options", "analyze", "analyze/stacks", "symbols", "symbols/elf", "proc", "profile", "util")],
-    f"{CTL}/spool": [f"{CTL}/{x}" for x in ("collect", "collect/daemon", "collect/table", "formats", "options", "symbols", "profile", "util")],
-    f"{CTL}/verbs": [f"{CTL}/{x}" for x in ("spool", "collect", "collect/daemon", "collect/table", "collect/unwind", "formats", "options", "analyze", "analyze/stacks", "symbols", "symbols/elf", "proc", "profile", "util")],
-    CTL: [f"{CTL}/verbs", f"{CTL}/options", f"{CTL}/util"],
-    # A client of profild like profilctl, on the layers below profilctl's verbs.
-    f"{HTTP}/machine": [f"{CTL}/{x}" for x in ("collect/daemon", "collect/table", "collect/unwind", "symbols", "symbols/elf", "proc", "profile", "util")],
-    f"{HTTP}/answers": [f"{HTTP}/machine"] + [f"{CTL}/{x}" for x in ("formats/proto", "collect/daemon", "analyze/stacks", "symbols", "proc", "profile", "util")],
-    HTTP: [f"{HTTP}/answers", f"{HTTP}/machine", f"{CTL}/util"],
+    # The library below both programs: each layer may include the ones before it.
+    **{f"src/{x}": [f"src/{y}" for y in LIBRARY[:i]] for i, x in enumerate(LIBRARY)},
+    f"{CTL}/util": LIBRARY_FOLDERS,
+    f"{CTL}/options": [f"{CTL}/util"] + LIBRARY_FOLDERS,
+    f"{CTL}/output": [f"{CTL}/{x}" for x in ("options", "util")] + LIBRARY_FOLDERS,
+    f"{CTL}/collect": [f"{CTL}/{x}" for x in ("output", "options", "util")] + LIBRARY_FOLDERS,
+    f"{CTL}/spool": [f"{CTL}/{x}" for x in ("collect", "output", "options", "util")] + LIBRARY_FOLDERS,
+    f"{CTL}/verbs": [f"{CTL}/{x}" for x in ("spool", "collect", "output", "options", "util")] + LIBRARY_FOLDERS,
+    f"{CTL}/top": [f"{CTL}/{x}" for x in ("verbs", "collect", "output", "options", "util")] + LIBRARY_FOLDERS,
+    CTL: [f"{CTL}/{x}" for x in ("top", "verbs", "options", "util")] + LIBRARY_FOLDERS,
+    # A client of profild like profilctl, beside it on the same library.
+    f"{HTTP}/machine": LIBRARY_FOLDERS,
+    f"{HTTP}/answers": [f"{HTTP}/machine"] + LIBRARY_FOLDERS,
+    HTTP: [f"{HTTP}/answers", f"{HTTP}/machine"] + LIBRARY_FOLDERS,
 }
 
 # Known includes that point up. The list only shrinks.
@@ -94,7 +90,7 @@ def layer(file):
 
 def may_include(file, what):
     own = layer(file)
-    if own is None or layer(what) == own or (layer(what) == "src/core" and own not in ("bpf", "include")):
+    if own is None or layer(what) == own or (layer(what) in ("src/core", "src/base") and own not in ("bpf", "include", "src/base")):
         return True
     return any(place in LAYERS[own] for place in (str(what), layer(what)))
 

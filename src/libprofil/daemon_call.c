@@ -7,7 +7,7 @@
 #include <sys/un.h>
 #include <time.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "core/wire.h"
 #include "daemon_call.h"
 #include "entry.h"

@@ -5,7 +5,7 @@
 #include <sys/time.h>
 
 #include "core/run_proto.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "core/wire.h"
 #include "run_notify.h"
 

@@ -5,7 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "seccomp_state.h"
 
 #define FIELD "\nSeccomp_filters:\t"

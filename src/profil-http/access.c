@@ -9,7 +9,7 @@
 
 #include "access.h"
 #include "answers/statistics.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59

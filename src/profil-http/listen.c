@@ -11,8 +11,8 @@
 #include <sys/un.h>
 #include <systemd/sd-daemon.h>
 
-#include "core/cleanup.h"
-#include "core/log.h"
+#include "base/cleanup.h"
+#include "base/log.h"
 #include "listen.h"
 
 #define BACKLOG 128

@@ -6,8 +6,8 @@
 #include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 
-#include "core/log.h"
-#include "profilctl/util/truncated_file.h"
+#include "base/log.h"
+#include "base/truncated_file.h"
 #include "server.h"
 
 /* SIGTERM and SIGINT end the event loop. They are blocked before any thread is started. */

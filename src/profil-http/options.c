@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/log.h"
+#include "base/log.h"
 #include "core/proto.h"
 #include "options.h"
 

@@ -5,8 +5,8 @@
 
 #include "answers/metrics.h"
 #include "answers/statistics.h"
-#include "core/cleanup.h"
-#include "core/clocks.h"
+#include "base/cleanup.h"
+#include "base/clocks.h"
 #include "request.h"
 #include "route.h"
 

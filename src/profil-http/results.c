@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "results.h"
 
 /* Number of finished results that are kept for further readers. */

@@ -6,9 +6,9 @@
 #include <sys/socket.h>
 
 #include "answers/statistics.h"
-#include "core/cleanup.h"
-#include "core/clocks.h"
-#include "core/log.h"
+#include "base/cleanup.h"
+#include "base/clocks.h"
+#include "base/log.h"
 #include "request.h"
 #include "server.h"
 

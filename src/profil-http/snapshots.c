@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "core/cleanup.h"
-#include "core/clocks.h"
+#include "base/cleanup.h"
+#include "base/clocks.h"
 #include "profil-http/machine/stack_attachment.h"
 #include "snapshots.h"
 

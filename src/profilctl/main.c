@@ -5,12 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/log.h"
+#include "base/log.h"
 #include "profilctl/options/option_table.h"
 
 #include "profilctl/util/edit_distance.h"
 #include "profilctl/util/terminal.h"
-#include "profilctl/util/truncated_file.h"
+#include "base/truncated_file.h"
 #include "profilctl/verbs/verb.h"
 
 struct verb {

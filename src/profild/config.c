@@ -9,9 +9,9 @@
 #include "config.h"
 #include "core/observers.h"
 #include "core/shared_maps.h"
-#include "core/log.h"
+#include "base/log.h"
 #include "core/proto.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 
 #define ALL_COUNTERS ((uint64_t)PROFIL_MAX_CHUNKS * PROFIL_CHUNK_COUNTERS)
 #define ALL_CONNECTIONS 512

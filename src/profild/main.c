@@ -11,7 +11,7 @@
 
 #include "profild/ipc/connection.h"
 #include "config.h"
-#include "core/log.h"
+#include "base/log.h"
 #include "profild/ipc/server.h"
 #include "profild/profile/buffer_writer.h"
 #include "daemon.h"

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "profild/config.h"
-#include "core/log.h"
-#include "core/cleanup.h"
+#include "base/log.h"
+#include "base/cleanup.h"
 #include "store.h"
 
 #define BPFFS "/sys/fs/bpf"

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/log.h"
+#include "base/log.h"
 #include "fuzz.h"
 
 void input_take(struct input *in, void *out, size_t bytes)
@@ -57,7 +57,7 @@ int file_of(const void *bytes, size_t n)
 	return fd;
 }
 
-/* Replaces src/core/log.c: formats every message and prints none. */
+/* Replaces src/base/log.c: formats every message and prints none. */
 void log_open(const char *name)
 {
 	(void)name;

@@ -1,6 +1,6 @@
 /* maps.c - fuzzes /proc/PID/maps, as read by profilctl and by the daemon */
 #include "profild/worker/process_memory.c"
-#include "profilctl/proc/proc_maps.h"
+#include "symbols/proc/proc_maps.h"
 
 #include "fuzz.h"
 

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profilctl/symbols/perf_map.h"
+#include "symbols/perf_map.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profilctl/formats/format.h"
-#include "profilctl/formats/output.h"
-#include "core/cleanup.h"
+#include "formats/format.h"
+#include "profilctl/output/output.h"
+#include "base/cleanup.h"
 #include "fuzz.h"
 
 static struct profile *load(const void *bytes, size_t n)

@@ -11,7 +11,7 @@ int profild_main(int argc, char **argv);
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "core/wire.h"
 #include "arena.h"
 #include "fuzz.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "fuzz.h"
 
 static int run(const char *path)

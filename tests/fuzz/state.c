@@ -15,7 +15,7 @@ int profild_main(int argc, char **argv);
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "profild/bpf/counters/counter_pool.h"
 #include "profild/clock/clock.h"
 #include "profild/bpf/background.h"

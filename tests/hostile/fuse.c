@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "core/wire.h"
 #include "lib/fuse.h"
 #include "lib/hostile.h"

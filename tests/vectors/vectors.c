@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "libprofil/xform.h"
 #include "vectors.h"
 

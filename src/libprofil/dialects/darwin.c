@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "libprofil/entry.h"
 #include "libprofil/overlap.h"
 #include "libprofil/daemon_call.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/gmon_file.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "libprofil/entry.h"
 #include "mcount.h"
 #include "libprofil/daemon_call.h"

@@ -9,7 +9,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "profil/aix/mon.h"
 #include "libprofil/entry.h"
 #include "mon_file.h"

@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "core/clocks.h"
+#include "base/clocks.h"
 #include "core/wire.h"
 #include "cost.h"
-#include "profilctl/collect/daemon/daemon_client.h"
-#include "profilctl/proc/procfs.h"
+#include "table/daemon_client.h"
+#include "symbols/proc/procfs.h"
 
 static __u64 resident_bytes(pid_t pid)
 {

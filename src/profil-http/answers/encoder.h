@@ -6,7 +6,7 @@
 #include "metrics.h"
 #include "profil-http/machine/names.h"
 #include "profil-http/machine/snapshot.h"
-#include "profilctl/util/host_identity.h"
+#include "base/host_identity.h"
 
 enum answer_kind {
 	ANSWER_PROFILE,	 /* pprof, a sample for each place */

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "amounts.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "hot.h"
 #include "locations.h"
-#include "profilctl/util/utf8.h"
+#include "base/utf8.h"
 
 #define FUNCTIONS_MAX 300
 #define RUNS_MAX 300

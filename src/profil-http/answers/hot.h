@@ -4,7 +4,7 @@
 
 #include "answer.h"
 #include "profil-http/machine/difference.h"
-#include "profilctl/util/host_identity.h"
+#include "base/host_identity.h"
 
 /* Returns 0 or -ENOMEM. */
 int hot_answer(struct answer **out, struct names *n, const struct difference *d,

@@ -2,10 +2,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "locations.h"
-#include "profilctl/symbols/demangle.h"
-#include "profilctl/util/grow.h"
+#include "symbols/demangle.h"
+#include "base/grow.h"
 
 static int add_function(struct locations *l, __u32 object, const struct symbols_range *r)
 {

@@ -4,7 +4,7 @@
 
 #include "core/arch.h"
 #include "mappings.h"
-#include "profilctl/util/grow.h"
+#include "base/grow.h"
 
 #define PAGE 4096u
 

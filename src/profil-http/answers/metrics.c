@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "amounts.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "metrics.h"
-#include "profilctl/util/utf8.h"
+#include "base/utf8.h"
 #include "statistics.h"
 
 #define TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"

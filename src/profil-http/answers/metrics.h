@@ -5,7 +5,7 @@
 #include "answer.h"
 #include "cost.h"
 #include "profil-http/machine/difference.h"
-#include "profilctl/util/host_identity.h"
+#include "base/host_identity.h"
 #include "series.h"
 
 /* The series of one source; a new source resets them. */

@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "locations.h"
 #include "mappings.h"
 #include "pprof.h"
-#include "profilctl/analyze/stacks/stack_ends.h"
-#include "profilctl/formats/proto/profile_proto.h"
-#include "profilctl/util/gzip.h"
+#include "profile/stack_ends.h"
+#include "formats/profile_proto.h"
+#include "base/gzip.h"
 #include "stacks.h"
 
 #define FRAMES_MAX (PROFIL_FRAMES_MAX + PROFIL_KERNEL_FRAMES_MAX + 2)

@@ -6,7 +6,7 @@
 
 #include "answer.h"
 #include "profil-http/machine/difference.h"
-#include "profilctl/util/host_identity.h"
+#include "base/host_identity.h"
 
 /* What a pprof sample stands for. All of them add up to all samples of the difference. */
 enum pprof_samples {

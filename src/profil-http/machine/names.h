@@ -2,9 +2,9 @@
 #ifndef PROFIL_PROFIL_HTTP_MACHINE_NAMES_H
 #define PROFIL_PROFIL_HTTP_MACHINE_NAMES_H
 
-#include "profilctl/collect/table/table_reader.h"
-#include "profilctl/symbols/elf_symbols.h"
-#include "profilctl/symbols/symbolize_cache.h"
+#include "table/table_reader.h"
+#include "symbols/elf_symbols.h"
+#include "symbols/symbolize_cache.h"
 #include "segments.h"
 #include "source.h"
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "profilctl/profile/profile.h"
+#include "profile/profile.h"
 
 /* An executable segment: the file's bytes from @offset are linked at @vaddr. */
 struct segment {

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/clocks.h"
+#include "base/clocks.h"
 #include "snapshot.h"
 
 static size_t all_bytes; /* memory of all snapshots */

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <linux/types.h>
 
-#include "profilctl/collect/table/stack_reader.h"
+#include "table/stack_reader.h"
 #include "source.h"
 
 /* The kernel never moves a place, so its slot identifies it: line * 5 + way. */

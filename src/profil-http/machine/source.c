@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "core/cleanup.h"
-#include "profilctl/collect/daemon/daemon_client.h"
+#include "base/cleanup.h"
+#include "table/daemon_client.h"
 #include "source.h"
 
 struct source *source_ref(struct source *s)

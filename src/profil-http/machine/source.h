@@ -2,7 +2,7 @@
 #ifndef PROFIL_PROFIL_HTTP_MACHINE_SOURCE_H
 #define PROFIL_PROFIL_HTTP_MACHINE_SOURCE_H
 
-#include "profilctl/collect/table/table.h"
+#include "table/table.h"
 
 /*
  * The machine profile's table from when it is turned on until it is turned off, or an attachment's.

@@ -3,9 +3,9 @@
 #include <poll.h>
 #include <stdlib.h>
 
-#include "core/cleanup.h"
-#include "profilctl/collect/daemon/daemon_client.h"
-#include "profilctl/collect/unwind/unwind_feeder.h"
+#include "base/cleanup.h"
+#include "table/daemon_client.h"
+#include "table/unwind_feeder.h"
 #include "stack_attachment.h"
 
 /*

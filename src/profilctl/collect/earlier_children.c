@@ -1,10 +1,10 @@
 /* earlier_children.c - CPU time of children that attached processes had before */
 #include <stdlib.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 
 #include "earlier_children.h"
-#include "profilctl/proc/procfs.h"
+#include "symbols/proc/procfs.h"
 
 static bool is_in(pid_t pid, const pid_t *pids, size_t n)
 {

@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "core/gmon_file.h"
-#include "core/log.h"
-#include "core/cleanup.h"
+#include "base/log.h"
+#include "base/cleanup.h"
 
 #include "gmon_collector.h"
-#include "profilctl/proc/procfs.h"
-#include "profilctl/util/sanitize.h"
+#include "symbols/proc/procfs.h"
+#include "base/sanitize.h"
 
 struct held_graph {
 	struct held_graph *next;

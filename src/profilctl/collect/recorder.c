@@ -9,15 +9,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/log.h"
-#include "core/cleanup.h"
-#include "core/clocks.h"
+#include "base/log.h"
+#include "base/cleanup.h"
+#include "base/clocks.h"
 
-#include "profilctl/proc/cgroups.h"
-#include "profilctl/proc/procfs.h"
-#include "profilctl/util/grow.h"
-#include "profilctl/formats/output.h"
-#include "profilctl/util/progress.h"
+#include "symbols/proc/cgroups.h"
+#include "symbols/proc/procfs.h"
+#include "base/grow.h"
+#include "profilctl/output/output.h"
+#include "base/progress.h"
 #include "profilctl/util/exit_status.h"
 #include "recorder.h"
 

@@ -6,14 +6,14 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "profilctl/collect/daemon/daemon_spawn.h"
+#include "daemon_spawn.h"
 #include "profilctl/options/options.h"
-#include "profilctl/profile/profile.h"
+#include "profile/profile.h"
 #include "earlier_children.h"
 #include "self_setup.h"
-#include "profilctl/collect/table/table_reader.h"
-#include "profilctl/collect/unwind/unwind_feeder.h"
-#include "profilctl/analyze/time_slices.h"
+#include "table/table_reader.h"
+#include "table/unwind_feeder.h"
+#include "analysis/time_slices.h"
 
 /* A process whose end the recorder waits for. */
 struct watched {

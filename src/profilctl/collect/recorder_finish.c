@@ -4,17 +4,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/log.h"
-#include "core/cleanup.h"
-#include "core/clocks.h"
+#include "base/log.h"
+#include "base/cleanup.h"
+#include "base/clocks.h"
 
-#include "profilctl/analyze/stacks/stack_ends.h"
-#include "profilctl/formats/output.h"
-#include "profilctl/symbols/symbolize.h"
+#include "profile/stack_ends.h"
+#include "profilctl/output/output.h"
+#include "symbols/symbolize.h"
 #include "profilctl/util/exit_status.h"
 #include "recorder.h"
-#include "profilctl/collect/table/sleeper_reader.h"
-#include "profilctl/collect/table/stack_reader.h"
+#include "table/sleeper_reader.h"
+#include "table/stack_reader.h"
 
 /* Missing CPU time is reported from this amount, and from a tenth of the total. */
 #define MISSING_NS 100000000u

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
-#include "core/clocks.h"
+#include "base/cleanup.h"
+#include "base/clocks.h"
 
 #include "recorder.h"
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "base/log.h"
 #include "options.h"
-#include "profilctl/util/grow.h"
+#include "base/grow.h"
 
 int options_add(struct options *o, char *operand)
 {

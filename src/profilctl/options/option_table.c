@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "base/log.h"
 
-#include "profilctl/formats/format.h"
+#include "formats/format.h"
 #include "profilctl/util/edit_distance.h"
 #include "option_table.h"
 #include "option_values.h"

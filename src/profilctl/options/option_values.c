@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/observe_maps.h"
-#include "profilctl/formats/format.h"
-#include "profilctl/proc/cgroups.h"
+#include "formats/format.h"
+#include "symbols/proc/cgroups.h"
 #include "profilctl/util/time_words.h"
 #include "option_values.h"
 

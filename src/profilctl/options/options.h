@@ -7,9 +7,9 @@
 #include <string.h>
 #include <linux/types.h>
 
-#include "profilctl/proc/procfs.h"
-#include "profilctl/analyze/group_by.h"
-#include "profilctl/analyze/view.h"
+#include "symbols/proc/procfs.h"
+#include "analysis/group_by.h"
+#include "analysis/view.h"
 
 #define OPTIONS_SLICES_MAX 1000
 #define OPTIONS_RATE_MIN 1

@@ -6,9 +6,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
-#include "core/clocks.h"
-#include "core/log.h"
+#include "base/cleanup.h"
+#include "base/clocks.h"
+#include "base/log.h"
 
 #include "machine_source.h"
 #include "profilctl/collect/self_setup.h"

@@ -3,16 +3,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
-#include "core/clocks.h"
-#include "core/log.h"
+#include "base/cleanup.h"
+#include "base/clocks.h"
+#include "base/log.h"
 
 #include "machine_source.h"
 #include "profilctl/collect/recorder.h"
-#include "profilctl/collect/daemon/daemon_spawn.h"
-#include "profilctl/symbols/symbolize.h"
+#include "profilctl/collect/daemon_spawn.h"
+#include "symbols/symbolize.h"
 #include "profilctl/util/exit_status.h"
-#include "profilctl/util/host_identity.h"
+#include "base/host_identity.h"
 
 static void close_table(struct machine_source *s)
 {

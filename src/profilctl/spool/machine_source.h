@@ -2,11 +2,11 @@
 #ifndef PROFIL_PROFILCTL_SPOOL_MACHINE_SOURCE_H
 #define PROFIL_PROFILCTL_SPOOL_MACHINE_SOURCE_H
 
-#include "profilctl/collect/daemon/daemon_client.h"
-#include "profilctl/collect/table/table_reader.h"
+#include "table/daemon_client.h"
+#include "table/table_reader.h"
 #include "profilctl/options/options.h"
-#include "profilctl/profile/merge.h"
-#include "profilctl/symbols/symbolize_cache.h"
+#include "profile/merge.h"
+#include "symbols/symbolize_cache.h"
 
 /*
  * A daemon can take over its predecessor's table, so tables are identified by their start in

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
-#include "core/log.h"
+#include "base/cleanup.h"
+#include "base/log.h"
 
-#include "profilctl/formats/load.h"
-#include "profilctl/profile/merge.h"
+#include "profilctl/output/load.h"
+#include "profile/merge.h"
 #include "profilctl/util/exit_status.h"
 #include "spool.h"
 #include "spool_dir.h"

@@ -3,7 +3,7 @@
 #define PROFIL_PROFILCTL_SPOOL_SPOOL_H
 
 #include "profilctl/options/options.h"
-#include "profilctl/profile/profile.h"
+#include "profile/profile.h"
 #include "profilctl/util/time_words.h"
 
 #define SPOOL_INTERVAL_NS 60000000000u

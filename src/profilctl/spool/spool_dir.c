@@ -9,12 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 
-#include "profilctl/formats/json/json.h"
-#include "profilctl/util/grow.h"
-#include "profilctl/util/gzip.h"
-#include "profilctl/util/replace_file.h"
+#include "profile/json.h"
+#include "base/grow.h"
+#include "base/gzip.h"
+#include "base/replace_file.h"
 #include "spool_dir.h"
 
 #define SAME_NAME_MAX 100

@@ -7,8 +7,8 @@
 #include <time.h>
 #include <linux/types.h>
 
-#include "profilctl/formats/format.h"
-#include "profilctl/profile/profile.h"
+#include "formats/format.h"
+#include "profile/profile.h"
 
 #define SPOOL_DIR_DEFAULT "/var/lib/profil-spool"
 

@@ -3,16 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/log.h"
-#include "core/cleanup.h"
+#include "base/log.h"
+#include "base/cleanup.h"
 
-#include "profilctl/analyze/disassembly.h"
-#include "profilctl/analyze/find_function.h"
-#include "profilctl/analyze/line_counts.h"
-#include "profilctl/analyze/sample_location.h"
-#include "profilctl/formats/load.h"
-#include "profilctl/formats/output.h"
-#include "profilctl/util/sanitize.h"
+#include "analysis/disassembly.h"
+#include "analysis/find_function.h"
+#include "analysis/line_counts.h"
+#include "analysis/sample_location.h"
+#include "profilctl/output/load.h"
+#include "profilctl/output/output.h"
+#include "base/sanitize.h"
 #include "profilctl/util/terminal.h"
 #include "annotate.h"
 #include "verb.h"

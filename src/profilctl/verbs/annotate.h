@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "profilctl/profile/profile.h"
+#include "profile/profile.h"
 #include "profilctl/options/options.h"
 
 /*

@@ -2,10 +2,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "base/log.h"
 
 #include "answer.h"
-#include "profilctl/collect/daemon/daemon_spawn.h"
+#include "profilctl/collect/daemon_spawn.h"
 #include "verb.h"
 
 int answer_get(struct client **c, const struct options *o, unsigned int type,

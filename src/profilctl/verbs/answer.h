@@ -6,7 +6,7 @@
 
 #include "core/proto.h"
 
-#include "profilctl/collect/daemon/daemon_client.h"
+#include "table/daemon_client.h"
 #include "profilctl/options/options.h"
 
 /*

@@ -1,9 +1,9 @@
 /* attach.c - profiles running processes */
-#include "core/log.h"
-#include "core/cleanup.h"
+#include "base/log.h"
+#include "base/cleanup.h"
 
 #include "pid_args.h"
-#include "profilctl/proc/procfs.h"
+#include "symbols/proc/procfs.h"
 #include "verb.h"
 #include "profilctl/collect/recorder.h"
 #include "scope.h"

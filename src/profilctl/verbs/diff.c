@@ -3,18 +3,18 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "core/log.h"
-#include "core/cleanup.h"
+#include "base/log.h"
+#include "base/cleanup.h"
 
-#include "profilctl/formats/quantity.h"
-#include "profilctl/analyze/compare.h"
-#include "profilctl/formats/format.h"
-#include "profilctl/formats/json/json_name.h"
-#include "profilctl/formats/output.h"
-#include "profilctl/formats/page/diff_page.h"
-#include "profilctl/symbols/short_name.h"
+#include "formats/quantity.h"
+#include "analysis/compare.h"
+#include "formats/format.h"
+#include "profile/json_name.h"
+#include "profilctl/output/output.h"
+#include "formats/page/diff_page.h"
+#include "symbols/short_name.h"
 #include "profilctl/spool/spool.h"
-#include "profilctl/util/sanitize.h"
+#include "base/sanitize.h"
 #include "profilctl/util/terminal.h"
 #include "diff.h"
 #include "verb.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "profilctl/options/options.h"
-#include "profilctl/profile/profile.h"
+#include "profile/profile.h"
 
 /*
  * Checks that the format of @o exists for two profiles. Prints a message if not and returns an enum

@@ -12,17 +12,17 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "core/log.h"
-#include "core/cleanup.h"
+#include "base/log.h"
+#include "base/cleanup.h"
 #include "core/observers.h"
 #include "core/wire.h"
 
-#include "profilctl/collect/daemon/daemon_spawn.h"
-#include "profilctl/collect/daemon/private_dir.h"
-#include "profilctl/formats/output.h"
-#include "profilctl/symbols/jit_runtimes.h"
-#include "profilctl/util/first_line.h"
-#include "profilctl/util/membership.h"
+#include "profilctl/collect/daemon_spawn.h"
+#include "profilctl/collect/private_dir.h"
+#include "profilctl/output/output.h"
+#include "symbols/jit_runtimes.h"
+#include "base/first_line.h"
+#include "base/membership.h"
 #include "verb.h"
 
 #define BPF_FS 0xcafe4a11u

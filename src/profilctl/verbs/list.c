@@ -2,14 +2,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "base/log.h"
 #include "core/wire.h"
 
 #include "answer.h"
 #include "profilctl/collect/events.h"
-#include "profilctl/formats/json/json_name.h"
-#include "profilctl/proc/procfs.h"
-#include "profilctl/util/sanitize.h"
+#include "profile/json_name.h"
+#include "symbols/proc/procfs.h"
+#include "base/sanitize.h"
 #include "verb.h"
 
 /* An attachment to many processes has no process to name it by. */

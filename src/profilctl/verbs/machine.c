@@ -3,19 +3,19 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/log.h"
-#include "core/cleanup.h"
-#include "core/clocks.h"
+#include "base/log.h"
+#include "base/cleanup.h"
+#include "base/clocks.h"
 
 #include "answer.h"
 #include "diff.h"
-#include "profilctl/collect/daemon/daemon_spawn.h"
+#include "profilctl/collect/daemon_spawn.h"
 #include "profilctl/collect/recorder.h"
-#include "profilctl/formats/format.h"
-#include "profilctl/formats/output.h"
+#include "formats/format.h"
+#include "profilctl/output/output.h"
 #include "profilctl/spool/spool.h"
-#include "profilctl/symbols/symbolize.h"
-#include "profilctl/verbs/report/report_view.h"
+#include "symbols/symbolize.h"
+#include "report_view.h"
 #include "verb.h"
 
 #define DIFF_NS 10000000000u

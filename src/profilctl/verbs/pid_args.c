@@ -2,10 +2,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/log.h"
+#include "base/log.h"
 
 #include "pid_args.h"
-#include "profilctl/proc/procfs.h"
+#include "symbols/proc/procfs.h"
 #include "verb.h"
 
 /* Prints why @pid cannot be profiled, if so. Returns an enum ctl_status. */

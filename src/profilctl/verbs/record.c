@@ -8,15 +8,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/log.h"
-#include "core/cleanup.h"
+#include "base/log.h"
+#include "base/cleanup.h"
 
 #include "verb.h"
 #include "profilctl/collect/recorder.h"
-#include "profilctl/collect/unwind/unwind_forecast.h"
-#include "profilctl/formats/format.h"
-#include "profilctl/formats/output.h"
-#include "profilctl/util/progress.h"
+#include "table/unwind_forecast.h"
+#include "formats/format.h"
+#include "profilctl/output/output.h"
+#include "base/progress.h"
 #include "scope.h"
 
 /*

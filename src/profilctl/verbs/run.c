@@ -13,16 +13,16 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
-#include "core/log.h"
+#include "base/log.h"
 #include "core/run_proto.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "core/wire.h"
 
 #include "profilctl/util/install_path.h"
-#include "profilctl/collect/daemon/daemon_spawn.h"
+#include "profilctl/collect/daemon_spawn.h"
 #include "profilctl/collect/gmon_collector.h"
 #include "profilctl/collect/self_setup.h"
-#include "profilctl/util/hex.h"
+#include "base/hex.h"
 #include "verb.h"
 
 #define LIBRARY "libprofil.so.1"

@@ -1,9 +1,9 @@
 /* schema.c - prints the schema of everything that --json writes */
 #include <stdio.h>
 
-#include "core/log.h"
+#include "base/log.h"
 
-#include "profilctl/formats/json/json.h"
+#include "profile/json.h"
 #include "verb.h"
 
 int verb_schema(const struct options *o)

@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/cleanup.h"
-#include "core/log.h"
+#include "base/cleanup.h"
+#include "base/log.h"
 #include "core/observe_maps.h"
 
-#include "profilctl/formats/format.h"
+#include "formats/format.h"
 #include "profilctl/collect/events.h"
-#include "profilctl/proc/cgroups.h"
-#include "profilctl/proc/mounts.h"
+#include "symbols/proc/cgroups.h"
+#include "symbols/proc/mounts.h"
 #include "scope.h"
 #include "verb.h"
 

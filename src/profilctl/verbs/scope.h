@@ -5,7 +5,7 @@
 #include "core/proto.h"
 
 #include "profilctl/options/options.h"
-#include "profilctl/profile/profile.h"
+#include "profile/profile.h"
 
 /*
  * Fills in @m by --comm, --exe, --cgroup, --unit or -a of @o, or else for processes that are added

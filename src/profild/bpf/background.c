@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "background.h"
-#include "core/cleanup.h"
-#include "core/thread.h"
+#include "base/cleanup.h"
+#include "base/thread.h"
 
 struct queue {
 	struct job *first;

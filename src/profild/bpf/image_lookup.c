@@ -19,8 +19,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
-#include "core/log.h"
+#include "base/cleanup.h"
+#include "base/log.h"
 #include "core/observe_maps.h"
 #include "image_lookup.h"
 #include "profild/skeleton.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/log.h"
-#include "core/cleanup.h"
+#include "base/log.h"
+#include "base/cleanup.h"
 #include "lifecycle_hooks.h"
 #include "profild/skeleton.h"
 #include "profild/store.h"

@@ -13,8 +13,8 @@
 
 #include "profild/clock/event_programs.h"
 #include "profild/clock/source.h"
-#include "core/log.h"
-#include "core/cleanup.h"
+#include "base/log.h"
+#include "base/cleanup.h"
 #include "image_lookup.h"
 #include "maps.h"
 #include "profild/skeleton.h"

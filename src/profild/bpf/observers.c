@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "sampler_bpf.h"
-#include "core/cleanup.h"
-#include "core/clocks.h"
-#include "core/log.h"
+#include "base/cleanup.h"
+#include "base/clocks.h"
+#include "base/log.h"
 #include "lifecycle_hooks.h"
 #include "profild/store.h"
 #include "process_table.h"

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "background.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "rcu_barrier.h"
 
 /* The wait if the map operation fails; a program runs for some microseconds. */

@@ -5,7 +5,7 @@
 
 #include "profild/clock/clock.h"
 #include "profild/config.h"
-#include "core/log.h"
+#include "base/log.h"
 #include "reservation.h"
 #include "maps.h"
 #include "process_table.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "rcu_barrier.h"
 #include "reservation.h"
 #include "maps.h"

@@ -9,9 +9,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "core/observers.h"
-#include "core/thread.h"
+#include "base/thread.h"
 #include "profild/quota/quota.h"
 #include "table_slots.h"
 

@@ -17,8 +17,8 @@
 #include "source.h"
 #include "profild/config.h"
 #include "core/shared_maps.h"
-#include "core/log.h"
-#include "core/cleanup.h"
+#include "base/log.h"
+#include "base/cleanup.h"
 #include "cpu_hotplug.h"
 #include "profild/store.h"
 

@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
-#include "core/log.h"
+#include "base/cleanup.h"
+#include "base/log.h"
 #include "core/observe_maps.h"
 #include "core/shared_maps.h"
 #include "cpu_hotplug.h"

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cleanup.h"
-#include "core/log.h"
-#include "core/thread.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/thread.h"
 #include "event_programs.h"
 #include "linger.h"
 #include "profild/skeleton.h"

@@ -8,7 +8,7 @@
 
 #include "source.h"
 #include "profild/config.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "profild/skeleton.h"
 
 struct profil_clock *clock_shared(const struct profil_bpf *skel)

@@ -9,8 +9,8 @@
 
 #include "source.h"
 #include "profild/config.h"
-#include "core/cleanup.h"
-#include "core/clocks.h"
+#include "base/cleanup.h"
+#include "base/clocks.h"
 #include "profild/skeleton.h"
 
 /* The tick advances the coarse clocks, so their resolution is its period. */

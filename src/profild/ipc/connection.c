@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "connection.h"
-#include "core/log.h"
-#include "core/cleanup.h"
-#include "core/clocks.h"
+#include "base/log.h"
+#include "base/cleanup.h"
+#include "base/clocks.h"
 #include "core/wire.h"
 #include "profild/observe/attachment.h"
 #include "profild/profile/own_profile.h"

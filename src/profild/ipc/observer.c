@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clocks.h"
+#include "base/clocks.h"
 #include "core/wire.h"
 #include "authorization.h"
 #include "observer.h"

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "core/wire.h"
 #include "authorization.h"
 #include "observer.h"

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "connection.h"
-#include "core/log.h"
-#include "core/cleanup.h"
+#include "base/log.h"
+#include "base/cleanup.h"
 #include "core/wire.h"
 #include "request.h"
 #include "server.h"

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "attachment.h"
-#include "core/cleanup.h"
-#include "core/clocks.h"
+#include "base/cleanup.h"
+#include "base/clocks.h"
 #include "retired_tables.h"
 #include "table.h"
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "attachment.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "table.h"
 
 static int replay_prepare(struct place_source *source, const struct event_choice *event)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/clocks.h"
-#include "core/log.h"
+#include "base/clocks.h"
+#include "base/log.h"
 #include "retired_tables.h"
 
 /* Limits the main thread's time for one sweep: a map takes about 2 us. */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "core/unwind_maps.h"
 #include "table.h"
 

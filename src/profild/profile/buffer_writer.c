@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "buffer_writer.h"
 #include "sampler.h"
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cleanup.h"
-#include "core/clocks.h"
-#include "core/log.h"
+#include "base/cleanup.h"
+#include "base/clocks.h"
+#include "base/log.h"
 #include "buffer_writer.h"
 #include "own_profile.h"
 #include "sampler.h"

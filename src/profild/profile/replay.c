@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "profild/config.h"
-#include "core/log.h"
-#include "core/cleanup.h"
+#include "base/log.h"
+#include "base/cleanup.h"
 #include "sampler.h"
 #include "own_profile.h"
 

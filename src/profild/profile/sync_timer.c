@@ -35,7 +35,7 @@
  * Flags of attachments are always set, so that their samples take the short path; a pass skips
  * them, because their counts are read in place.
  */
-#include "core/clocks.h"
+#include "base/clocks.h"
 #include "buffer_writer.h"
 #include "own_profile.h"
 #include "sync_timer.h"

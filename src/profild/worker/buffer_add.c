@@ -6,7 +6,7 @@
 
 #include "core/bin.h"
 #include "buffer_add.h"
-#include "core/sparse.h"
+#include "base/sparse.h"
 
 /* Counters in a process's memory need not be aligned. */
 static uint32_t load(uint32_t width, const uint8_t *at)

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
-#include "core/log.h"
+#include "base/cleanup.h"
+#include "base/log.h"
 #include "disposal.h"
 
 #define DELAY_US 20000

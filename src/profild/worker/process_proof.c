@@ -14,7 +14,7 @@
 #include <linux/capability.h>
 #include <linux/magic.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "process_proof.h"
 #include "work.h"
 

@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
-#include "core/log.h"
+#include "base/cleanup.h"
+#include "base/log.h"
 #include "core/wire.h"
 #include "spawner.h"
 #include "work.h"

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "buffer_add.h"
 #include "process_memory.h"
 #include "process_proof.h"

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "fuse.h"
 #include "hostile.h"
 

@@ -408,7 +408,7 @@ import json, jsonschema, sys
 schema = json.load(open(sys.argv[1]))
 jsonschema.Draft202012Validator.check_schema(schema)
 for name in sys.argv[2:]: jsonschema.validate(json.load(open(name)), schema)' \
-		src/profilctl/formats/json/schema.json "$dir/a.json" "$dir/groups.json" "$dir/odd/json" "$dir/diff.json"
+		src/profile/schema.json "$dir/a.json" "$dir/groups.json" "$dir/odd/json" "$dir/diff.json"
 fi
 
 # Runs COMMAND on a terminal of 10 lines and 80 columns, with PAGER as its pager.

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "core/wire.h"
 #include "tests/system/lib/kernel_ticks.h"
 #include "tests/system/lib/neighbour.h"

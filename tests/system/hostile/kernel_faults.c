@@ -10,7 +10,7 @@
 #include <sys/profil.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "tests/system/lib/kernel_ticks.h"
 #include "profil.h"
 

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "core/wire.h"
 #include "tests/system/lib/kernel_ticks.h"
 #include "tests/system/lib/neighbour.h"

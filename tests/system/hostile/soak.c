@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "tests/system/lib/daemon.h"
 #include "tests/system/lib/neighbour.h"
 #include "profil.h"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "attacker.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "core/wire.h"
 
 #define CONNECTIONS 12 /* at a time, some of them stuck */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "programs.h"
 
 /* Says whether @d holds program @id: other daemons' programs have the same names. */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "state.h"
 
 int await_state(pid_t pid, pid_t tid, char state)

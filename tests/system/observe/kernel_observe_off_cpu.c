@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/clocks.h"
+#include "base/clocks.h"
 #include "tests/system/lib/kernel_ticks.h"
 #include "tests/system/lib/observer.h"
 #include "tests/system/lib/users.h"

@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "core/wire.h"
-#include "profilctl/proc/mounts.h"
+#include "symbols/proc/mounts.h"
 #include "tests/system/lib/kernel_ticks.h"
 #include "tests/system/lib/observer.h"
 #include "tests/system/lib/users.h"

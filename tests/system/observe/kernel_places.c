@@ -16,7 +16,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "tests/system/lib/kernel_ticks.h"
 #include "tests/system/lib/observed.h"
 #include "tests/system/lib/observer.h"

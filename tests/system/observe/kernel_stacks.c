@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/wire.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "tests/system/lib/kernel_ticks.h"
 #include "tests/system/lib/observer.h"
 

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "core/unwind_maps.h"
 #include "tests/system/lib/kernel_ticks.h"
 #include "tests/system/lib/observer.h"

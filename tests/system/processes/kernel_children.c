@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "core/shared_maps.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "core/resource.h"
 #include "core/wire.h"
 #include "tests/system/lib/kernel_ticks.h"

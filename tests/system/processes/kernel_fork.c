@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "core/shared_maps.h"
 #include "tests/system/lib/kernel_ticks.h"
 #include "profil.h"

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "tests/system/lib/kernel_ticks.h"
 #include "profil.h"
 

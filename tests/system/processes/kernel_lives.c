@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "core/shared_maps.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "tests/system/lib/kernel_ticks.h"
 
 static struct daemon d;

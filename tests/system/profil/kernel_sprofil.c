@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "core/wire.h"
 #include "tests/system/lib/kernel_ticks.h"
 #include "profil.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "tests/vectors/vectors.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "tests/vectors/vectors.skel.h"
 
 /* As in vectors.bpf.c. */

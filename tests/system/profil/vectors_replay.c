@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tests/vectors/vectors.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "tests/system/lib/daemon.h"
 
 /* From profil(3): the headers of the dialects cannot be included together. */

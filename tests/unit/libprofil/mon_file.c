@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "libprofil/gprof/mon_file.h"
 
 static char dir[] = "/tmp/profil-mon.XXXXXX";

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "tests/vectors/vectors.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 
 static void check_row(const struct vector *v)
 {

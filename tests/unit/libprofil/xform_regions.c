@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "libprofil/overlap.h"
 #include "libprofil/xform.h"
 

@@ -1,7 +1,7 @@
 /* call_tree.c - stacks merge into one tree of calling contexts */
 #include <criterion/criterion.h>
 
-#include "profilctl/profile/call_tree.h"
+#include "profile/call_tree.h"
 
 /* Counts a stack of @n offsets, outermost first, below @root. */
 static void count(struct call_tree *t, enum call_root root, const __u64 *offset, size_t n)

@@ -1,7 +1,7 @@
 /* cgroups.c - the systemd unit of a cgroup's path */
 #include <criterion/criterion.h>
 
-#include "profilctl/proc/cgroups.h"
+#include "symbols/proc/cgroups.h"
 
 static const char *unit_of(const char *path)
 {

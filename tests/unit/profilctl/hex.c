@@ -1,7 +1,7 @@
 /* hex.c - bytes as hexadecimal digits */
 #include <criterion/criterion.h>
 
-#include "profilctl/util/hex.h"
+#include "base/hex.h"
 
 Test(ctl_hex, writes_two_digits_for_each_byte)
 {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profilctl/formats/format.h"
-#include "profilctl/formats/output.h"
+#include "formats/format.h"
+#include "profilctl/output/output.h"
 #include "profilctl/util/time_words.h"
 
 #define HEAD                                                                  \

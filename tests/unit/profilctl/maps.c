@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profilctl/proc/proc_maps.h"
+#include "symbols/proc/proc_maps.h"
 
 static void parse(struct maps *maps, const char *text)
 {

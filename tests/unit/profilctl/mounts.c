@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profilctl/proc/mounts.h"
+#include "symbols/proc/mounts.h"
 
 static const char mountinfo[] =
 	"22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profilctl/formats/format.h"
-#include "profilctl/formats/output.h"
-#include "profilctl/profile/profile.h"
-#include "profilctl/formats/synthetic_addresses.h"
-#include "profilctl/symbols/symbolize.h"
-#include "profilctl/util/utf8.h"
+#include "formats/format.h"
+#include "profilctl/output/output.h"
+#include "profile/profile.h"
+#include "formats/synthetic_addresses.h"
+#include "symbols/symbolize.h"
+#include "base/utf8.h"
 
 static __u32 object(struct profile *p, const char *path, __u64 ino)
 {

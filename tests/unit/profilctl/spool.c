@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profilctl/profile/merge.h"
+#include "profile/merge.h"
 #include "profilctl/spool/spool_dir.h"
-#include "profilctl/util/gzip.h"
+#include "base/gzip.h"
 #include "profilctl/util/time_words.h"
 
 /* 2026-11-22 09:00:00 in Berlin, in winter time */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "profilctl/formats/proto/string_table.h"
+#include "formats/string_table.h"
 
 Test(ctl_string_table, numbers_each_string_once_and_replaces_invalid_utf8)
 {

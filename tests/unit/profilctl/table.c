@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "profilctl/collect/table/image_file.h"
-#include "profilctl/collect/table/table_reader.h"
-#include "profilctl/symbols/elf/elf_file.h"
+#include "table/image_file.h"
+#include "table/table_reader.h"
+#include "symbols/elf/elf_file.h"
 #include "symbols/build_dir.h"
 
 #define IMAGES 16

@@ -6,10 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "profilctl/symbols/elf_symbols.h"
-#include "profilctl/symbols/symbolize.h"
-#include "profilctl/verbs/top/top_table.h"
-#include "profilctl/verbs/top/top_view.h"
+#include "symbols/elf_symbols.h"
+#include "symbols/symbolize.h"
+#include "profilctl/top/top_table.h"
+#include "profilctl/top/top_view.h"
 
 static struct profile *with_object(void)
 {

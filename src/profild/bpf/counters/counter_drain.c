@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "core/sparse.h"
+#include "base/sparse.h"
 #include "counter_pool.h"
 
 static uint8_t *dirty_of(const struct counter_pool *c, uint32_t b)

@@ -44,9 +44,9 @@
 
 #include "profild/bpf/background.h"
 #include "counter_pool.h"
-#include "core/log.h"
-#include "core/cleanup.h"
-#include "core/sparse.h"
+#include "base/log.h"
+#include "base/cleanup.h"
+#include "base/sparse.h"
 #include "range_alloc.h"
 #include "profild/store.h"
 

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "range_alloc.h"
 
 /* The taken runs, sorted; adjacent ones are merged. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profilctl/analyze/stacks/call_graph.h"
+#include "profile/call_graph.h"
 
 #define FRAMES 8
 

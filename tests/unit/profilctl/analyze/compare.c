@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profilctl/analyze/compare.h"
+#include "analysis/compare.h"
 
 #define FUNCTIONS 20
 

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "profilctl/analyze/group_by.h"
+#include "analysis/group_by.h"
 
 /* Two static functions cmp in one program, with 3 and 4 samples at the same distance from their
  * starts. */

@@ -1,7 +1,7 @@
 /* interval.c - Wilson's interval, against values that were computed by hand */
 #include <criterion/criterion.h>
 
-#include "profilctl/analyze/confidence.h"
+#include "profile/confidence.h"
 
 static void is(__u64 samples, __u64 total, double low, double high)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profilctl/analyze/listing.h"
+#include "analysis/listing.h"
 
 /* The listing as a string: a letter for each line, [lines:samples] for each gap. */
 static char shown[512];

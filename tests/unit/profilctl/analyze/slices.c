@@ -1,7 +1,7 @@
 /* slices.c - merging of time slices loses no sample */
 #include <criterion/criterion.h>
 
-#include "profilctl/analyze/time_slices.h"
+#include "analysis/time_slices.h"
 
 /* One function has samples at all times, another one in the second half only. */
 static struct profile *at(const struct profile *whole, __u64 time, __u64 end)

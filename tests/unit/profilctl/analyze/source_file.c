@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profilctl/analyze/source_file.h"
+#include "analysis/source_file.h"
 
 Test(source, refuses_a_fifo_without_waiting_for_a_writer, .timeout = 20)
 {

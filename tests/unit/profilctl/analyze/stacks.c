@@ -9,14 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profilctl/analyze/find_function.h"
-#include "profilctl/analyze/stacks/each_stack.h"
-#include "profilctl/analyze/stacks/flame_tree.h"
-#include "profilctl/analyze/stacks/stack_ends.h"
-#include "profilctl/symbols/dwarf_lines.h"
-#include "profilctl/formats/format.h"
-#include "profilctl/symbols/symbolize.h"
-#include "profilctl/symbols/symbolize_calls.h"
+#include "analysis/find_function.h"
+#include "profile/each_stack.h"
+#include "profile/flame_tree.h"
+#include "profile/stack_ends.h"
+#include "symbols/dwarf_lines.h"
+#include "formats/format.h"
+#include "symbols/symbolize.h"
+#include "symbols/symbolize_calls.h"
 
 /* Adds a frame below @parent. */
 static __u32 below(struct profile *p, __u32 parent, __u32 object, __u64 offset, __u64 count)

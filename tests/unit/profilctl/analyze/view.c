@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "profilctl/analyze/view.h"
-#include "profilctl/symbols/symbolize.h"
+#include "analysis/view.h"
+#include "symbols/symbolize.h"
 
 /* The samples that @f leaves of 3 of [worker] and 4 of x. */
 static __u64 left_by(const struct view_filter *f)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profilctl/symbols/elf/separate_debug.h"
+#include "symbols/elf/separate_debug.h"
 
 char build_dir[] = "/tmp/profil-symbols.XXXXXX";
 static char search[64];

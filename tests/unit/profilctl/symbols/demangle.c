@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profilctl/symbols/demangle.h"
+#include "symbols/demangle.h"
 
 static void reads(const char *mangled, const char *plain)
 {

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/cleanup.h"
-#include "profilctl/symbols/kallsyms.h"
+#include "base/cleanup.h"
+#include "symbols/kallsyms.h"
 
 static int read_text(struct kallsyms *k, const char *text)
 {

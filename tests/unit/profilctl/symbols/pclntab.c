@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profilctl/symbols/elf/go_pclntab.h"
+#include "symbols/elf/go_pclntab.h"
 
 #define TEXT 0x401000u
 

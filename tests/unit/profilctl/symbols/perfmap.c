@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profilctl/symbols/perf_map.h"
-#include "profilctl/symbols/elf_symbols.h"
+#include "symbols/perf_map.h"
+#include "symbols/elf_symbols.h"
 
 static int file_of(const char *text)
 {

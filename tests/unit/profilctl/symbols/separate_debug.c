@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "build_dir.h"
-#include "core/cleanup.h"
-#include "profilctl/profile/profile.h"
-#include "profilctl/symbols/elf/debug_file.h"
-#include "profilctl/symbols/elf/elf_file.h"
-#include "profilctl/symbols/elf/separate_debug.h"
-#include "profilctl/symbols/elf/unwind_cache.h"
+#include "base/cleanup.h"
+#include "profile/profile.h"
+#include "symbols/elf/debug_file.h"
+#include "symbols/elf/elf_file.h"
+#include "symbols/elf/separate_debug.h"
+#include "symbols/elf/unwind_cache.h"
 
 /* A function with a frame, and with its rules in .debug_frame only. */
 static const char source[] = "int helper(int *, int);\n"

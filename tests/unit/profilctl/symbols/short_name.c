@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profilctl/symbols/short_name.h"
+#include "symbols/short_name.h"
 
 static void is(const char *name, enum name_form form, const char *expected)
 {

@@ -11,8 +11,8 @@
 
 #include "build_dir.h"
 #include "core/arch.h"
-#include "profilctl/symbols/elf/plt.h"
-#include "profilctl/symbols/elf_symbols.h"
+#include "symbols/elf/plt.h"
+#include "symbols/elf_symbols.h"
 
 static int fd;
 static char *bytes;

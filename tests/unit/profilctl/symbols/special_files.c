@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "build_dir.h"
-#include "core/cleanup.h"
-#include "profilctl/collect/table/image_file.h"
-#include "profilctl/symbols/dwarf_lines.h"
-#include "profilctl/symbols/elf/debug_file.h"
-#include "profilctl/symbols/elf/elf_file.h"
-#include "profilctl/symbols/elf/separate_debug.h"
-#include "profilctl/util/regular_file.h"
+#include "base/cleanup.h"
+#include "table/image_file.h"
+#include "symbols/dwarf_lines.h"
+#include "symbols/elf/debug_file.h"
+#include "symbols/elf/elf_file.h"
+#include "symbols/elf/separate_debug.h"
+#include "base/regular_file.h"
 
 /*
  * The device is a terminal, whose other side says whether it was ever opened: once it is closed

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "profilctl/symbols/split.h"
+#include "symbols/split.h"
 
 Test(ctl_split, shares_by_weight)
 {

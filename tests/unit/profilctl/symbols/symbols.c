@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "build_dir.h"
-#include "core/cleanup.h"
-#include "profilctl/symbols/elf/debug_file.h"
-#include "profilctl/symbols/elf_symbols.h"
-#include "profilctl/util/truncated_file.h"
+#include "base/cleanup.h"
+#include "symbols/elf/debug_file.h"
+#include "symbols/elf_symbols.h"
+#include "base/truncated_file.h"
 
 /*
  * The functions contain marks instead of code, by which the test finds them in the file without

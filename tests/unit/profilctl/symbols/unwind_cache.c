@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
-#include "profilctl/symbols/elf/unwind_cache.h"
+#include "base/cleanup.h"
+#include "symbols/elf/unwind_cache.h"
 
 #define BUILD_ID "0123456789abcdef"
 #define NAME "profil/" BUILD_ID ".rows"

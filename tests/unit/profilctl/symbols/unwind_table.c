@@ -10,9 +10,9 @@
 
 #include "core/arch.h"
 #include "build_dir.h"
-#include "core/cleanup.h"
-#include "core/clocks.h"
-#include "profilctl/symbols/elf/unwind_table.h"
+#include "base/cleanup.h"
+#include "base/clocks.h"
+#include "symbols/elf/unwind_table.h"
 
 static void open_table(struct unwind_table *t, const char *path)
 {

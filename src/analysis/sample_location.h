@@ -1,0 +1,33 @@
+/* sample_location.h - the places of samples, each with its function and source line */
+#ifndef PROFIL_ANALYSIS_SAMPLE_LOCATION_H
+#define PROFIL_ANALYSIS_SAMPLE_LOCATION_H
+
+#include "profile/profile.h"
+
+struct lines;
+
+struct spot {
+	struct place place;
+	const struct function *function; /* NULL: unknown */
+	const char *file;		 /* source file; NULL: unknown */
+	int line;
+	const char *inlined; /* innermost function inlined at this place; NULL: none */
+};
+
+/* Sorted by object and offset; the counts add up to binned. */
+struct spots {
+	struct spot *spot;
+	size_t n;
+	struct lines **lines; /* hold the file names */
+	size_t nlines;
+};
+
+/*
+ * Finds the function of each place of @p, which must outlive @s; @with_lines: source lines and
+ * inlined functions, too. Returns 0 or -ENOMEM. spots_fini() in any case.
+ */
+int spots_init(struct spots *s, const struct profile *p, bool with_lines);
+
+void spots_fini(struct spots *s);
+
+#endif

@@ -1,0 +1,34 @@
+/* format.h - the formats of a report: names and writers */
+#ifndef PROFIL_FORMATS_FORMAT_H
+#define PROFIL_FORMATS_FORMAT_H
+
+#include <stdio.h>
+
+#include "profile/profile.h"
+
+/*
+ * A writer has no side effects but its output. It returns 0 or a negative errno, -EDOM if the
+ * format cannot say that samples are of events.
+ */
+struct format {
+	const char *name;
+	int (*write)(FILE *out, const struct profile *p); /* NULL: text, which takes options */
+	bool binary;
+	bool of_time; /* it cannot say that samples are of events */
+};
+
+/* NULL: no format has that name. */
+const struct format *format_find(const char *name);
+
+/* Writes all names, as "a, b or c". Returns @out. */
+const char *format_names(char *out, size_t bytes);
+
+int callgrind_write(FILE *out, const struct profile *p);
+int folded_write(FILE *out, const struct profile *p);
+int gmon_write(FILE *out, const struct profile *p);
+int gperftools_write(FILE *out, const struct profile *p);
+int html_write(FILE *out, const struct profile *p);
+int pprof_write(FILE *out, const struct profile *p);
+int speedscope_write(FILE *out, const struct profile *p);
+
+#endif

@@ -1,0 +1,210 @@
+/* pprof_stacks.c - the stacks of a profile in pprof's format */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+
+#include "pprof_writer.h"
+#include "profile/each_stack.h"
+#include "symbols/dwarf_lines.h"
+
+/* A location is a place, with a line for its function and each function inlined there. */
+struct locations {
+	struct pprof *w;
+	struct call_tree ids; /* places, with two numbers for each object, as leaf and as caller;
+				 below them frames */
+	__u64 *of;	      /* location of each node; 0: not needed */
+	bool *calls;	      /* of each node: it is a caller */
+	struct lines **lines; /* of each object */
+	const char **file;    /* of each frame */
+	int *line;	      /* of each node that has a location */
+	__u32 group;	      /* group of all samples; 0: several */
+};
+
+static void locations_fini(struct locations *l)
+{
+	for (size_t i = 0; l->lines && i < l->w->profile->nobjects; i++)
+		lines_close(l->lines[i]);
+	call_tree_fini(&l->ids);
+	free(l->lines);
+	free(l->of);
+	free(l->calls);
+	free(l->file);
+	free(l->line);
+}
+
+static int locations_init(struct locations *l, struct pprof *w)
+{
+	const struct profile *p = w->profile;
+
+	*l = (struct locations){ .w = w,
+				 .of = calloc(p->calls.n + 1, sizeof(*l->of)),
+				 .calls = calloc(p->calls.n + 1, sizeof(*l->calls)),
+				 .lines = calloc(p->nobjects + 1, sizeof(struct lines *)),
+				 .file = calloc(stack_frames(p), sizeof(*l->file)),
+				 .line = calloc(p->calls.n + 1, sizeof(*l->line)) };
+	if (!l->of || !l->calls || !l->lines || !l->file || !l->line)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->nobjects; i++) {
+		if (p->objects[i].kind == OBJECT_FILE)
+			lines_open(&l->lines[i], &p->objects[i]);
+	}
+	return 0;
+}
+
+/* Each innermost function at a place gets a location, with increasing ids. */
+static int number(struct locations *l, __u32 at)
+{
+	const struct call_node *n = &l->w->profile->calls.node[at];
+	__u32 index;
+	int err =
+		call_tree_add(&l->ids, CALL_WHOLE, 2 * n->object + l->calls[at], n->offset, &index);
+
+	if (!err)
+		err = call_tree_add(&l->ids, index, 0, n->frame, &index);
+	if (!err)
+		l->of[at] = index - CALL_ROOTS + 1;
+	return err;
+}
+
+static int number_places(struct locations *l)
+{
+	const struct call_tree *t = &l->w->profile->calls;
+	int err = 0;
+
+	for (__u32 i = CALL_ROOTS; i < t->n; i++)
+		l->calls[t->node[i].parent] |= !call_tree_is_inlined(t, i);
+	for (__u32 i = CALL_ROOTS; i < t->n && !err; i++) {
+		if (l->calls[i] || t->node[i].count)
+			err = number(l, i);
+	}
+	return err;
+}
+
+/*
+ * Finds the line of the innermost function of each place; the lines of calls to inlined functions
+ * are unknown.
+ */
+static void find_lines(struct locations *l)
+{
+	const struct call_tree *t = &l->w->profile->calls;
+	__u64 last = 0;
+
+	for (__u32 i = CALL_ROOTS; i < t->n; i++) {
+		const struct call_node *n = &t->node[i];
+		const char *file;
+
+		if (l->of[i] <= last) /* not the first node of its location */
+			continue;
+		last = l->of[i];
+		if (!lines_find(l->lines[n->object], n->offset - l->calls[i], &file, &l->line[i]))
+			l->line[i] = 0;
+		else if (!l->file[n->frame])
+			l->file[n->frame] = file;
+	}
+}
+
+static void functions(struct locations *l)
+{
+	const struct profile *p = l->w->profile;
+	char name[4096];
+
+	for (size_t i = 0; i < stack_frames(p); i++)
+		proto_function(&l->w->proto, i + 1, stack_frame_name(p, i, name, sizeof(name)),
+			       l->file[i] ? l->file[i] : "");
+}
+
+/*
+ * Inlined functions precede the function that contains them. The address of a caller is in its
+ * call, not the return address behind it.
+ */
+static void place(struct locations *l, __u32 at)
+{
+	struct pprof *w = l->w;
+	const struct call_tree *t = &w->profile->calls;
+	const struct call_node *n = &t->node[at];
+	__u64 id = l->of[at], offset = n->offset - (l->calls[at] && n->offset);
+
+	proto_line(&w->proto, n->frame + 1, l->line[at]);
+	for (; call_tree_is_inlined(t, at); at = t->node[at].parent)
+		proto_line(&w->proto, t->node[t->node[at].parent].frame + 1, 0);
+	proto_location(&w->proto, id, pprof_mapping(w, n->object),
+		       extent_address(&w->extents[n->object], offset));
+}
+
+/* Writes places, then the frames without a place. */
+static void places(struct locations *l)
+{
+	struct pprof *w = l->w;
+	const struct profile *p = w->profile;
+
+	for (__u32 i = CALL_ROOTS; i < p->calls.n; i++) {
+		if (l->of[i] <= w->nlocations)
+			continue;
+		w->nlocations = l->of[i];
+		place(l, i);
+	}
+	for (size_t i = p->calls.nframes; i < stack_frames(p); i++) {
+		proto_line(&w->proto, i + 1, 0);
+		proto_location(&w->proto, w->nlocations + 1 + (i - p->calls.nframes), 0, 0);
+	}
+}
+
+static int sample(void *arg, const struct stack *s)
+{
+	const struct locations *l = arg;
+	struct pprof *w = l->w;
+	const struct call_tree *t = &w->profile->calls;
+	__cleanup(freep) __u64 *location = calloc(s->n, sizeof(*location));
+	size_t n = 0;
+
+	if (!location)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n; i++) {
+		location[n++] = s->node[i] >= CALL_ROOTS
+					? l->of[s->node[i]]
+					: w->nlocations + 1 + (s->frame[i] - t->nframes);
+		while (s->node[i] >= CALL_ROOTS && call_tree_is_inlined(t, s->node[i]))
+			i++; /* part of the same location */
+	}
+	if (s->node[0] >= CALL_ROOTS &&
+	    w->profile->objects[t->node[s->node[0]].object].kind == OBJECT_KERNEL)
+		proto_label(&w->proto, "mode", "kernel");
+	pprof_group_labels(w, l->group);
+	proto_sample(&w->proto, location, n, s->samples, pprof_period(w->profile));
+	return 0;
+}
+
+/* Finds the group of all samples; 0 if there are several, since stacks have no groups. */
+static int find_group(struct locations *l)
+{
+	const struct profile *p = l->w->profile;
+	__cleanup(freep) __u64 *samples = profile_group_samples(p);
+
+	if (!samples)
+		return -ENOMEM;
+	for (__u32 i = 1; i < p->ngroups; i++) {
+		if (samples[i] && samples[i] == p->binned)
+			l->group = i;
+	}
+	return 0;
+}
+
+int pprof_stacks(struct pprof *w)
+{
+	struct locations l;
+	int err = locations_init(&l, w);
+
+	if (!err)
+		err = number_places(&l);
+	if (!err)
+		err = find_group(&l);
+	if (!err) {
+		find_lines(&l);
+		functions(&l);
+		places(&l);
+		err = each_stack(w->profile, sample, &l);
+	}
+	locations_fini(&l);
+	return err;
+}

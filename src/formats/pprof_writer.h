@@ -1,0 +1,38 @@
+/* pprof_writer.h - what the writers of functions and of stacks share */
+#ifndef PROFIL_FORMATS_PPROF_WRITER_H
+#define PROFIL_FORMATS_PPROF_WRITER_H
+
+#include "analysis/sample_location.h"
+#include "profile_proto.h"
+#include "synthetic_addresses.h"
+
+/* A function that was inlined somewhere. */
+struct inlined {
+	const char *name;
+	const char *file;
+};
+
+struct pprof {
+	const struct profile *profile;
+	struct spots spots;
+	struct extent *extents;
+	struct inlined *inlined; /* sorted; their ids follow those of the other functions */
+	size_t ninlined;
+	__u32 main; /* the first mapping, by whose name pprof calls it all */
+	__u64 nlocations;
+	struct profile_proto proto;
+};
+
+/* The id of the mapping that stands for @object. */
+__u64 pprof_mapping(const struct pprof *w, __u32 object);
+
+/* Labels that say what group @group is; 0: nothing. */
+void pprof_group_labels(struct pprof *w, __u32 group);
+
+/* What a sample stands for: nanoseconds, or events; 0: unknown, as with a frequency. */
+__u64 pprof_period(const struct profile *p);
+
+/* Writes the functions, locations and samples of a profile with stacks. Returns 0 or -ENOMEM. */
+int pprof_stacks(struct pprof *w);
+
+#endif

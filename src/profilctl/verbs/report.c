@@ -1,0 +1,122 @@
+/* report.c - prints a recorded profile */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/cleanup.h"
+
+#include "profilctl/output/output.h"
+#include "profilctl/output/text_stacks.h"
+#include "profilctl/spool/spool.h"
+#include "base/sanitize.h"
+#include "profilctl/util/terminal.h"
+#include "report_view.h"
+#include "verb.h"
+
+/* Stacks are not kept per process: names the command that records those of the process only. */
+static void refuse_process(const struct options *o, const struct profile *p)
+{
+	const char *name = o->filter.command ? o->filter.command : o->filter.process;
+	bool is_pid = !o->filter.command && !name[strspn(name, "0123456789")];
+	bool off_cpu = p->event && !strcmp(p->event, OPTIONS_OFF_CPU);
+	char clean[256];
+
+	log_err("report: stacks do not distinguish processes: leave out --process and --command, "
+		"or record only these processes: 'profilctl attach %s%s %s'",
+		is_pid ? "" : "--comm ", sanitize(clean, sizeof(clean), name),
+		off_cpu ? "--off-cpu" : "-g");
+}
+
+/* Writes calls instead of the flat profile. Returns an enum ctl_status. */
+static int tree_write(FILE *out, const struct options *o, const struct profile *p)
+{
+	struct text_tree t = { .callers = o->callers,
+			       .callees = o->callees,
+			       .rows = o->rows,
+			       .least_percent = o->all		   ? 0
+						: o->least_percent ? o->least_percent
+						: o->rows	   ? 0
+								   : TEXT_LEAST_PERCENT,
+			       .columns = out == stdout ? terminal_columns(STDOUT_FILENO) : 0,
+			       .full_names = o->full_names };
+	const char *name = o->callers ? o->callers : o->callees;
+	char what[512];
+	int err = text_tree(out, p, &t);
+
+	if (!err)
+		return output_end(out, o, 0);
+	if (err == -ENODATA && !p->total)
+		log_err("report: this profile has no samples");
+	else if (err == -ENODATA && (o->filter.process || o->filter.command))
+		refuse_process(o, p);
+	else if (err == -ENODATA && *view_filter_text(what, sizeof(what), &o->filter))
+		log_err("report: %s: there are no stacks, or not for all samples", what);
+	else if (err == -ENODATA)
+		log_err("report: this profile has no stacks: record it with -g");
+	else if (err == -ENOENT)
+		log_err("report: no stack has a function %s", name);
+	else if (err == -EINVAL)
+		log_err("report: %s is not a regular expression", name);
+	else
+		log_err("report: %s", strerror(-err));
+	return CTL_ERROR;
+}
+
+/*
+ * Reads a file, or a span of time from a spool. Prints a message on failure and returns an enum
+ * ctl_status.
+ */
+static int read_profile(struct profile **p, const struct options *o)
+{
+	bool timed = o->since || o->until;
+	struct time_span span;
+	const char *wrong;
+
+	if (o->argc != !timed) {
+		log_err("report: needs one file or a time: 'profilctl report FILE', or "
+			"'--since 03:00 --until 03:30'");
+		return CTL_USAGE;
+	}
+	if (!timed)
+		return spool_load(p, o, o->argv[0]);
+	switch (time_span_parse(&span, o->since, o->until, time(NULL), &wrong)) {
+	case 0:
+		return spool_read(p, o, &span);
+	case -ERANGE:
+		log_err("report: --until is not after --since");
+		return CTL_USAGE;
+	}
+	log_err("report: %s is not a time such as 03:00, yesterday, \"2026-11-22 03:00\" or -1h",
+		wrong);
+	return CTL_USAGE;
+}
+
+int verb_report(const struct options *o)
+{
+	__cleanup(profile_freep) struct profile *p = NULL;
+	__u64 total = 0;
+	FILE *out;
+	int status, partial;
+
+	status = read_profile(&p, o);
+	partial = status == CTL_PARTIAL ? status : CTL_OK;
+	if (!status || partial) {
+		total = p->total;
+		status = report_view_apply(p, o);
+	}
+	if (!status)
+		status = output_open(&out, o);
+	if (status)
+		return status;
+	if (output_is_text(o) && out == stdout)
+		pager_begin();
+	if (output_is_text(o))
+		report_view_describe(out, o, p, total);
+	if (o->tree || o->callers || o->callees)
+		status = tree_write(out, o, p);
+	else
+		status = output_write(out, o, p);
+	pager_end();
+	return status ? status : partial;
+}

@@ -1,0 +1,275 @@
+/* call_tree.c - the stacks of a profile: a tree of calling contexts */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#include "base/grow.h"
+
+#include "call_tree.h"
+
+#define ROOM_MIN 1024
+
+void call_tree_fini(struct call_tree *t)
+{
+	for (size_t i = 0; i < t->nframes; i++)
+		free(t->frame[i].name);
+	free(t->frame);
+	free(t->node);
+	free(t->slot);
+	*t = (struct call_tree){ 0 };
+}
+
+static size_t hash(__u32 parent, __u32 object, __u64 offset)
+{
+	__u64 h = (offset ^ (__u64)object << 40) * 0x9e3779b97f4a7c15u;
+
+	h = (h ^ h >> 29 ^ parent) * 0x9e3779b97f4a7c15u;
+	return (size_t)(h ^ h >> 32);
+}
+
+/* The slot of the node, or the free one for it. */
+static __u32 *slot_of(const struct call_tree *t, __u32 parent, __u32 object, __u64 offset)
+{
+	size_t at = hash(parent, object, offset) & (t->room - 1);
+
+	while (t->slot[at]) {
+		const struct call_node *n = &t->node[t->slot[at] - 1];
+
+		if (n->parent == parent && n->object == object && n->offset == offset)
+			break;
+		at = (at + 1) & (t->room - 1);
+	}
+	return &t->slot[at];
+}
+
+/* Makes room for one more node; keeps a quarter of the slots free. */
+static int make_room(struct call_tree *t)
+{
+	__u32 *old = t->slot;
+
+	if (4 * (t->n + 1) < 3 * t->room)
+		return 0;
+	t->slot = calloc(t->room ? 2 * t->room : ROOM_MIN, sizeof(*t->slot));
+	if (!t->slot) {
+		t->slot = old;
+		return -ENOMEM;
+	}
+	t->room = t->room ? 2 * t->room : ROOM_MIN;
+	for (size_t i = CALL_ROOTS; i < t->n; i++) {
+		const struct call_node *n = &t->node[i];
+
+		*slot_of(t, n->parent, n->object, n->offset) = (__u32)i + 1;
+	}
+	free(old);
+	return 0;
+}
+
+static int append(struct call_tree *t, const struct call_node *node)
+{
+	void *grown = grow(t->node, t->n, sizeof(*node));
+
+	if (!grown)
+		return -ENOMEM;
+	t->node = grown;
+	t->node[t->n++] = *node;
+	return 0;
+}
+
+static int add_roots(struct call_tree *t)
+{
+	const struct call_node root = { 0 };
+	int err = 0;
+
+	while (!err && t->n < CALL_ROOTS)
+		err = append(t, &root);
+	return err;
+}
+
+int call_tree_add(struct call_tree *t, __u32 parent, __u32 object, __u64 offset, __u32 *index)
+{
+	struct call_node node = { .parent = parent, .object = object, .offset = offset };
+	int err = add_roots(t);
+	__u32 *slot;
+
+	if (!err)
+		err = make_room(t);
+	if (err)
+		return err;
+	slot = slot_of(t, parent, object, offset);
+	if (!*slot) {
+		err = append(t, &node);
+		if (err)
+			return err;
+		*slot = (__u32)t->n;
+	}
+	*index = *slot - 1;
+	return 0;
+}
+
+int call_tree_add_all(struct call_tree *t, const struct call_tree *from)
+{
+	__u32 *to = calloc(from->n + 1, sizeof(*to));
+	int err = to ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !err && i < from->n; i++) {
+		const struct call_node *n = &from->node[i];
+
+		to[i] = (__u32)i;
+		if (i < CALL_ROOTS)
+			err = add_roots(t);
+		else
+			err = call_tree_add(t, to[n->parent], n->object, n->offset, &to[i]);
+		if (!err)
+			t->node[to[i]].count += n->count;
+	}
+	free(to);
+	return err;
+}
+
+int call_tree_add_frame(struct call_tree *t, const struct call_frame *frame, __u32 *index)
+{
+	void *grown = grow(t->frame, t->nframes, sizeof(*frame));
+
+	if (!grown) {
+		free(frame->name);
+		return -ENOMEM;
+	}
+	t->frame = grown;
+	t->frame[t->nframes] = *frame;
+	*index = (__u32)t->nframes++;
+	return 0;
+}
+
+bool call_tree_is_inlined(const struct call_tree *t, __u32 index)
+{
+	const struct call_node *n = &t->node[index], *parent = &t->node[n->parent];
+
+	/* No function has offset 0, where a file has its headers. */
+	return n->parent >= CALL_ROOTS && n->object == parent->object &&
+	       n->offset == parent->offset && n->frame < t->nframes && !t->frame[n->frame].offset &&
+	       t->frame[n->frame].name;
+}
+
+/* Adds to @t the nodes of @from that have samples in themselves or below, with counts @samples. */
+static int add_counted(struct call_tree *t, const struct call_tree *from, __u64 *samples)
+{
+	__cleanup(freep) __u32 *to = calloc(from->n + 1, sizeof(*to));
+	__cleanup(freep) bool *wanted = calloc(from->n + 1, sizeof(*wanted));
+	int err = to && wanted ? 0 : -ENOMEM;
+
+	for (size_t i = from->n; !err && i-- > CALL_ROOTS;) {
+		wanted[i] |= samples[i] != 0;
+		wanted[from->node[i].parent] |= wanted[i];
+	}
+	for (size_t i = 0; !err && i < from->n; i++) {
+		const struct call_node *n = &from->node[i];
+
+		to[i] = (__u32)i;
+		if (i < CALL_ROOTS)
+			err = add_roots(t);
+		else if (wanted[i])
+			err = call_tree_add(t, to[n->parent], n->object, n->offset, &to[i]);
+		else
+			continue;
+		if (!err) {
+			t->node[to[i]].frame = n->frame;
+			t->node[to[i]].count += samples[i];
+		}
+	}
+	return err;
+}
+
+static __u64 *counts(const struct call_tree *t)
+{
+	__u64 *count = calloc(t->n + 1, sizeof(*count));
+
+	for (size_t i = 0; count && i < t->n; i++)
+		count[i] = t->node[i].count;
+	return count;
+}
+
+int call_tree_prune(struct call_tree *t)
+{
+	__cleanup(freep) __u64 *count = counts(t);
+	struct call_tree pruned = { 0 };
+	int err = count ? add_counted(&pruned, t, count) : -ENOMEM;
+
+	if (err) {
+		call_tree_fini(&pruned);
+		return err;
+	}
+	pruned.frame = t->frame;
+	pruned.nframes = t->nframes;
+	t->frame = NULL;
+	t->nframes = 0;
+	call_tree_fini(t);
+	*t = pruned;
+	return 0;
+}
+
+int call_tree_fold(struct call_tree *t, const bool *folds)
+{
+	for (size_t i = t->n; i-- > CALL_ROOTS;) {
+		struct call_node *n = &t->node[i];
+		__u32 to = n->parent < CALL_ROOTS ? CALL_NOWHERE : n->parent;
+
+		if (!folds[n->object])
+			continue;
+		t->node[to].count += n->count;
+		n->count = 0;
+	}
+	return call_tree_prune(t);
+}
+
+int call_tree_difference(struct call_tree *t, const struct call_tree *last,
+			 const struct call_tree *now)
+{
+	__cleanup(freep) __u64 *count = counts(now);
+	__cleanup(freep) __u32 *in_last = calloc(now->n + 1, sizeof(*in_last));
+	const __u32 none = ~(__u32)0;
+
+	if (!count || !in_last)
+		return -ENOMEM;
+	for (size_t i = 0; i < now->n; i++) {
+		const struct call_node *n = &now->node[i];
+		__u32 parent = i < CALL_ROOTS ? none : in_last[n->parent], slot = 0;
+
+		if (parent != none && last->room)
+			slot = *slot_of(last, parent, n->object, n->offset);
+		in_last[i] = i < CALL_ROOTS && last->n ? (__u32)i : slot ? slot - 1 : none;
+		if (in_last[i] != none)
+			count[i] -= count[i] < last->node[in_last[i]].count
+					    ? count[i]
+					    : last->node[in_last[i]].count;
+	}
+	return add_counted(t, now, count);
+}
+
+enum call_root call_tree_root(const struct call_tree *t, __u32 index)
+{
+	while (index >= CALL_ROOTS)
+		index = t->node[index].parent;
+	return (enum call_root)index;
+}
+
+__u64 call_tree_samples(const struct call_tree *t, enum call_root root)
+{
+	__u64 sum = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->node[i].count && call_tree_root(t, (__u32)i) == root)
+			sum += t->node[i].count;
+	}
+	return sum;
+}
+
+__u64 call_tree_sum(const struct call_tree *t)
+{
+	__u64 sum = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		sum += t->node[i].count;
+	return sum;
+}

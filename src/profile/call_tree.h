@@ -1,0 +1,93 @@
+/* call_tree.h - the stacks of a profile: a tree of calling contexts */
+#ifndef PROFIL_PROFILE_CALL_TREE_H
+#define PROFIL_PROFILE_CALL_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <linux/types.h>
+
+/*
+ * A node is a frame, its parent the calling frame: the same place with the same callers is one
+ * node, in however many processes. Its count is the number of samples whose innermost frame it is.
+ * The first nodes are not frames but roots, one for each way in which a stack walk can end: below
+ * CALL_WHOLE are stacks that reach the start of their thread, below the others truncated ones.
+ */
+enum call_root {
+	CALL_WHOLE,	 /* reached the start of the thread */
+	CALL_NO_TABLE,	 /* code without unwind rules, and no valid frame pointer */
+	CALL_BEYOND,	 /* an unwind rule that is a DWARF expression */
+	CALL_UNREADABLE, /* the stack could not be read, or the chain of frames is circular */
+	CALL_NOWHERE,	 /* the return address is not in executable memory */
+	CALL_DEEP,	 /* more frames than the walk's limit */
+	CALL_NOT_YET,	 /* the code's unwind rules were not loaded yet */
+	CALL_NO_ROOM,	 /* like CALL_NO_TABLE: the table had no room for the code's unwind rules */
+	CALL_ROOTS
+};
+
+struct call_node {
+	__u64 offset; /* in the object; in a caller: the return address */
+	__u64 count;
+	__u32 object;
+	__u32 parent; /* index, always less than the node's own */
+	__u32 frame;  /* index in frames, set by symbolize() */
+	__u32 zero;
+};
+
+/* A function on a stack. */
+struct call_frame {
+	char *name; /* NULL: unknown, printed as object+0xOFFSET */
+	__u64 offset;
+	__u32 object;
+};
+
+/* Zeroed, it is empty: a profile without stacks. */
+struct call_tree {
+	struct call_node *node;
+	size_t n; /* 0, or at least CALL_ROOTS */
+	struct call_frame *frame;
+	size_t nframes;
+	__u32 *slot; /* hash table of node indices + 1 */
+	size_t room;
+};
+
+void call_tree_fini(struct call_tree *t);
+
+/*
+ * Finds or adds the node of @object and @offset below @parent, which is an index from an earlier
+ * call or an enum call_root. Returns 0 or -ENOMEM.
+ */
+int call_tree_add(struct call_tree *t, __u32 parent, __u32 object, __u64 offset, __u32 *index);
+
+/* Adds all nodes of @from, which has the same objects. Returns 0 or -ENOMEM. */
+int call_tree_add_all(struct call_tree *t, const struct call_tree *from);
+
+/* Adds a frame; takes ownership of its name. Returns 0 or -ENOMEM. */
+int call_tree_add_frame(struct call_tree *t, const struct call_frame *frame, __u32 *index);
+
+/* The root above node @index. */
+enum call_root call_tree_root(const struct call_tree *t, __u32 index);
+
+/* Says whether node @index is a function inlined into its parent's, at the same place. */
+bool call_tree_is_inlined(const struct call_tree *t, __u32 index);
+
+/* Removes nodes without samples in themselves or below. Returns 0 or -ENOMEM. */
+int call_tree_prune(struct call_tree *t);
+
+/*
+ * Moves samples in the objects i with @folds[i] to their innermost frame in another object; samples
+ * without such a frame move to the root CALL_NOWHERE. Returns 0 or -ENOMEM.
+ */
+int call_tree_fold(struct call_tree *t, const bool *folds);
+
+/*
+ * Fills the empty @t with the counts of @now minus those of @last; all have the same objects and no
+ * frames yet. Returns 0 or -ENOMEM.
+ */
+int call_tree_difference(struct call_tree *t, const struct call_tree *last,
+			 const struct call_tree *now);
+
+/* Samples below @root, and below all roots. */
+__u64 call_tree_samples(const struct call_tree *t, enum call_root root);
+__u64 call_tree_sum(const struct call_tree *t);
+
+#endif

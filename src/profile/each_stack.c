@@ -1,0 +1,90 @@
+/* each_stack.c - iterates over the stacks of a profile, for formats of stacks */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+
+#include "each_stack.h"
+#include "stack_ends.h"
+
+/* Frames that follow those of truncation. */
+enum without_stack { UNMATCHED, NO_STACK, LOST, WITHOUT };
+
+static const char *const without[WITHOUT] = { "[unmatched]", "[no stack]", "[lost]" };
+
+size_t stack_frames(const struct profile *p)
+{
+	return p->calls.nframes + CALL_ROOTS + WITHOUT;
+}
+
+const char *stack_frame_name(const struct profile *p, size_t frame, char *out, size_t bytes)
+{
+	const char *name;
+
+	if (frame < p->calls.nframes)
+		return call_frame_name(p, (__u32)frame, out, bytes);
+	frame -= p->calls.nframes;
+	name = frame < CALL_ROOTS ? stack_end_frame((enum call_root)frame)
+				  : without[frame - CALL_ROOTS];
+	snprintf(out, bytes, "%s", name ? name : "[whole]");
+	return out;
+}
+
+const char *stack_frame_path(const struct profile *p, size_t frame)
+{
+	return frame < p->calls.nframes ? p->objects[p->calls.frame[frame].object].path : "";
+}
+
+/* Reports samples without a stack as a stack of one frame. */
+static int bare(const struct profile *p, stack_fn *fn, void *arg, enum without_stack what,
+		__u64 samples)
+{
+	__u32 frame = (__u32)(p->calls.nframes + CALL_ROOTS + what), node = 0;
+	struct stack s = { &frame, &node, 1, samples };
+
+	return samples ? fn(arg, &s) : 0;
+}
+
+/* The stack of node @at, in arrays with room for all nodes. */
+static struct stack stack_of(const struct profile *p, __u32 at, __u32 *frame, __u32 *node)
+{
+	const struct call_tree *t = &p->calls;
+	struct stack s = { frame, node, 0, t->node[at].count };
+
+	if (at < CALL_ROOTS) {
+		node[s.n] = 0;
+		frame[s.n++] = (__u32)t->nframes + CALL_ROOTS +
+			       (at == CALL_NOWHERE ? UNMATCHED : NO_STACK);
+	}
+	for (; at >= CALL_ROOTS; at = t->node[at].parent) {
+		node[s.n] = at;
+		frame[s.n++] = t->node[at].frame;
+	}
+	if (at != CALL_WHOLE && node[0]) {
+		node[s.n] = at;
+		frame[s.n++] = (__u32)t->nframes + at;
+	}
+	return s;
+}
+
+int each_stack(const struct profile *p, stack_fn *fn, void *arg)
+{
+	__cleanup(freep) __u32 *frame = calloc(p->calls.n + 2, sizeof(*frame));
+	__cleanup(freep) __u32 *node = calloc(p->calls.n + 2, sizeof(*node));
+	__u64 sum = call_tree_sum(&p->calls), rest = p->total - p->lost;
+	int err = frame && node ? 0 : -ENOMEM;
+
+	for (__u32 i = 0; !err && i < p->calls.n; i++) {
+		struct stack s;
+
+		if (!p->calls.node[i].count)
+			continue;
+		s = stack_of(p, i, frame, node);
+		err = fn(arg, &s);
+	}
+	rest = rest > sum ? rest - sum : 0;
+	if (!err)
+		err = bare(p, fn, arg, rest <= p->unmatched ? UNMATCHED : NO_STACK, rest);
+	return err ? err : bare(p, fn, arg, LOST, p->lost);
+}

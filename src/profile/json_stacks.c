@@ -1,0 +1,217 @@
+/* json_stacks.c - the stacks of a profile as JSON */
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "stack_ends.h"
+
+#include "json_name.h"
+#include "json_stacks.h"
+
+/* Adds @value, or makes @all NULL if there is no memory. */
+static void append(json_t **all, json_t *value)
+{
+	if (json_array_append_new(*all, value)) {
+		json_decref(*all);
+		*all = NULL;
+	}
+}
+
+/* The samples by the way in which their stacks end, with those without frames. */
+static json_t *ends_of(const struct stack_ends *e, const struct call_tree *t)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < CALL_ROOTS; i++)
+		append(&all, json_pack("{ss sI sI}", "end", stack_end_key((enum call_root)i),
+				       "samples", (json_int_t)e->ended[i], "without_frame",
+				       (json_int_t)t->node[i].count));
+	return all;
+}
+
+static json_t *cuts_of(const struct profile *p, const struct stack_ends *e)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < e->ncuts; i++) {
+		const struct stack_cut *cut = &e->cut[i];
+		const struct object *o = &p->objects[cut->object];
+		const char *cure = stack_end_cure(cut->end, o);
+
+		append(&all, json_pack("{ss so sI sI so}", "end", stack_end_key(cut->end), "object",
+				       jsonname(o->path), "object_index", (json_int_t)cut->object,
+				       "samples", (json_int_t)cut->samples, "cure",
+				       cure ? json_string(cure) : json_null()));
+	}
+	return all;
+}
+
+static json_t *frames_of(const struct profile *p)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < p->calls.nframes; i++) {
+		const struct call_frame *f = &p->calls.frame[i];
+
+		append(&all, json_pack("[oII]", f->name ? jsonname(f->name) : json_null(),
+				       (json_int_t)f->object, (json_int_t)f->offset));
+	}
+	return all;
+}
+
+static json_t *nodes_of(const struct call_tree *t)
+{
+	json_t *all = json_array();
+
+	for (size_t i = CALL_ROOTS; i < t->n; i++) {
+		const struct call_node *n = &t->node[i];
+
+		append(&all, json_pack("[IIIII]", (json_int_t)n->parent, (json_int_t)n->frame,
+				       (json_int_t)n->object, (json_int_t)n->offset,
+				       (json_int_t)n->count));
+	}
+	return all;
+}
+
+json_t *json_stacks(const struct profile *p)
+{
+	json_t *stacks = NULL;
+	struct stack_ends e;
+
+	if (!stack_ends_init(&e, p))
+		stacks = json_pack("{sI sI so so}", "samples", (json_int_t)e.sum, "without",
+				   (json_int_t)e.without, "ends", ends_of(&e, &p->calls), "cuts",
+				   cuts_of(p, &e));
+	stack_ends_fini(&e);
+	if (stacks && (json_object_set_new(stacks, "frames", frames_of(p)) |
+		       json_object_set_new(stacks, "nodes", nodes_of(&p->calls)))) {
+		json_decref(stacks);
+		return NULL;
+	}
+	return stacks;
+}
+
+static int load_frames(struct profile *p, const json_t *frames)
+{
+	const json_t *frame;
+	size_t i;
+
+	json_array_foreach(frames, i, frame) {
+		struct call_frame f = { 0 };
+		json_int_t object, offset;
+		json_t *name;
+		__u32 index;
+
+		if (json_unpack((json_t *)frame, "[oII!]", &name, &object, &offset) < 0 ||
+		    object < 0 || (size_t)object >= p->nobjects ||
+		    !(json_is_null(name) || json_is_string(name)))
+			return -EINVAL;
+		f.object = (__u32)object;
+		f.offset = (__u64)offset;
+		f.name = json_is_string(name) ? strdup(json_string_value(name)) : NULL;
+		if (json_is_string(name) && !f.name)
+			return -ENOMEM;
+		if (call_tree_add_frame(&p->calls, &f, &index) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The ways in which stacks end, in the file's numbering, which can be another version's. */
+#define ENDS_MAX 64
+
+struct json_ends {
+	enum call_root root[ENDS_MAX];
+	__u64 without[ENDS_MAX]; /* samples without a frame */
+	size_t n;
+};
+
+/* The way with that key; CALL_ROOTS: none. */
+/* An end that only another version knows is that of a stack which could not be read further. */
+static enum call_root end_of(const char *key)
+{
+	size_t i = 0;
+
+	while (i < CALL_ROOTS && strcmp(key, stack_end_key((enum call_root)i)) != 0)
+		i++;
+	return i < CALL_ROOTS ? (enum call_root)i : CALL_UNREADABLE;
+}
+
+static int load_ends(struct json_ends *e, const json_t *ends)
+{
+	json_t *end;
+	size_t i;
+
+	e->n = json_array_size(ends);
+	if (e->n > ENDS_MAX)
+		return -EINVAL;
+	json_array_foreach(ends, i, end) {
+		json_int_t without;
+		const char *key;
+
+		if (json_unpack(end, "{ss sI}", "end", &key, "without_frame", &without) < 0 ||
+		    without < 0)
+			return -EINVAL;
+		e->root[i] = end_of(key);
+		e->without[i] = (__u64)without;
+	}
+	return 0;
+}
+
+/* Parents precede their children and no node is duplicated. The first parents are ends. */
+static int load_nodes(struct profile *p, const struct json_ends *e, const json_t *nodes,
+		      __u64 *left)
+{
+	struct call_tree *t = &p->calls;
+	const json_t *node;
+	size_t i;
+
+	json_array_foreach(nodes, i, node) {
+		json_int_t parent, frame, object, offset, count;
+		__u32 index;
+
+		if (json_unpack((json_t *)node, "[IIIII!]", &parent, &frame, &object, &offset,
+				&count) < 0 ||
+		    parent < 0 || (size_t)parent >= i + e->n || frame < 0 ||
+		    (size_t)frame >= t->nframes || object < 0 || (size_t)object >= p->nobjects ||
+		    count < 0 || (__u64)count > *left)
+			return -EINVAL;
+		index = (size_t)parent < e->n ? e->root[parent]
+					      : (__u32)((size_t)parent - e->n + CALL_ROOTS);
+		if (call_tree_add(t, index, (__u32)object, (__u64)offset, &index) < 0)
+			return -ENOMEM;
+		if (index != i + CALL_ROOTS)
+			return -EINVAL;
+		t->node[index].frame = (__u32)frame;
+		t->node[index].count = (__u64)count;
+		*left -= (__u64)count;
+	}
+	return 0;
+}
+
+static int count_ends(struct profile *p, const struct json_ends *e, __u64 left)
+{
+	for (size_t i = 0; i < e->n && p->calls.n; i++) {
+		if (e->without[i] > left)
+			return -EINVAL;
+		left -= e->without[i];
+		p->calls.node[e->root[i]].count += e->without[i];
+	}
+	return 0;
+}
+
+int json_load_stacks(struct profile *p, const json_t *stacks)
+{
+	__u64 left = p->total - p->lost;
+	struct json_ends e = { 0 };
+	int err;
+
+	if (!stacks)
+		return 0;
+	err = load_frames(p, json_object_get(stacks, "frames"));
+	if (!err)
+		err = load_ends(&e, json_object_get(stacks, "ends"));
+	if (!err)
+		err = load_nodes(p, &e, json_object_get(stacks, "nodes"), &left);
+	return err ? err : count_ends(p, &e, left);
+}

@@ -1,0 +1,313 @@
+/* merge.c - the sum of several profiles that were recorded separately */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#include "merge.h"
+
+/* Functions are merged when their number has doubled since the last time, and is at least this. */
+#define FUNCTIONS_MIN 16384
+#define ROOM_MIN 64
+
+/* Index + 1 in @into of each object and group of @from; 0: not looked up yet. */
+struct numbers {
+	__u32 *object;
+	__u32 *group;
+};
+
+/* Profiles of earlier versions have no build id of the kernel. */
+static bool is_same_build(const struct object *a, const struct object *b)
+{
+	return !strcmp(a->build_id, b->build_id) ||
+	       (a->kind == OBJECT_KERNEL && (!*a->build_id || !*b->build_id));
+}
+
+static bool is_same_object(const struct object *a, const struct object *b)
+{
+	return a->kind == b->kind && a->pid == b->pid && !strcmp(a->path, b->path) &&
+	       is_same_build(a, b);
+}
+
+static int add_object(struct profile *into, const struct object *o, __u32 *index)
+{
+	int err;
+
+	for (*index = 0; *index < into->nobjects; ++*index) {
+		struct object *same = &into->objects[*index];
+
+		if (!is_same_object(same, o))
+			continue;
+		if (!*same->build_id)
+			memcpy(same->build_id, o->build_id, sizeof(same->build_id));
+		return 0;
+	}
+	err = profile_add_object(into, o->path, o->dev, o->ino, -1, index);
+	if (err < 0)
+		return err;
+	memcpy(into->objects[*index].build_id, o->build_id, sizeof(o->build_id));
+	into->objects[*index].vaddr = o->vaddr;
+	into->objects[*index].program = o->program;
+	into->objects[*index].pid = o->pid;
+	return 0;
+}
+
+static bool is_same_name(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static bool is_same_group(const struct group *a, const struct group *b)
+{
+	return a->pid == b->pid && a->tid == b->tid && a->start_ns == b->start_ns &&
+	       is_same_name(a->command, b->command) && is_same_name(a->thread, b->thread) &&
+	       is_same_name(a->cgroup, b->cgroup);
+}
+
+static __u64 hash_text(__u64 h, const char *s)
+{
+	for (; s && *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+	return h;
+}
+
+/* The slot of the group, or the free one for it. */
+static __u32 *slot_of(const struct merge *m, const struct group *g)
+{
+	__u64 h = ((__u64)g->pid << 32 ^ (__u64)g->tid ^ g->start_ns) * 0x9e3779b97f4a7c15u;
+	size_t at;
+
+	h = hash_text(hash_text(hash_text(h, g->command), g->thread), g->cgroup);
+	at = (size_t)(h ^ h >> 32) & (m->room - 1);
+	while (m->slot[at] && !is_same_group(&m->into->groups[m->slot[at]], g))
+		at = (at + 1) & (m->room - 1);
+	return &m->slot[at];
+}
+
+/* Keeps half of the slots free. */
+static int make_room(struct merge *m)
+{
+	const struct profile *p = m->into;
+	size_t room = m->room ? m->room : ROOM_MIN;
+	__u32 *slot;
+
+	while (2 * (p->ngroups + 1) >= room)
+		room *= 2;
+	if (room == m->room)
+		return 0;
+	slot = calloc(room, sizeof(*slot));
+	if (!slot)
+		return -ENOMEM;
+	free(m->slot);
+	m->slot = slot;
+	m->room = room;
+	for (__u32 i = 1; i < p->ngroups; i++)
+		*slot_of(m, &p->groups[i]) = i;
+	return 0;
+}
+
+static int copy_name(char **out, const char *name)
+{
+	*out = name ? strdup(name) : NULL;
+	return name && !*out ? -ENOMEM : 0;
+}
+
+static int add_group(struct merge *m, const struct group *g, __u32 *index)
+{
+	struct group own = { .pid = g->pid, .tid = g->tid, .uid = g->uid, .start_ns = g->start_ns };
+	int err = make_room(m);
+	__u32 *slot;
+
+	if (err < 0)
+		return err;
+	slot = slot_of(m, g);
+	*index = *slot;
+	if (*slot)
+		return 0;
+	if (copy_name(&own.command, g->command) | copy_name(&own.thread, g->thread) |
+	    copy_name(&own.cgroup, g->cgroup) | copy_name(&own.unit, g->unit)) {
+		free(own.command);
+		free(own.thread);
+		free(own.cgroup);
+		free(own.unit);
+		return -ENOMEM;
+	}
+	err = profile_add_group(m->into, &own, index);
+	if (!err)
+		*slot = *index;
+	return err;
+}
+
+static int object_number(struct merge *m, const struct numbers *n, const struct profile *from,
+			 __u32 object, __u32 *index)
+{
+	int err = n->object[object] ? 0 : add_object(m->into, &from->objects[object], index);
+
+	if (n->object[object])
+		*index = n->object[object] - 1;
+	n->object[object] = *index + 1;
+	return err;
+}
+
+/* Group 0 is for samples without a group, in every profile. */
+static int group_number(struct merge *m, const struct numbers *n, const struct profile *from,
+			__u32 group, __u32 *index)
+{
+	int err = 0;
+
+	if (group && !n->group[group])
+		err = add_group(m, &from->groups[group], &n->group[group]);
+	*index = group ? n->group[group] : 0;
+	return err;
+}
+
+static int add_places(struct merge *m, const struct numbers *n, const struct profile *from,
+		      struct places *into, const struct places *t)
+{
+	int err = 0;
+
+	places_each(place, t) {
+		struct place own = *place;
+
+		if (!err)
+			err = object_number(m, n, from, place->object, &own.object);
+		if (!err)
+			err = group_number(m, n, from, place->group, &own.group);
+		if (!err)
+			err = places_add(into, &own);
+	}
+	return err;
+}
+
+static int add_functions(struct merge *m, const struct numbers *n, const struct profile *from)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < from->nfunctions && !err; i++) {
+		struct function own = from->functions[i];
+
+		own.slices = NULL;
+		err = object_number(m, n, from, own.object, &own.object);
+		if (!err)
+			err = copy_name(&own.name, from->functions[i].name);
+		if (!err)
+			err = profile_add_function(m->into, &own);
+	}
+	return err;
+}
+
+/* Functions with different names at the same offset stay separate. */
+static int by_function(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	if (x->object != y->object)
+		return x->object < y->object ? -1 : 1;
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return strcmp(x->name ? x->name : "", y->name ? y->name : "");
+}
+
+/* Sorts the functions and merges equal ones. */
+static void count_together(struct merge *m)
+{
+	struct profile *p = m->into;
+	size_t n = 0;
+
+	if (p->nfunctions)
+		qsort(p->functions, p->nfunctions, sizeof(*p->functions), by_function);
+	for (size_t i = 0; i < p->nfunctions; i++) {
+		struct function *f = &p->functions[i], *last = n ? &p->functions[n - 1] : NULL;
+
+		if (!last || by_function(last, f)) {
+			p->functions[n++] = *f;
+			continue;
+		}
+		last->samples += f->samples;
+		last->shared |= f->shared;
+		last->size = last->size > f->size ? last->size : f->size;
+		free(f->name);
+	}
+	p->nfunctions = m->sorted = n;
+}
+
+static void add_outcomes(struct profile *into, const struct profile *from)
+{
+	if (into->resolution < from->resolution)
+		into->resolution = from->resolution;
+	into->total += from->total;
+	into->unmatched += from->unmatched;
+	into->lost += from->lost;
+	into->image_full += from->image_full;
+	into->group_full += from->group_full;
+	into->node_full += from->node_full;
+	into->place_full += from->place_full;
+	into->unfollowed += from->unfollowed;
+	into->secret += from->secret;
+	into->hidden_ns += from->hidden_ns;
+	into->sleepers_full += from->sleepers_full;
+	into->unseen_ns += from->unseen_ns;
+	into->duration_ns += from->duration_ns;
+	into->binned = into->places.sum;
+}
+
+/* Initializes the sum from the first profile. */
+static int begin(struct profile *into, const struct profile *from)
+{
+	into->host = from->host;
+	into->started = from->started;
+	into->started_boot_ns = from->started_boot_ns;
+	into->tick_ns = from->tick_ns;
+	into->period = from->period;
+	return copy_name(&into->command, from->command) | copy_name(&into->event, from->event);
+}
+
+static int add(struct merge *m, const struct numbers *n, const struct profile *from)
+{
+	struct profile *into = m->into;
+	int err = add_places(m, n, from, &into->places, &from->places);
+
+	if (!err)
+		err = add_places(m, n, from, &into->folded, &from->folded);
+	if (!err)
+		err = add_places(m, n, from, &into->sums, &from->sums);
+	if (!err)
+		err = add_functions(m, n, from);
+	add_outcomes(into, from);
+	if (into->nfunctions > 2 * m->sorted + FUNCTIONS_MIN)
+		count_together(m);
+	return err;
+}
+
+int merge_add(struct merge *m, const struct profile *from)
+{
+	struct numbers n = { 0 };
+	int err = 0;
+
+	if (m->added)
+		err = m->into->tick_ns == from->tick_ns && m->into->period == from->period &&
+				      is_same_name(m->into->event, from->event)
+			      ? 0
+			      : -EDOM;
+	else
+		err = begin(m->into, from);
+	if (err < 0)
+		return err;
+	m->added++;
+	n.object = calloc(from->nobjects + 1, sizeof(*n.object));
+	n.group = calloc(from->ngroups + 1, sizeof(*n.group));
+	err = n.object && n.group ? add(m, &n, from) : -ENOMEM;
+	free(n.object);
+	free(n.group);
+	return err;
+}
+
+void merge_end(struct merge *m)
+{
+	count_together(m);
+	profile_sort_functions(m->into);
+	free(m->slot);
+	m->slot = NULL;
+	m->room = 0;
+}

@@ -1,0 +1,27 @@
+/* merge.h - the sum of several profiles that were recorded separately */
+#ifndef PROFIL_PROFILE_MERGE_H
+#define PROFIL_PROFILE_MERGE_H
+
+#include "profile.h"
+
+/* Initially all zero but @into, an empty profile. */
+struct merge {
+	struct profile *into;
+	size_t added;  /* number of profiles */
+	size_t sorted; /* functions of @into that are sorted and merged already */
+	__u32 *slot;   /* hash table of the groups of @into: indices; 0: free */
+	size_t room;
+};
+
+/*
+ * Adds @from, which is symbolized and has no stacks: its samples, and those objects, groups and
+ * functions that have samples. Objects with the same path and build id are merged, as are groups
+ * with the same fields. Returns 0, -ENOMEM, or -EDOM if samples of @from stand for another time or
+ * event than those of @into.
+ */
+int merge_add(struct merge *m, const struct profile *from);
+
+/* Completes @into: merges and sorts its functions. Frees what is not part of it. */
+void merge_end(struct merge *m);
+
+#endif

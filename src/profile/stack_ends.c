@@ -1,0 +1,198 @@
+/* stack_ends.c - how many stacks are complete; why and where the others are truncated */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#include "base/grow.h"
+#include "stack_ends.h"
+
+/* A report lists this many cuts at most, each with at least this share. */
+#define CUTS_MAX 5
+#define CUT_PERCENT_MIN 0.1
+
+static const struct {
+	const char *key, *text, *frame;
+} ends[CALL_ROOTS] = {
+	[CALL_WHOLE] = { "whole", "reach the start of their thread", NULL },
+	[CALL_NO_TABLE] = { "no_table", "no unwind rules and no frame pointer",
+			    "[cut: no unwind rules]" },
+	[CALL_BEYOND] = { "expression", "an unwind rule that is an expression",
+			  "[cut: unwind expression]" },
+	[CALL_UNREADABLE] = { "unreadable", "an unreadable stack", "[cut: unreadable stack]" },
+	[CALL_NOWHERE] = { "nowhere", "a return address that is not in code",
+			   "[cut: not in code]" },
+	[CALL_DEEP] = { "too_deep", "more frames than are walked", "[cut: too deep]" },
+	[CALL_NOT_YET] = { "not_yet", "before its unwind rules were read",
+			   "[cut: rules not read yet]" },
+	[CALL_NO_ROOM] = { "no_room", "no room for its unwind rules",
+			   "[cut: no room for unwind rules]" },
+};
+
+const char *stack_end_text(enum call_root end)
+{
+	return ends[end].text;
+}
+
+const char *stack_end_key(enum call_root end)
+{
+	return ends[end].key;
+}
+
+const char *stack_end_frame(enum call_root end)
+{
+	return ends[end].frame;
+}
+
+const char *stack_end_cure(enum call_root end, const struct object *o)
+{
+	switch (end) {
+	case CALL_DEEP:
+		return "the outermost frames are missing, the inner ones are right";
+	case CALL_NOT_YET:
+		return o->kind == OBJECT_FILE ? "its first moments only; the next run has the "
+						"rules from the start"
+					      : NULL;
+	case CALL_NO_ROOM:
+		return "profile fewer programs at a time: they share one table of unwind rules";
+	case CALL_NO_TABLE:
+	case CALL_NOWHERE:
+		break;
+	default:
+		return NULL;
+	}
+	if (o->kind == OBJECT_ANON)
+		return "made at run time: use frame pointers (Java: -XX:+PreserveFramePointer)";
+	return o->kind == OBJECT_FILE ? "build it with -fasynchronous-unwind-tables; debug symbols "
+					"do not help"
+				      : NULL;
+}
+
+bool has_stacks(const struct profile *p)
+{
+	return p->calls.n >= CALL_ROOTS && call_tree_sum(&p->calls);
+}
+
+double stack_ends_percent(const struct stack_ends *e, __u64 samples)
+{
+	return e->sum ? 100.0 * (double)samples / (double)e->sum : 0;
+}
+
+static int by_samples(const void *a, const void *b)
+{
+	const struct stack_cut *x = a, *y = b;
+
+	if (x->samples != y->samples)
+		return x->samples > y->samples ? -1 : 1;
+	return x->object != y->object ? (x->object < y->object ? -1 : 1)
+				      : (int)x->end - (int)y->end;
+}
+
+/* @samples has CALL_ROOTS elements for each object. */
+static int list_cuts(struct stack_ends *e, size_t nobjects, const __u64 *samples)
+{
+	for (size_t i = 0; i < nobjects * CALL_ROOTS; i++) {
+		struct stack_cut *cut;
+
+		if (!samples[i] || i % CALL_ROOTS == CALL_WHOLE)
+			continue;
+		cut = grow(e->cut, e->ncuts, sizeof(*cut));
+		if (!cut)
+			return -ENOMEM;
+		e->cut = cut;
+		e->cut[e->ncuts++] = (struct stack_cut){ (enum call_root)(i % CALL_ROOTS),
+							 (__u32)(i / CALL_ROOTS), samples[i] };
+	}
+	if (e->ncuts)
+		qsort(e->cut, e->ncuts, sizeof(*e->cut), by_samples);
+	while (e->nshown < e->ncuts && e->nshown < CUTS_MAX &&
+	       stack_ends_percent(e, e->cut[e->nshown].samples) >= CUT_PERCENT_MIN)
+		e->nshown++;
+	return 0;
+}
+
+int stack_ends_init(struct stack_ends *e, const struct profile *p)
+{
+	const struct call_tree *t = &p->calls;
+	__cleanup(freep) __u64 *samples = calloc(p->nobjects * CALL_ROOTS + 1, sizeof(*samples));
+	__cleanup(freep) __u32 *outermost = calloc(t->n + 1, sizeof(*outermost));
+
+	*e = (struct stack_ends){ 0 };
+	if (!samples || !outermost)
+		return -ENOMEM;
+	for (__u32 i = 0; i < t->n; i++) {
+		const struct call_node *n = &t->node[i];
+		__u32 top = i < CALL_ROOTS || n->parent < CALL_ROOTS ? i : outermost[n->parent];
+		enum call_root end = (enum call_root)(top < CALL_ROOTS ? top : t->node[top].parent);
+
+		outermost[i] = top;
+		e->sum += n->count;
+		e->ended[end] += n->count;
+		if (i >= CALL_ROOTS)
+			samples[t->node[top].object * CALL_ROOTS + end] += n->count;
+	}
+	e->without = p->total - p->lost > e->sum ? p->total - p->lost - e->sum : 0;
+	return list_cuts(e, p->nobjects, samples);
+}
+
+void stack_ends_fini(struct stack_ends *e)
+{
+	free(e->cut);
+	*e = (struct stack_ends){ 0 };
+}
+
+/* Appends to @out. */
+__attribute__((format(printf, 3, 4))) static void append(char *out, size_t bytes,
+							 const char *format, ...)
+{
+	size_t n = strlen(out);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(out + n, bytes - n, format, args);
+	va_end(args);
+}
+
+const char *stack_ends_summary(char *out, size_t bytes, const struct profile *p)
+{
+	struct stack_ends e;
+
+	*out = '\0';
+	if (!stack_ends_init(&e, p))
+		append(out, bytes, "%.2f %% of the stacks %s",
+		       stack_ends_percent(&e, e.ended[CALL_WHOLE]), stack_end_text(CALL_WHOLE));
+	for (size_t i = 0; i < e.nshown; i++) {
+		const struct stack_cut *cut = &e.cut[i];
+		const struct object *o = &p->objects[cut->object];
+		const char *cure = stack_end_cure(cut->end, o);
+
+		append(out, bytes, "; %.2f %% cut in %s: %s%s%s%s",
+		       stack_ends_percent(&e, cut->samples), profile_base_name(o->path),
+		       stack_end_text(cut->end), cure ? " (" : "", cure ? cure : "",
+		       cure ? ")" : "");
+	}
+	if (e.without)
+		append(out, bytes, "; %llu samples have no stack", e.without);
+	if (p->node_full)
+		append(out, bytes, "; %llu stacks lack their innermost frames", p->node_full);
+	stack_ends_fini(&e);
+	return out;
+}
+
+const char *call_frame_name(const struct profile *p, __u32 frame, char *out, size_t bytes)
+{
+	const struct call_frame *f = &p->calls.frame[frame];
+
+	const struct object *o = &p->objects[f->object];
+
+	if (f->name)
+		snprintf(out, bytes, "%s", f->name);
+	else if (o->kind == OBJECT_KERNEL && !f->offset) /* its addresses were hidden */
+		snprintf(out, bytes, "%s", o->path);
+	else
+		snprintf(out, bytes, "%s+0x%llx", o->path, f->offset);
+	return out;
+}

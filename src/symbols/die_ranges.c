@@ -1,0 +1,85 @@
+/* die_ranges.c - finds the DWARF entry (DIE) that covers an address */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "die_ranges.h"
+#include "base/grow.h"
+
+int die_ranges_add(struct die_ranges *r, Dwarf_Die *die)
+{
+	Dwarf_Addr base, low, high;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(die, at, &base, &low, &high)) > 0) {
+		struct die_range *more;
+
+		if (low >= high)
+			continue;
+		more = grow(r->range, r->n, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		r->range = more;
+		more[r->n++] = (struct die_range){ .low = low, .high = high, .die = *die };
+	}
+	return 0;
+}
+
+/* An enclosing range sorts before the enclosed one. */
+static int by_address(const void *a, const void *b)
+{
+	const struct die_range *x = a, *y = b;
+
+	if (x->low != y->low)
+		return x->low < y->low ? -1 : 1;
+	if (x->high != y->high)
+		return x->high > y->high ? -1 : 1;
+	/* With equal addresses: in file order, in which the inner entry follows the outer. */
+	return x->die.addr < y->die.addr ? -1 : x->die.addr > y->die.addr;
+}
+
+void die_ranges_sort(struct die_ranges *r)
+{
+	size_t open = (size_t)-1;
+
+	if (r->n)
+		qsort(r->range, r->n, sizeof(*r->range), by_address);
+	for (size_t i = 0; i < r->n; i++) {
+		while (open != (size_t)-1 && r->range[open].high <= r->range[i].low)
+			open = r->range[open].outer;
+		r->range[i].outer = open;
+		open = i;
+	}
+}
+
+Dwarf_Die *die_ranges_find(struct die_ranges *r, Dwarf_Addr addr)
+{
+	size_t lo = 0, hi = r->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (r->range[mid].low <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (size_t i = lo - 1; i != (size_t)-1; i = r->range[i].outer) {
+		if (addr < r->range[i].high)
+			return &r->range[i].die;
+	}
+	return NULL;
+}
+
+Dwarf_Die *die_ranges_outer(struct die_ranges *r, Dwarf_Die *die)
+{
+	struct die_range *inner =
+		(struct die_range *)((char *)die - offsetof(struct die_range, die));
+
+	return inner->outer == (size_t)-1 ? NULL : &r->range[inner->outer].die;
+}
+
+void die_ranges_fini(struct die_ranges *r)
+{
+	free(r->range);
+	*r = (struct die_ranges){ 0 };
+}

@@ -1,0 +1,35 @@
+/* die_ranges.h - finds the DWARF entry (DIE) that covers an address */
+#ifndef PROFIL_SYMBOLS_DIE_RANGES_H
+#define PROFIL_SYMBOLS_DIE_RANGES_H
+
+#include <elfutils/libdw.h>
+#include <stddef.h>
+
+struct die_range {
+	Dwarf_Addr low;
+	Dwarf_Addr high;
+	size_t outer; /* index of the enclosing range; (size_t)-1: none */
+	Dwarf_Die die;
+};
+
+/* Address ranges, which can nest. All zero: empty. */
+struct die_ranges {
+	struct die_range *range;
+	size_t n;
+};
+
+/* Adds the ranges of @die. Returns 0 or -ENOMEM. */
+int die_ranges_add(struct die_ranges *r, Dwarf_Die *die);
+
+/* Call after all ranges are added, before die_ranges_find(). */
+void die_ranges_sort(struct die_ranges *r);
+
+/* The innermost entry that covers @addr; NULL: none. */
+Dwarf_Die *die_ranges_find(struct die_ranges *r, Dwarf_Addr addr);
+
+/* The entry that encloses @die, which die_ranges_find() or this function returned; NULL: none. */
+Dwarf_Die *die_ranges_outer(struct die_ranges *r, Dwarf_Die *die);
+
+void die_ranges_fini(struct die_ranges *r);
+
+#endif

@@ -1,0 +1,298 @@
+/* dwarf_lines.c - source lines and inlined functions by offset in an ELF file, from DWARF */
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#include "symbols/elf/debug_file.h"
+#include "demangle.h"
+#include "die_ranges.h"
+#include "dwarf_lines.h"
+#include "symbols/elf/elf_file.h"
+
+/* Limit of nested scopes; deeper ones are ignored. */
+#define DEPTH_MAX 200
+
+struct lines {
+	struct debug_file *file;
+	Dwarf *dwarf;
+	Dwarf_Die unit; /* of the last look-up: successive offsets are mostly near each other */
+	bool has_unit;
+	bool has_units;
+	struct die_ranges units; /* of all units, for files without a complete .debug_aranges */
+	__u64 vaddr;
+	/* Search trees by pointer. */
+	void *paths;   /* struct text: absolute paths by relative ones */
+	void *inlined; /* struct text: names of functions */
+	void *scopes;  /* struct scopes */
+	/*
+	 * The texts of the first two, by contents: each unit has its own entry for a function or a
+	 * file, but equal texts are the same pointer.
+	 */
+	void *texts;
+};
+
+struct text {
+	const void *about;
+	const char *text;
+};
+
+/* The functions of a unit, and those inlined into them. */
+struct scopes {
+	const void *unit;
+	struct die_ranges ranges;
+};
+
+/* Each element begins with its key, a pointer. */
+static int by_pointer(const void *a, const void *b)
+{
+	const char *x = *(const void *const *)a, *y = *(const void *const *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void *find_pointer(void **tree, const void *pointer)
+{
+	void ***found = tfind(&pointer, tree, by_pointer);
+
+	return found ? *found : NULL;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static void free_scopes(void *node)
+{
+	struct scopes *s = node;
+
+	die_ranges_fini(&s->ranges);
+	free(s);
+}
+
+void lines_close(struct lines *l)
+{
+	if (!l)
+		return;
+	tdestroy(l->paths, free);
+	tdestroy(l->inlined, free);
+	tdestroy(l->texts, free);
+	tdestroy(l->scopes, free_scopes);
+	die_ranges_fini(&l->units);
+	debug_file_close(l->file);
+	free(l);
+}
+
+static void lines_closep(struct lines **l)
+{
+	lines_close(*l);
+}
+
+int lines_open(struct lines **out, const struct object *o)
+{
+	__cleanup(lines_closep) struct lines *l = calloc(1, sizeof(*l));
+	__cleanup(closep) int fd = elf_file_open(o);
+	Dwarf_Addr bias;
+
+	if (!l)
+		return -ENOMEM;
+	if (fd < 0 || debug_file_open(&l->file, fd, o->path) < 0)
+		return -ENOENT;
+	l->dwarf = debug_file_dwarf(l->file, &bias);
+	if (!l->dwarf)
+		return -ENOENT;
+	l->vaddr = o->vaddr - bias;
+	*out = steal(l);
+	return 0;
+}
+
+/* For compilers that do not write .debug_aranges. */
+static void read_units(struct lines *l)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die unit;
+
+	l->has_units = true;
+	while (dwarf_get_units(l->dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0) {
+		if (die_ranges_add(&l->units, &unit) < 0)
+			break;
+	}
+	die_ranges_sort(&l->units);
+}
+
+static bool find_unit(struct lines *l, Dwarf_Addr addr)
+{
+	Dwarf_Die *unit;
+
+	if (l->has_unit && dwarf_haspc(&l->unit, addr) > 0)
+		return true;
+	l->has_unit = !l->has_units && dwarf_addrdie(l->dwarf, addr, &l->unit) != NULL;
+	if (l->has_unit)
+		return true;
+	if (!l->has_units)
+		read_units(l);
+	unit = die_ranges_find(&l->units, addr);
+	if (unit)
+		l->unit = *unit;
+	l->has_unit = unit != NULL;
+	return l->has_unit;
+}
+
+/*
+ * Stores @text for key @about; takes ownership of @text. Returns the text in l->texts, or NULL if
+ * out of memory.
+ */
+static const char *keep(struct lines *l, void **tree, const void *about, char *text)
+{
+	char *const *known = text ? tsearch(text, &l->texts, by_text) : NULL;
+	struct text *node = known ? malloc(sizeof(*node)) : NULL;
+
+	if (!known || *known != text)
+		free(text);
+	if (node) {
+		*node = (struct text){ about, *known };
+		if (!tsearch(node, tree, by_pointer))
+			free(node);
+	}
+	return known ? *known : NULL;
+}
+
+/*
+ * A relative path is relative to the compilation directory; if that is unknown, it stays relative.
+ */
+static const char *full_path(struct lines *l, const char *relative)
+{
+	const struct text *known = find_pointer(&l->paths, relative);
+	char *full = NULL;
+	Dwarf_Attribute attr;
+	const char *dir;
+
+	if (known)
+		return known->text;
+	dir = dwarf_formstring(dwarf_attr(&l->unit, DW_AT_comp_dir, &attr));
+	if (!dir || asprintf(&full, "%s/%s", dir, relative) < 0)
+		return relative;
+	dir = keep(l, &l->paths, relative, full);
+	return dir ? dir : relative;
+}
+
+bool lines_find(struct lines *l, __u64 offset, const char **file, int *line)
+{
+	Dwarf_Line *row;
+
+	if (!l || !find_unit(l, offset + l->vaddr))
+		return false;
+	row = dwarf_getsrc_die(&l->unit, offset + l->vaddr);
+	*file = row ? dwarf_linesrc(row, NULL, NULL) : NULL;
+	if (!*file || dwarf_lineno(row, line) != 0 || *line <= 0)
+		return false;
+	if (**file != '/')
+		*file = full_path(l, *file);
+	return true;
+}
+
+/* The function's demangled name. */
+static char *name_of(Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+	const char *name;
+
+	name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attr));
+	if (!name)
+		name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_name, &attr));
+	return name ? demangle(name, strlen(name)) : NULL;
+}
+
+/* The abstract origin, which all copies of an inlined function share. */
+static const void *origin_of(Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Die origin;
+
+	if (dwarf_formref_die(dwarf_attr(die, DW_AT_abstract_origin, &attr), &origin))
+		return origin.addr;
+	return die->addr;
+}
+
+/* Adds the functions below @die, and those inlined into them. Returns 0 or -ENOMEM. */
+static int add_scopes(struct die_ranges *r, Dwarf_Die *die, int depth)
+{
+	Dwarf_Die child;
+	int err = 0;
+
+	if (depth == DEPTH_MAX || dwarf_child(die, &child) != 0)
+		return 0;
+	do {
+		switch (dwarf_tag(&child)) {
+		case DW_TAG_subprogram:
+		case DW_TAG_inlined_subroutine:
+			err = die_ranges_add(r, &child);
+			if (err < 0)
+				return err;
+			break;
+		case DW_TAG_lexical_block:
+		case DW_TAG_namespace:
+		case DW_TAG_module:
+		case DW_TAG_class_type:
+		case DW_TAG_structure_type:
+		case DW_TAG_union_type:
+			break;
+		default:
+			continue;
+		}
+		err = add_scopes(r, &child, depth + 1);
+	} while (!err && dwarf_siblingof(&child, &child) == 0);
+	return err;
+}
+
+/* The scopes of l->unit. NULL: out of memory. */
+static struct scopes *scopes_of(struct lines *l)
+{
+	struct scopes *s = find_pointer(&l->scopes, l->unit.addr);
+
+	if (s)
+		return s;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->unit = l->unit.addr;
+	if (add_scopes(&s->ranges, &l->unit, 0) < 0 || !tsearch(s, &l->scopes, by_pointer)) {
+		free_scopes(s);
+		return NULL;
+	}
+	die_ranges_sort(&s->ranges);
+	return s;
+}
+
+size_t lines_inlines(struct lines *l, __u64 offset, const char **name, size_t max)
+{
+	const struct text *known;
+	struct scopes *s;
+	Dwarf_Die *die;
+	size_t n = 0;
+
+	if (!l || !find_unit(l, offset + l->vaddr))
+		return 0;
+	s = scopes_of(l);
+	die = s ? die_ranges_find(&s->ranges, offset + l->vaddr) : NULL;
+	while (n < max && die && dwarf_tag(die) == DW_TAG_inlined_subroutine) {
+		known = find_pointer(&l->inlined, origin_of(die));
+		name[n] = known ? known->text : keep(l, &l->inlined, origin_of(die), name_of(die));
+		n += name[n] != NULL;
+		die = die_ranges_outer(&s->ranges, die);
+	}
+	return n;
+}
+
+const char *lines_inlined(struct lines *l, __u64 offset)
+{
+	const char *name;
+
+	return lines_inlines(l, offset, &name, 1) ? name : NULL;
+}

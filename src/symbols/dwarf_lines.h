@@ -1,0 +1,34 @@
+/* dwarf_lines.h - source lines and inlined functions by offset in an ELF file, from DWARF */
+#ifndef PROFIL_SYMBOLS_DWARF_LINES_H
+#define PROFIL_SYMBOLS_DWARF_LINES_H
+
+#include <stdbool.h>
+
+#include "profile/profile.h"
+
+struct lines;
+
+/*
+ * Reads the line numbers of @o, from the file or its separate debug file. Returns 0, -ENOENT if
+ * there are none or the file no longer exists, or another negative errno.
+ */
+int lines_open(struct lines **out, const struct object *o);
+
+void lines_close(struct lines *l);
+
+/*
+ * Finds the source line at @offset; *@file is valid until lines_close(). False if unknown, and if
+ * @l is NULL.
+ */
+bool lines_find(struct lines *l, __u64 offset, const char **file, int *line);
+
+/*
+ * The innermost function that is inlined at @offset, valid until lines_close(). NULL: none. Equal
+ * names are the same pointer, in whichever compilation units.
+ */
+const char *lines_inlined(struct lines *l, __u64 offset);
+
+/* The same for up to @max inlined functions, innermost first. Returns their number. */
+size_t lines_inlines(struct lines *l, __u64 offset, const char **name, size_t max);
+
+#endif

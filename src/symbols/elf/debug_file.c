@@ -1,0 +1,169 @@
+/* debug_file.c - an ELF file's symbols and DWARF, or its separate debug file's, by libdwfl */
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "profile/profile.h"
+#include "base/hex.h"
+
+#include "debug_file.h"
+#include "debuginfod.h"
+#include "elf_file.h"
+#include "separate_debug.h"
+
+struct debug_file {
+	Dwfl *dwfl;
+	Dwfl_Module *module;
+	int separate; /* the separate debug file */
+	bool fetched; /* the servers were asked for it */
+	char *folder; /* of the file with the DWARF; NULL: unknown */
+
+	/* What dwz(1) has moved to a file that several debug files share. */
+	bool has_alternate;
+	int alternate_fd;
+	Elf *alternate_elf;
+	Dwarf *alternate;
+};
+
+struct debug_file *debug_file_close(struct debug_file *f)
+{
+	if (!f)
+		return NULL;
+	dwfl_end(f->dwfl);
+	dwarf_end(f->alternate);
+	elf_end(f->alternate_elf);
+	closep(&f->alternate_fd);
+	closep(&f->separate);
+	free(f->folder);
+	free(f);
+	return NULL;
+}
+
+static void debug_file_closep(struct debug_file **f)
+{
+	debug_file_close(*f);
+}
+
+static int open_separate(int fd)
+{
+	char build_id[PROFILE_BUILD_ID_MAX];
+
+	elf_file_build_id(fd, build_id, sizeof(build_id));
+	return separate_debug_open(fd, build_id);
+}
+
+static int fetch(const struct debug_file *f, Dwfl_Module *module)
+{
+	const unsigned char *id;
+	GElf_Addr at;
+	int bytes = dwfl_module_build_id(module, &id, &at);
+
+	return debuginfod_fetch(f->dwfl, id, bytes);
+}
+
+/*
+ * libdwfl's own search would open any path that .gnu_debuglink names, devices included, and would
+ * load libdebuginfod and its 40 libraries, in 20 ms, even if there is no server to ask.
+ */
+static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+			  const char *file, const char *link, GElf_Word crc, char **found)
+{
+	struct debug_file *f = *userdata;
+
+	(void)name, (void)base, (void)file, (void)link, (void)crc, (void)found;
+	if (f->separate < 0 && !f->fetched)
+		f->separate = fetch(f, module);
+	f->fetched = true;
+	return f->separate < 0 ? -1 : fcntl(f->separate, F_DUPFD_CLOEXEC, 0);
+}
+
+int debug_file_open(struct debug_file **out, int fd, const char *path)
+{
+	static const Dwfl_Callbacks callbacks = {
+		.find_debuginfo = find_debuginfo,
+		.debuginfo_path = (char **)&debug_file_path,
+	};
+	__cleanup(debug_file_closep) struct debug_file *f = calloc(1, sizeof(*f));
+	void **userdata;
+	int copy;
+
+	if (!f)
+		return -ENOMEM;
+	f->alternate_fd = -1;
+	f->separate = open_separate(fd);
+	f->folder = separate_debug_folder(f->separate < 0 ? fd : f->separate);
+	f->dwfl = dwfl_begin(&callbacks);
+	if (!f->dwfl)
+		return -ENOMEM;
+	limit_debuginfod(f->dwfl);
+
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (copy < 0)
+		return -errno;
+	dwfl_report_begin(f->dwfl);
+	/* With base 0 and add_p_vaddr, the module's addresses are the file's virtual addresses. */
+	f->module = dwfl_report_elf(f->dwfl, path, path, copy, 0, true);
+	if (!f->module)
+		close(copy);
+	dwfl_report_end(f->dwfl, NULL, NULL);
+	if (!f->module)
+		return -ENOEXEC;
+	dwfl_module_info(f->module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
+	*userdata = f;
+	*out = steal(f);
+	return 0;
+}
+
+int debug_file_nsymbols(struct debug_file *f)
+{
+	int n = dwfl_module_getsymtab(f->module);
+
+	progress_end_debuginfod();
+	return n;
+}
+
+const char *debug_file_symbol(struct debug_file *f, int i, GElf_Sym *sym, GElf_Addr *address,
+			      Elf **elf)
+{
+	return dwfl_module_getsym_info(f->module, i, sym, address, NULL, elf, NULL);
+}
+
+/*
+ * Sets the supplementary file of @dwarf, which is in the separate debug file or in the file itself.
+ * Without one, libdw would open any path that .gnu_debugaltlink names; the value -1 is libdw's own
+ * mark that there is none.
+ */
+static void set_alternate(struct debug_file *f, Dwarf *dwarf)
+{
+	char build_id[PROFILE_BUILD_ID_MAX];
+	const char *name;
+	const void *id;
+	ssize_t bytes = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id);
+
+	f->has_alternate = true;
+	if (bytes <= 0)
+		return;
+	hex_write(build_id, sizeof(build_id), id, (size_t)bytes);
+	f->alternate_fd = separate_debug_open_alternate(f->folder, name, build_id);
+	if (f->alternate_fd < 0)
+		f->alternate_fd = debuginfod_fetch(f->dwfl, id, (int)bytes);
+	if (f->alternate_fd >= 0)
+		f->alternate_elf = elf_begin(f->alternate_fd, ELF_C_READ_MMAP, NULL);
+	f->alternate = dwarf_begin_elf(f->alternate_elf, DWARF_C_READ, NULL);
+	dwarf_setalt(dwarf, f->alternate ? f->alternate : (Dwarf *)-1);
+}
+
+Dwarf *debug_file_dwarf(struct debug_file *f, Dwarf_Addr *bias)
+{
+	Dwarf *dwarf = dwfl_module_getdwarf(f->module, bias);
+
+	if (dwarf && !f->has_alternate)
+		set_alternate(f, dwarf);
+	progress_end_debuginfod();
+	return dwarf;
+}

@@ -1,0 +1,39 @@
+/* debug_file.h - the symbols and DWARF of an ELF file, or of its separate debug file */
+#ifndef PROFIL_SYMBOLS_ELF_DEBUG_FILE_H
+#define PROFIL_SYMBOLS_ELF_DEBUG_FILE_H
+
+#include <elfutils/libdw.h>
+#include <gelf.h>
+#include <linux/types.h>
+
+struct debug_file;
+
+/*
+ * Opens the ELF file @fd, which was found at @path and stays the caller's. The first request for
+ * symbols or DWARF searches for a separate debug file as gdb does: by build id, by .gnu_debuglink,
+ * or on the servers in DEBUGINFOD_URLS. A file with a wrong build id or checksum is not used.
+ * Returns 0, -ENOEXEC or -ENOMEM.
+ */
+int debug_file_open(struct debug_file **out, int fd, const char *path);
+struct debug_file *debug_file_close(struct debug_file *f);
+
+/*
+ * The number of symbols: of .symtab, else of the debug file's .symtab, else the dynamic ones and
+ * those of .gnu_debugdata. Not positive: none.
+ */
+int debug_file_nsymbols(struct debug_file *f);
+
+/*
+ * Returns the name of symbol @i, whose table is in *@elf. *@address is its value as a virtual
+ * address of the opened file, which can differ from the debug file's (prelink).
+ */
+const char *debug_file_symbol(struct debug_file *f, int i, GElf_Sym *sym, GElf_Addr *address,
+			      Elf **elf);
+
+/*
+ * The DWARF, including dwz(1)'s supplementary files; NULL: none. @bias has to be added to its
+ * addresses.
+ */
+Dwarf *debug_file_dwarf(struct debug_file *f, Dwarf_Addr *bias);
+
+#endif

@@ -1,0 +1,36 @@
+/* unwind_table.h - an ELF file's unwind rules as rows for the kernel's stack walk */
+#ifndef PROFIL_SYMBOLS_ELF_UNWIND_TABLE_H
+#define PROFIL_SYMBOLS_ELF_UNWIND_TABLE_H
+
+#include <libelf.h>
+#include <stddef.h>
+
+#include "core/unwind_maps.h"
+
+/* Rows sorted by file offset; neighbours have different rules. */
+struct unwind_table {
+	struct profil_unwind_row *row;
+	size_t n;
+	size_t beyond; /* rows whose rule cannot be represented: PROFIL_UNWIND_BEYOND */
+};
+
+/*
+ * Reads the rules of .eh_frame, and those of .debug_frame for functions that .eh_frame lacks; the
+ * latter from @debug, the separate debug file, if @elf has no such section. @debug can be NULL.
+ * Omits offsets beyond 4 GiB. Returns 0, without rows if there is neither section, -ENOEXEC if @elf
+ * is not an ELF file for this machine, or -ENOMEM.
+ */
+int unwind_table_read(struct unwind_table *t, Elf *elf, Elf *debug);
+
+/* The same for the ELF file @fd and @debug_fd (-1: none), which stay the caller's. */
+int unwind_table_open(struct unwind_table *t, int fd, int debug_fd);
+
+/* The same for this kernel's vdso, with offsets from its start. */
+int unwind_table_open_vdso(struct unwind_table *t);
+
+/* The row that covers @offset, or NULL. */
+const struct profil_unwind_row *unwind_table_find(const struct unwind_table *t, __u32 offset);
+
+void unwind_table_fini(struct unwind_table *t);
+
+#endif

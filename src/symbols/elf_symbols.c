@@ -1,0 +1,539 @@
+/* elf_symbols.c - finds the function at an offset of an ELF file, or of the kernel */
+#include <errno.h>
+#include <gelf.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#include "symbols/elf/debug_file.h"
+#include "symbols/elf/eh_frame_hdr.h"
+#include "symbols/elf/elf_file.h"
+#include "symbols/elf/go_pclntab.h"
+#include "kallsyms.h"
+#include "symbols/proc/proc_maps.h"
+#include "perf_map.h"
+#include "symbols/elf/plt.h"
+#include "elf_symbols.h"
+
+#define PAGE_BYTES 4096
+#define KERNEL_FUNCTION_MAX (64u << 10)
+#define SYMBOLS_MAX (16 << 20) /* real files have up to a few million; a sparse one any number */
+
+struct segment {
+	__u64 offset;
+	__u64 bytes;
+	__u64 vaddr;
+};
+
+struct entry {
+	__u64 start;
+	__u64 end;
+	const char *name;
+	__u32 len;
+	__u8 weak;
+	__u8 local;
+	__u8 unsized; /* has no size: ends with its section or at the next entry */
+};
+
+struct symbols {
+	Elf *elf;
+	struct debug_file *debug;
+	struct segment *segments; /* executable segments */
+	size_t nsegments;
+	struct entry *entries; /* sorted by start, which is unique */
+	size_t nentries;
+	struct frames frames;
+	struct go_functions go;
+	struct plt plt;
+	struct perfmap perfmap;
+	struct kallsyms kallsyms;
+};
+
+static int read_segments(struct symbols *s)
+{
+	size_t n;
+
+	if (elf_getphdrnum(s->elf, &n) < 0)
+		return -ENOEXEC;
+	s->segments = calloc(n + 1, sizeof(*s->segments));
+	if (!s->segments)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr ph;
+
+		if (!gelf_getphdr(s->elf, (int)i, &ph) || ph.p_type != PT_LOAD ||
+		    !(ph.p_flags & PF_X))
+			continue;
+		s->segments[s->nsegments++] =
+			(struct segment){ ph.p_offset, ph.p_filesz, ph.p_vaddr };
+	}
+	return 0;
+}
+
+/* The end of the section of @sym; 0: not a section with code. */
+static __u64 code_end(Elf *elf, const GElf_Sym *sym)
+{
+	Elf_Scn *scn = elf_getscn(elf, sym->st_shndx);
+	GElf_Shdr sh;
+
+	if (!scn || !gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_EXECINSTR))
+		return 0;
+	return sh.sh_addr + sh.sh_size;
+}
+
+static bool is_code(Elf *elf, const GElf_Sym *sym, const char *name)
+{
+	int type = GELF_ST_TYPE(sym->st_info);
+
+	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx >= SHN_LORESERVE || !name || !*name)
+		return false;
+	/* Arm's mapping symbols $x and $d, and the assembler's local labels, are not functions. */
+	if (type == STT_NOTYPE)
+		return *name != '$' && strncmp(name, ".L", 2) != 0 && code_end(elf, sym);
+	return type == STT_FUNC || type == STT_GNU_IFUNC;
+}
+
+/* A name without its @VERSION. */
+static __u32 name_len(const char *name)
+{
+	const char *at = strchr(name + 1, '@');
+
+	return (__u32)(at ? (size_t)(at - name) : strlen(name));
+}
+
+/* arm64's vdso: signal handlers return to this, and callers are looked up at return address - 1. */
+static bool is_trampoline(const char *name)
+{
+	static const char trampoline[] = "__kernel_rt_sigreturn";
+
+	return name_len(name) == strlen(trampoline) &&
+	       !strncmp(name, trampoline, strlen(trampoline));
+}
+
+/* Symbol @i, if it is a function. */
+static bool function_at(struct entry *out, struct debug_file *debug, int i)
+{
+	const char *name;
+	GElf_Addr start;
+	GElf_Sym sym;
+	Elf *elf;
+
+	name = debug_file_symbol(debug, i, &sym, &start, &elf);
+	if (!name || !is_code(elf, &sym, name))
+		return false;
+	*out = (struct entry){
+		.start = start,
+		.end = start + (sym.st_size ? sym.st_size : code_end(elf, &sym) - sym.st_value),
+		.unsized = !sym.st_size,
+		.name = name,
+		.len = name_len(name),
+		.weak = GELF_ST_BIND(sym.st_info) == STB_WEAK,
+		.local = GELF_ST_BIND(sym.st_info) == STB_LOCAL,
+	};
+	if (is_trampoline(name))
+		out->start -= 4; /* the instruction before it belongs to it */
+	return true;
+}
+
+static int take_symbols(struct symbols *s)
+{
+	int n = debug_file_nsymbols(s->debug);
+
+	if (n > SYMBOLS_MAX)
+		return -EFBIG;
+	s->entries = calloc(n > 0 ? (size_t)n + 1 : 1, sizeof(*s->entries));
+	if (!s->entries)
+		return -ENOMEM;
+	for (int i = 0; i < n; i++)
+		s->nentries += function_at(&s->entries[s->nentries], s->debug, i);
+	return 0;
+}
+
+/* Makes room for @n more entries. Returns 0 or -ENOMEM. */
+static int reserve(struct symbols *s, size_t n)
+{
+	struct entry *more = reallocarray(s->entries, s->nentries + n + 1, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	s->entries = more;
+	return 0;
+}
+
+static int take_go_functions(struct symbols *s)
+{
+	int err = go_functions_read(&s->go, s->elf);
+
+	if (!err)
+		err = reserve(s, s->go.n);
+	if (err < 0)
+		return err;
+	for (size_t i = 0; i < s->go.n; i++) {
+		const struct go_function *f = &s->go.function[i];
+
+		s->entries[s->nentries++] = (struct entry){ .start = f->start,
+							    .end = f->end,
+							    .name = f->name,
+							    .len = (__u32)strlen(f->name) };
+	}
+	return 0;
+}
+
+static int take_plt(struct symbols *s)
+{
+	int err = plt_read(&s->plt, s->elf);
+
+	if (!err)
+		err = reserve(s, s->plt.n);
+	if (err < 0)
+		return err;
+	for (size_t i = 0; i < s->plt.n; i++) {
+		__u64 start = s->plt.start + i * s->plt.stub_bytes;
+
+		s->entries[s->nentries++] = (struct entry){ .start = start,
+							    .end = start + s->plt.stub_bytes,
+							    .name = s->plt.names[i],
+							    .len = (__u32)strlen(s->plt.names[i]) };
+	}
+	return 0;
+}
+
+static unsigned int underscores(const struct entry *e)
+{
+	unsigned int n = 0;
+
+	while (n < e->len && e->name[n] == '_')
+		n++;
+	return n;
+}
+
+/*
+ * Among aliases for an address the one that perf prefers comes first, so that reports can be
+ * compared.
+ */
+static int by_start(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->unsized != y->unsized)
+		return x->unsized - y->unsized;
+	if (x->weak != y->weak)
+		return x->weak - y->weak;
+	if (x->local != y->local)
+		return x->local - y->local;
+	if (underscores(x) != underscores(y))
+		return underscores(x) < underscores(y) ? -1 : 1;
+	if (x->len != y->len)
+		return x->len > y->len ? -1 : 1;
+	return memcmp(x->name, y->name, x->len);
+}
+
+/*
+ * Keeps one entry for each address. Removes labels inside of functions, and extends others to the
+ * next entry.
+ */
+static void settle(struct symbols *s)
+{
+	struct entry *e = s->entries;
+	__u64 covered = 0;
+	size_t n = 0;
+
+	qsort(e, s->nentries, sizeof(*e), by_start);
+	for (size_t i = 0; i < s->nentries; i++) {
+		if (n && e[n - 1].start == e[i].start)
+			continue;
+		if (e[i].unsized && e[i].start < covered)
+			continue;
+		if (!e[i].unsized && e[i].end > covered)
+			covered = e[i].end;
+		if (n && e[n - 1].unsized && e[i].start < e[n - 1].end)
+			e[n - 1].end = e[i].start;
+		e[n++] = e[i];
+	}
+	s->nentries = n;
+}
+
+/* A file without .symtab can be a Go program, whose runtime has a pclntab. */
+static int read_entries(struct symbols *s)
+{
+	int err = take_symbols(s);
+
+	if (!err && !elf_file_section(s->elf, SHT_SYMTAB))
+		err = take_go_functions(s);
+	if (!err)
+		err = take_plt(s);
+	if (!err && s->nentries)
+		settle(s);
+	return err;
+}
+
+void symbols_close(struct symbols *s)
+{
+	if (!s)
+		return;
+	debug_file_close(s->debug);
+	elf_end(s->elf);
+	frames_fini(&s->frames);
+	go_functions_fini(&s->go);
+	plt_fini(&s->plt);
+	perfmap_fini(&s->perfmap);
+	kallsyms_fini(&s->kallsyms);
+	free(s->segments);
+	free(s->entries);
+	free(s);
+}
+
+static void symbols_closep(struct symbols **s)
+{
+	symbols_close(*s);
+}
+
+int symbols_open(struct symbols **out, int fd, const char *path)
+{
+	__cleanup(symbols_closep) struct symbols *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	elf_version(EV_CURRENT);
+	s->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (elf_kind(s->elf) != ELF_K_ELF)
+		return -ENOEXEC;
+	err = debug_file_open(&s->debug, fd, path);
+	if (!err)
+		err = read_segments(s);
+	if (!err)
+		err = read_entries(s);
+	if (!err)
+		err = frames_read(&s->frames, s->elf);
+	if (err < 0)
+		return err;
+	*out = steal(s);
+	return 0;
+}
+
+int symbols_open_vdso(struct symbols **out)
+{
+	char *image = (char *)getauxval(AT_SYSINFO_EHDR);
+	__cleanup(closep) int fd = memfd_create("vdso", MFD_CLOEXEC);
+	const struct mapping *m;
+	struct maps maps;
+	bool copied;
+
+	if (!image || fd < 0 || maps_read(&maps, getpid()) < 0)
+		return -ENOENT;
+	m = maps_find(&maps, (__u64)(unsigned long)image);
+	copied = m && write(fd, image, (size_t)(m->hi - m->lo)) == (ssize_t)(m->hi - m->lo);
+	maps_fini(&maps);
+	return copied ? symbols_open(out, fd, "[vdso]") : -ENOENT;
+}
+
+/* Makes room for @n entries without a file: all offsets are addresses. */
+static int reserve_addresses(struct symbols *s, size_t n)
+{
+	s->segments = calloc(1, sizeof(*s->segments));
+	if (!s->segments)
+		return -ENOMEM;
+	s->segments[0].bytes = ~0ull;
+	s->nsegments = 1;
+	return reserve(s, n);
+}
+
+static int take_perfmap(struct symbols *s)
+{
+	if (reserve_addresses(s, s->perfmap.n) < 0)
+		return -ENOMEM;
+	for (; s->nentries < s->perfmap.n; s->nentries++) {
+		const struct perfmap_name *n = &s->perfmap.name[s->nentries];
+
+		s->entries[s->nentries] = (struct entry){ .start = n->start,
+							  .end = n->start + n->bytes,
+							  .name = n->name,
+							  .len = (__u32)strlen(n->name) };
+	}
+	return 0;
+}
+
+int symbols_open_perfmap(struct symbols **out, int fd)
+{
+	__cleanup(symbols_closep) struct symbols *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	err = perfmap_read(&s->perfmap, fd);
+	if (!err)
+		err = take_perfmap(s);
+	if (err < 0)
+		return err;
+	*out = steal(s);
+	return 0;
+}
+
+/* Sizes are unknown: each function extends to the next. */
+static int take_kallsyms(struct symbols *s, __u64 text)
+{
+	if (reserve_addresses(s, s->kallsyms.n) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->kallsyms.n; i++) {
+		const struct kernel_function *f = &s->kallsyms.function[i];
+		__u64 start = f->address - text;
+
+		s->entries[s->nentries++] = (struct entry){ .start = start,
+							    .end = start + KERNEL_FUNCTION_MAX,
+							    .unsized = true,
+							    .name = f->name,
+							    .len = (__u32)strlen(f->name),
+							    .weak = f->weak,
+							    .local = f->local };
+	}
+	settle(s);
+	return 0;
+}
+
+int symbols_open_kernel(struct symbols **out, __u64 text)
+{
+	__cleanup(symbols_closep) struct symbols *s = calloc(1, sizeof(*s));
+	__cleanup(fclosep) FILE *in = fopen("/proc/kallsyms", "re");
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	err = in ? kallsyms_read(&s->kallsyms, in) : -errno;
+	if (!err)
+		err = take_kallsyms(s, text);
+	if (err < 0)
+		return err;
+	*out = steal(s);
+	return 0;
+}
+
+/* The last entry that starts at or before @vaddr; SIZE_MAX: none. */
+static size_t last_below(const struct symbols *s, __u64 vaddr)
+{
+	size_t lo = 0, hi = s->nentries;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->entries[mid].start <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo - 1;
+}
+
+/* The innermost entry that contains @vaddr. Functions are rarely nested, and never deeply. */
+static const struct entry *covering(const struct symbols *s, size_t last, __u64 vaddr)
+{
+	for (size_t i = last; i != SIZE_MAX && i + 8 > last; i--) {
+		if (vaddr < s->entries[i].end)
+			return &s->entries[i];
+	}
+	return NULL;
+}
+
+/* glibc's and musl's name of the code to which a signal's handler returns. */
+#define RESTORER "__restore_rt"
+
+/* Finds the function at @vaddr, cut to [lo, hi); all are virtual addresses. */
+static void find_vaddr(const struct symbols *s, __u64 vaddr, __u64 lo, __u64 hi,
+		       struct symbols_range *out)
+{
+	size_t last = last_below(s, vaddr);
+	const struct entry *e = covering(s, last, vaddr);
+
+	if (last != SIZE_MAX && s->entries[last].end > lo && !e)
+		lo = s->entries[last].end;
+	if (last + 1 < s->nentries && s->entries[last + 1].start < hi)
+		hi = s->entries[last + 1].start;
+	if (e) {
+		*out = (struct symbols_range){ .kind = SYMBOLS_NAMED,
+					       .name = e->name,
+					       .name_len = e->len,
+					       .start = e->start,
+					       .end = e->end,
+					       .upto = e->end < hi ? e->end : hi };
+		return;
+	}
+	*out = (struct symbols_range){ .kind = SYMBOLS_FRAME };
+	if (!frames_find(&s->frames, vaddr, &out->start, &out->end)) {
+		__u64 page = vaddr / PAGE_BYTES * PAGE_BYTES;
+
+		out->kind = SYMBOLS_PAGE;
+		out->start = out->start > page ? out->start : page;
+		out->end = out->end < page + PAGE_BYTES ? out->end : page + PAGE_BYTES;
+	} else if (frames_returns_from_signal(&s->frames, out->start)) {
+		/* Its unwind information starts a byte earlier than its symbol, if it has one. */
+		out->kind = SYMBOLS_NAMED;
+		out->name = RESTORER;
+		out->name_len = strlen(RESTORER);
+	}
+	out->start = out->start > lo ? out->start : lo;
+	out->end = out->end < hi ? out->end : hi;
+	out->upto = out->end;
+}
+
+void symbols_find(struct symbols *s, __u64 offset, struct symbols_range *out)
+{
+	__u64 start = offset / PAGE_BYTES * PAGE_BYTES;
+
+	for (size_t i = 0; s && i < s->nsegments; i++) {
+		const struct segment *g = &s->segments[i];
+		__u64 back = g->offset - g->vaddr;
+
+		if (offset - g->offset >= g->bytes)
+			continue;
+		find_vaddr(s, offset - back, g->vaddr, g->vaddr + g->bytes, out);
+		out->start += back;
+		out->end += back;
+		out->upto += back;
+		return;
+	}
+	*out = (struct symbols_range){ .kind = SYMBOLS_PAGE,
+				       .start = start,
+				       .end = start + PAGE_BYTES,
+				       .upto = start + PAGE_BYTES };
+}
+
+/* Searches @name in the symbol table, which has all aliases, unlike the entries. */
+static bool find_named(const struct symbols *s, const char *name, __u64 *vaddr)
+{
+	size_t len = strlen(name);
+	struct entry e;
+	int n = s->debug ? debug_file_nsymbols(s->debug) : 0;
+
+	for (int i = 0; i < n; i++) {
+		if (function_at(&e, s->debug, i) && e.len == len && !memcmp(e.name, name, len)) {
+			*vaddr = e.start;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool symbols_named(const struct symbols *s, const char *name, __u64 *offset)
+{
+	__u64 vaddr;
+
+	if (!find_named(s, name, &vaddr))
+		return false;
+	for (size_t i = 0; i < s->nsegments; i++) {
+		const struct segment *g = &s->segments[i];
+
+		if (vaddr - g->vaddr < g->bytes) {
+			*offset = vaddr - g->vaddr + g->offset;
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,232 @@
+/* perf_map.c - reads the perf map, in which a JIT compiler names its code */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#include "perf_map.h"
+#include "base/regular_file.h"
+
+#define STEP_BYTES_MIN (64u << 10)
+#define STEP_BYTES_MAX (4u << 20)
+
+size_t perfmap_bytes_max = 256u << 20;
+
+/* What all maps hold now. */
+static size_t held_bytes;
+
+static void discharge(struct perfmap *map, size_t bytes)
+{
+	map->held_bytes -= bytes;
+	__atomic_sub_fetch(&held_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+static int charge(struct perfmap *map, size_t bytes)
+{
+	map->held_bytes += bytes;
+	if (__atomic_add_fetch(&held_bytes, bytes, __ATOMIC_RELAXED) <= perfmap_bytes_max)
+		return 0;
+	discharge(map, bytes);
+	return -EFBIG;
+}
+
+/* The process's pid in its own pid namespace, which is in the file's name; 0: it has ended. */
+static int inner_pid(int proc)
+{
+	__cleanup(closep) int fd = openat(proc, "status", O_RDONLY | O_CLOEXEC);
+	char text[4096], *line;
+	int pid = 0, n;
+	ssize_t len;
+
+	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	text[len < 0 ? 0 : len] = '\0';
+	line = strstr(text, "\nNSpid:");
+	if (!line)
+		return 0;
+	/* NSpid has a pid for each namespace, the innermost last. */
+	for (line += strlen("\nNSpid:"); sscanf(line, " %d%n", &pid, &n) == 1; line += n) {
+		if (line[n] == '\n')
+			break;
+	}
+	return pid;
+}
+
+/*
+ * Symbolic links must not lead out of @root: the process controls them. It can also mount a device
+ * over the file.
+ */
+static int open_below(int root, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+				.resolve = RESOLVE_IN_ROOT };
+
+	__cleanup(closep) int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : regular_file_reopen(fd);
+}
+
+static int open_owned(int root, int pid, uid_t owner)
+{
+	__cleanup(closep) int fd = -1;
+	struct stat st;
+	char path[64];
+
+	snprintf(path, sizeof(path), "tmp/perf-%d.map", pid);
+	fd = open_below(root, path);
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != owner)
+		return -ENOENT;
+	return steal_fd(fd);
+}
+
+int perfmap_open(pid_t pid)
+{
+	__cleanup(closep) int proc = -1;
+	__cleanup(closep) int root = -1;
+	struct stat st;
+	char path[64];
+	int inner;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (proc >= 0)
+		root = openat(proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	inner = proc < 0 ? 0 : inner_pid(proc);
+	if (inner && root >= 0 && !fstat(proc, &st))
+		return open_owned(root, inner, st.st_uid);
+	closep(&root);
+	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return root < 0 ? -ENOENT : open_owned(root, (int)pid, geteuid());
+}
+
+/* Makes room for some more text. Returns 0, -EFBIG or -ENOMEM. */
+static int extend(struct perfmap *map, size_t *room)
+{
+	size_t step = *room < STEP_BYTES_MIN   ? STEP_BYTES_MIN
+		      : *room < STEP_BYTES_MAX ? *room
+					       : STEP_BYTES_MAX;
+	char *more;
+
+	if (charge(map, step) < 0)
+		return -EFBIG;
+	more = realloc(map->text, *room + step);
+	if (!more)
+		return -ENOMEM;
+	map->text = more;
+	*room += step;
+	return 0;
+}
+
+/* Returns unused room. */
+static void shrink(struct perfmap *map, size_t room)
+{
+	size_t used = strlen(map->text) + 1;
+	char *less = realloc(map->text, used);
+
+	if (!less)
+		return;
+	map->text = less;
+	discharge(map, room - used);
+}
+
+/* Reads up to the first NUL: sparse files, which cost their owners nothing, end at once. */
+static int read_text(struct perfmap *map, int fd)
+{
+	size_t n = 0, room = 0;
+
+	for (;;) {
+		int err = n + 1 < room ? 0 : extend(map, &room);
+		ssize_t len = err ? 0 : pread(fd, map->text + n, room - n - 1, (off_t)n);
+
+		if (err || (len < 0 && !n))
+			return err ? err : -errno;
+		len = len < 0 ? 0 : len;
+		map->text[n + (size_t)len] = '\0';
+		if (!len || memchr(map->text + n, 0, (size_t)len))
+			break;
+		n += (size_t)len;
+	}
+	shrink(map, room);
+	return 0;
+}
+
+/* START BYTES NAME, with numbers in hex. */
+static int parse_line(struct perfmap_name *out, char *line)
+{
+	char *end;
+
+	out->start = strtoull(line, &end, 16);
+	if (end == line || *end != ' ')
+		return -EINVAL;
+	line = end;
+	out->bytes = strtoull(line, &end, 16);
+	if (end == line || *end != ' ' || !end[1] || !out->bytes ||
+	    out->start + out->bytes < out->start)
+		return -EINVAL;
+	out->name = end + 1;
+	return 0;
+}
+
+/* Sorts by address; for equal addresses the last one in the file comes first. */
+static int by_start(const void *a, const void *b)
+{
+	const struct perfmap_name *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->name > y->name ? -1 : x->name < y->name;
+}
+
+static void drop_replaced(struct perfmap *map)
+{
+	size_t n = 0;
+
+	if (map->n)
+		qsort(map->name, map->n, sizeof(*map->name), by_start);
+	for (size_t i = 0; i < map->n; i++) {
+		if (!n || map->name[n - 1].start != map->name[i].start)
+			map->name[n++] = map->name[i];
+	}
+	map->n = n;
+}
+
+int perfmap_read(struct perfmap *map, int fd)
+{
+	char *line, *next;
+	size_t lines = 1;
+	int err;
+
+	*map = (struct perfmap){ 0 };
+	err = read_text(map, fd);
+	if (err < 0)
+		return err;
+	for (const char *c = map->text; *c; c++)
+		lines += *c == '\n';
+	if (charge(map, lines * sizeof(*map->name)) < 0)
+		return -EFBIG;
+	map->name = calloc(lines, sizeof(*map->name));
+	if (!map->name)
+		return -ENOMEM;
+	for (line = map->text; line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		if (!parse_line(&map->name[map->n], line))
+			map->n++;
+	}
+	drop_replaced(map);
+	return 0;
+}
+
+void perfmap_fini(struct perfmap *map)
+{
+	discharge(map, map->held_bytes);
+	free(map->name);
+	free(map->text);
+}

@@ -1,0 +1,35 @@
+/* mounts.h - which file systems a process sees, without asking those file systems */
+#ifndef PROFIL_SYMBOLS_PROC_MOUNTS_H
+#define PROFIL_SYMBOLS_PROC_MOUNTS_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/*
+ * Says whether a server may have to answer before the absolute @path can be opened: it lies on a
+ * FUSE or network file system. A server that does not answer blocks every system call there,
+ * without a time limit. @mountinfo is that of proc(5). @is_own: it is this process's; then a root
+ * file system with a server does not count, because this program was read from it.
+ */
+bool mounts_has_server(FILE *mountinfo, const char *path, bool is_own);
+
+/* The same as process @pid ("self", or digits) sees @path; true if its mounts cannot be read. */
+bool mounts_has_server_for(const char *pid, const char *path);
+
+/* The kernel's encoding of a device number. */
+static inline __u32 mounts_kernel_dev(unsigned int major, unsigned int minor)
+{
+	return major << 20 | minor;
+}
+
+/* What the kernel knows a file by. */
+struct mounts_file {
+	__u64 ino;
+	__u32 dev; /* stat() shows another one on overlayfs and btrfs */
+};
+
+/* Returns 0 or a negative errno. */
+int mounts_file(struct mounts_file *out, const char *path);
+
+#endif

@@ -1,0 +1,237 @@
+/* symbolize_calls.c - turns the places of stacks into functions */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#include "demangle.h"
+#include "dwarf_lines.h"
+#include "elf_symbols.h"
+#include "symbolize_calls.h"
+
+#define ROOM_MIN 1024
+#define INLINED_MAX 16
+
+/* A function of @object, by its start or, if inlined, by its name, which is a unique pointer. */
+struct key {
+	__u64 start;
+	const char *inlined;
+	__u32 object;
+	__u32 frame; /* index + 1; 0: free slot */
+};
+
+struct work {
+	struct profile *profile;
+	struct symbolize_cache *cache;
+	struct lines **lines; /* of each object, opened on demand */
+	bool *tried;
+	struct key *slot;
+	size_t room;
+	struct call_tree tree; /* with inlined functions */
+};
+
+static struct key *slot_of(const struct work *w, const struct key *k)
+{
+	__u64 h = (k->start ^ (__u64)(size_t)k->inlined ^ (__u64)k->object << 44) *
+		  0x9e3779b97f4a7c15u;
+	size_t at = (size_t)(h ^ h >> 32) & (w->room - 1);
+
+	while (w->slot[at].frame &&
+	       (w->slot[at].start != k->start || w->slot[at].inlined != k->inlined ||
+		w->slot[at].object != k->object))
+		at = (at + 1) & (w->room - 1);
+	return &w->slot[at];
+}
+
+/* Keeps half of the slots free. */
+static int make_room(struct work *w)
+{
+	struct key *old = w->slot;
+	size_t room = w->room;
+
+	if (2 * (w->tree.nframes + 1) < room)
+		return 0;
+	w->room = room ? 2 * room : ROOM_MIN;
+	w->slot = calloc(w->room, sizeof(*w->slot));
+	for (size_t i = 0; w->slot && i < room; i++) {
+		if (old[i].frame)
+			*slot_of(w, &old[i]) = old[i];
+	}
+	free(old);
+	return w->slot ? 0 : -ENOMEM;
+}
+
+/* Finds or adds the frame of @k with that name; NULL: unnamed. */
+static int frame_of(struct work *w, struct key *k, const char *name, size_t len, __u32 *frame)
+{
+	struct call_frame f = { .object = k->object, .offset = k->start };
+	int err = make_room(w);
+	struct key *slot;
+
+	if (err < 0)
+		return err;
+	slot = slot_of(w, k);
+	if (!slot->frame) {
+		f.name = name ? demangle(name, len) : NULL;
+		if (name && !f.name)
+			return -ENOMEM;
+		err = call_tree_add_frame(&w->tree, &f, frame);
+		if (err < 0)
+			return err;
+		*slot = *k;
+		slot->frame = *frame + 1;
+	}
+	*frame = slot->frame - 1;
+	return 0;
+}
+
+static int function_at(struct work *w, __u32 object, __u64 offset, __u32 *frame)
+{
+	struct key k = { .object = object };
+	struct symbols_range range;
+	struct symbols *s;
+	int err = symbolize_cached(&s, w->profile, object, w->cache);
+
+	if (err < 0)
+		return err;
+	symbols_find(s, offset, &range);
+	k.start = range.start;
+	return frame_of(w, &k, range.kind == SYMBOLS_NAMED ? range.name : NULL, range.name_len,
+			frame);
+}
+
+static struct lines *lines_of(struct work *w, __u32 object)
+{
+	const struct object *o = &w->profile->objects[object];
+
+	if (!w->tried[object] && o->kind == OBJECT_FILE)
+		lines_open(&w->lines[object], o);
+	w->tried[object] = true;
+	return w->lines[object];
+}
+
+/*
+ * Says whether goroutines or threads of Go start in the function @name. It has no rules in a
+ * stripped program, and what it finds where a caller's frame pointer would be is 0.
+ */
+static bool is_start_in_go(const char *name)
+{
+	static const char *const starts[] = { "runtime.goexit", "runtime.mstart",
+					      "runtime.rt0_go" };
+
+	for (size_t i = 0; name && i < sizeof(starts) / sizeof(*starts); i++) {
+		size_t n = strlen(starts[i]);
+
+		if (!strncmp(name, starts[i], n) && (!name[n] || name[n] == '.'))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Says whether the outermost frame @n is where makecontext() starts: its return address is the very
+ * start of a function, behind padding, so that no call made it.
+ */
+static bool is_start_of_context(struct work *w, const struct call_node *n, __u64 at, __u32 parent)
+{
+	struct symbols_range before, after;
+	struct symbols *s;
+
+	if (at == n->offset ||
+	    (parent != CALL_NOWHERE && parent != CALL_NO_TABLE && parent != CALL_NO_ROOM &&
+	     parent != CALL_UNREADABLE && parent != CALL_BEYOND) ||
+	    symbolize_cached(&s, w->profile, n->object, w->cache) < 0)
+		return false;
+	symbols_find(s, at, &before);
+	symbols_find(s, n->offset, &after);
+	return before.kind == SYMBOLS_PAGE && after.kind != SYMBOLS_PAGE &&
+	       after.start == n->offset;
+}
+
+/* Adds node @n below @parent, and the functions inlined at @at below it. */
+static int add_node(struct work *w, const struct call_node *n, __u64 at, __u32 parent, __u32 *to)
+{
+	const char *inlined[INLINED_MAX];
+	size_t i = lines_inlines(lines_of(w, n->object), at, inlined, INLINED_MAX);
+	__u32 frame;
+	int err = 0;
+
+	if (is_start_of_context(w, n, at, parent)) {
+		parent = CALL_WHOLE;
+		at = n->offset;
+	}
+	err = function_at(w, n->object, at, &frame);
+	if (!err && parent == CALL_NO_TABLE && is_start_in_go(w->tree.frame[frame].name))
+		parent = CALL_WHOLE;
+	if (!err)
+		err = call_tree_add(&w->tree, parent, n->object, n->offset, to);
+	if (!err)
+		w->tree.node[*to].frame = frame;
+	while (!err && i-- > 0) {
+		struct key k = { .object = n->object, .inlined = inlined[i] };
+
+		err = call_tree_add(&w->tree, *to, n->object, n->offset, to);
+		if (!err)
+			err = frame_of(w, &k, k.inlined, strlen(k.inlined),
+				       &w->tree.node[*to].frame);
+	}
+	return err;
+}
+
+/* A caller's offset is its return address, after the call; a leaf's is the instruction itself. */
+static int add_nodes(struct work *w, const bool *calls)
+{
+	const struct call_tree *from = &w->profile->calls;
+	__cleanup(freep) __u32 *to = calloc(from->n + 1, sizeof(*to));
+	int err = to ? 0 : -ENOMEM;
+
+	for (__u32 i = 0; !err && i < from->n; i++) {
+		const struct call_node *n = &from->node[i];
+
+		to[i] = i;
+		if (i >= CALL_ROOTS)
+			err = add_node(w, n, n->offset - (calls[i] && n->offset), to[n->parent],
+				       &to[i]);
+		if (!err && i >= CALL_ROOTS)
+			w->tree.node[to[i]].count += n->count;
+	}
+	for (size_t i = 0; !err && i < CALL_ROOTS; i++)
+		w->tree.node[i].count = from->node[i].count;
+	return err;
+}
+
+static int rebuild(struct work *w)
+{
+	const struct call_tree *t = &w->profile->calls;
+	__cleanup(freep) bool *calls = calloc(t->n + 1, sizeof(*calls));
+	int err;
+
+	w->lines = calloc(w->profile->nobjects + 1, sizeof(struct lines *));
+	w->tried = calloc(w->profile->nobjects + 1, sizeof(*w->tried));
+	if (!calls || !w->lines || !w->tried)
+		return -ENOMEM;
+	for (size_t i = CALL_ROOTS; i < t->n; i++)
+		calls[t->node[i].parent] = true;
+	err = add_nodes(w, calls);
+	if (err < 0)
+		return err;
+	call_tree_fini(&w->profile->calls);
+	w->profile->calls = w->tree;
+	w->tree = (struct call_tree){ 0 };
+	return 0;
+}
+
+int symbolize_calls(struct profile *p, struct symbolize_cache *cache)
+{
+	struct work w = { .profile = p, .cache = cache };
+	int err = p->calls.n > CALL_ROOTS ? rebuild(&w) : 0;
+
+	for (size_t i = 0; w.lines && i < p->nobjects; i++)
+		lines_close(w.lines[i]);
+	free(w.lines);
+	free(w.tried);
+	free(w.slot);
+	call_tree_fini(&w.tree);
+	return err;
+}

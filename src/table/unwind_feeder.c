@@ -1,0 +1,310 @@
+/* unwind_feeder.c - builds the unwind tables of profiled images for the kernel's stack walk */
+#include <errno.h>
+#include <linux/magic.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#include "base/cleanup.h"
+#include "base/clocks.h"
+#include "core/unwind_maps.h"
+#include "symbols/proc/mounts.h"
+#include "symbols/proc/proc_maps.h"
+#include "symbols/proc/procfs.h"
+#include "symbols/elf/elf_file.h"
+#include "base/grow.h"
+#include "base/regular_file.h"
+
+#include "unwind_feeder.h"
+
+#ifndef BTRFS_SUPER_MAGIC
+#define BTRFS_SUPER_MAGIC 0x9123683E
+#endif
+
+static void *page_at(const struct unwind_feeder *f, size_t page)
+{
+	return f->map + page * PROFIL_UNWIND_PAGE;
+}
+
+static struct profil_unwind_image *entry_of(const struct unwind_feeder *f, __u32 image)
+{
+	struct profil_unwind_image *first = page_at(f, PROFIL_UNWIND_FILE_PAGES);
+
+	return first + (image - 1);
+}
+
+/*
+ * Writes the rows and the first offset of each of their pages, and their position to @at. Returns
+ * false without rows or without room.
+ */
+static bool put_rows(struct unwind_feeder *f, struct profil_unwind_image *at,
+		     const struct unwind_table *t)
+{
+	size_t pages = (t->n + PROFIL_PAGE_ROWS - 1) / PROFIL_PAGE_ROWS;
+	size_t firsts = (pages + PROFIL_PAGE_FIRSTS - 1) / PROFIL_PAGE_FIRSTS;
+	__u32 *first = page_at(f, f->used);
+
+	*at = (struct profil_unwind_image){ .looked = PROFIL_LOOKED };
+	if (!pages)
+		return false;
+	if (firsts > PROFIL_FIRST_PAGES_MAX || f->used + firsts + pages > f->pages) {
+		at->looked = PROFIL_LOOKED_NO_ROOM;
+		return false;
+	}
+	at->first_page = (__u32)f->used;
+	at->row_page = (__u32)(f->used + firsts);
+	memset(page_at(f, at->row_page + pages - 1), 0xff, PROFIL_UNWIND_PAGE);
+	memcpy(page_at(f, at->row_page), t->row, t->n * sizeof(*t->row));
+	for (size_t i = 0; i < pages; i++)
+		first[i] = t->row[i * PROFIL_PAGE_ROWS].offset;
+	f->used += firsts + pages;
+	at->pages = (__u32)pages;
+	return true;
+}
+
+/* --- expected files --------------------------------------------------------------------------- */
+
+/* A free element among those that the kernel searches for @ino; NULL: none. */
+static struct profil_unwind_file *free_file(const struct unwind_feeder *f, __u64 ino)
+{
+	struct profil_unwind_file *page = page_at(f, profil_unwind_file_page(ino));
+	__u32 at = profil_unwind_file_at(ino);
+
+	for (__u32 i = 0; i < PROFIL_UNWIND_FILE_TRIES; i++) {
+		if (!page[(at + i) % PROFIL_PAGE_UNWIND_FILES].ino)
+			return &page[(at + i) % PROFIL_PAGE_UNWIND_FILES];
+	}
+	return NULL;
+}
+
+static struct expected_file *find_expected(const struct unwind_feeder *f, __u64 ino, __u32 dev)
+{
+	for (size_t i = 0; i < f->nexpected; i++) {
+		struct expected_file *e = &f->expected[i];
+
+		if (e->ino == ino && (!e->dev || e->dev == dev))
+			return e;
+	}
+	return NULL;
+}
+
+static void expect(struct unwind_feeder *f, struct expected_file *e, const struct unwind_table *t)
+{
+	struct profil_unwind_file *file = free_file(f, e->ino);
+	struct expected_file *grown = file ? grow(f->expected, f->nexpected, sizeof(*e)) : NULL;
+
+	if (!grown)
+		return;
+	f->expected = grown;
+	if (!put_rows(f, &e->at, t))
+		return;
+	f->expected[f->nexpected++] = *e;
+	file->ino = e->ino;
+	file->dev = e->dev;
+	file->first_page = e->at.first_page;
+	file->row_page = e->at.row_page;
+	__atomic_store_n(&file->pages, e->at.pages, __ATOMIC_RELEASE);
+}
+
+/* The kernel's device number; 0 on file systems where stat() shows another one. */
+static __u32 device_of(int fd, const struct stat *st)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0 || fs.f_type == OVERLAYFS_SUPER_MAGIC ||
+	    fs.f_type == BTRFS_SUPER_MAGIC)
+		return 0;
+	return mounts_kernel_dev(major(st->st_dev), minor(st->st_dev));
+}
+
+void unwind_feeder_expect(struct unwind_feeder *f, int fd)
+{
+	struct expected_file e = { 0 };
+	struct unwind_table t;
+	struct stat st;
+
+	if (!f->map || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	e.ino = st.st_ino;
+	e.dev = device_of(fd, &st);
+	if (find_expected(f, e.ino, e.dev))
+		return;
+	elf_file_build_id(fd, e.build_id, sizeof(e.build_id));
+	if (unwind_cache_table(&t, f->cache, fd, e.build_id))
+		return;
+	expect(f, &e, &t);
+	unwind_table_fini(&t);
+}
+
+static void expect_vdso(struct unwind_feeder *f)
+{
+	struct expected_file e = { .ino = PROFIL_UNWIND_VDSO };
+	struct unwind_table t;
+
+	if (unwind_table_open_vdso(&t))
+		return;
+	expect(f, &e, &t);
+	unwind_table_fini(&t);
+}
+
+static void prepare(struct unwind_feeder *f, pid_t pid, const struct mapping *m)
+{
+	__cleanup(closep) int fd = -1;
+	char path[64];
+	struct stat st;
+
+	if (!m->ino)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid, m->lo, m->hi);
+	fd = regular_file_open(path);
+	if (fd < 0)
+		fd = regular_file_open(m->path);
+	if (fd >= 0 && !fstat(fd, &st) && st.st_ino == m->ino)
+		unwind_feeder_expect(f, fd);
+}
+
+void unwind_feeder_prepare(struct unwind_feeder *f, pid_t pid)
+{
+	struct maps maps;
+
+	if (!f->map || f->foretold || maps_read(&maps, pid))
+		return;
+	for (size_t i = 0; i < maps.n; i++)
+		prepare(f, pid, &maps.mapping[i]);
+	maps_fini(&maps);
+}
+
+struct runner {
+	pid_t pid;
+	__u64 cpu_ns;
+};
+
+static int by_cpu_time(const void *a, const void *b)
+{
+	const struct runner *x = a, *y = b;
+
+	return (x->cpu_ns < y->cpu_ns) - (x->cpu_ns > y->cpu_ns);
+}
+
+static void sort_by_cpu_time(pid_t *pids, size_t n)
+{
+	__cleanup(freep) struct runner *runner = calloc(n, sizeof(*runner));
+
+	if (!runner)
+		return;
+	for (size_t i = 0; i < n; i++)
+		runner[i] = (struct runner){ pids[i], procfs_process_cpu_ns(pids[i]) };
+	qsort(runner, n, sizeof(*runner), by_cpu_time);
+	for (size_t i = 0; i < n; i++)
+		pids[i] = runner[i].pid;
+}
+
+#define PREPARE_NS 2000000000u
+
+void unwind_feeder_prepare_all(struct unwind_feeder *f, pid_t *pids, size_t n)
+{
+	__u64 until_ns = now_ns() + PREPARE_NS;
+
+	sort_by_cpu_time(pids, n);
+	for (size_t i = 0; i < n && f->used < f->pages / 2 && now_ns() < until_ns; i++)
+		unwind_feeder_prepare(f, pids[i]);
+}
+
+/* --- images ----------------------------------------------------------------------------------- */
+
+/* Says whether the image is another file than the expected one with its inode. */
+static bool differs(const struct expected_file *e, const struct object *o)
+{
+	return *e->build_id && *o->build_id && strcmp(e->build_id, o->build_id) != 0;
+}
+
+/* Writes the rows of an image that was not expected. */
+static void make_rows(struct unwind_feeder *f, const struct object *o, bool vdso,
+		      struct profil_unwind_image *at)
+{
+	struct unwind_table t = { 0 };
+
+	if (vdso ? !unwind_table_open_vdso(&t)
+		 : o->fd >= 0 && !unwind_cache_table(&t, f->cache, o->fd, o->build_id))
+		put_rows(f, at, &t);
+	unwind_table_fini(&t);
+}
+
+/* Rows have 32-bit offsets: code beyond a file's first 4 GiB, very rare, has none. */
+static void feed(struct unwind_feeder *f, const struct table_reader *r, __u32 image)
+{
+	const struct profil_image *i = table_image(&r->table, image);
+	const struct object *o = &r->profile->objects[r->object[image] - 1];
+	struct profil_unwind_image *entry = entry_of(f, image), at = { .looked = PROFIL_LOOKED };
+	bool vdso = i->kind == PROFIL_IMAGE_VDSO;
+	const struct expected_file *e;
+
+	e = find_expected(f, vdso ? PROFIL_UNWIND_VDSO : i->ino, vdso ? 0 : i->dev);
+	if (i->base || (i->kind != PROFIL_IMAGE_FILE && !vdso))
+		e = NULL;
+	else if (!e || differs(e, o))
+		make_rows(f, o, vdso, &at);
+	else
+		at = e->at;
+	if (entry->pages && entry->row_page == at.row_page) {
+		entry->looked = PROFIL_LOOKED;
+		return;
+	}
+	__atomic_store_n(&entry->pages, 0, __ATOMIC_RELEASE);
+	entry->first_page = at.first_page;
+	entry->row_page = at.row_page;
+	entry->looked = at.looked;
+	__atomic_store_n(&entry->pages, at.pages, __ATOMIC_RELEASE);
+}
+
+void unwind_feeder_update(struct unwind_feeder *f, const struct table_reader *r)
+{
+	if (!f->map || f->images == r->images)
+		return;
+	f->images = r->images;
+	for (__u32 i = 1; i <= r->table.head->images; i++) {
+		if (f->fed[i] || !r->object[i])
+			continue;
+		f->fed[i] = 1;
+		feed(f, r, i);
+	}
+	malloc_trim(0); /* making tables takes megabytes, which the heap would keep */
+}
+
+int unwind_feeder_open(struct unwind_feeder *f, int fd, const struct table *t)
+{
+	const struct profil_table *head = t->head;
+	void *map;
+
+	*f = (struct unwind_feeder){ .cache = -1 };
+	f->fed = calloc(head->images + 1u, 1);
+	if (!f->fed)
+		return -ENOMEM;
+	map = mmap(NULL, (size_t)head->unwind_pages * PROFIL_UNWIND_PAGE, PROT_READ | PROT_WRITE,
+		   MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	f->map = map;
+	f->pages = head->unwind_pages;
+	f->used = PROFIL_UNWIND_FILE_PAGES +
+		  (head->images + PROFIL_PAGE_UNWIND_IMAGES - 1) / PROFIL_PAGE_UNWIND_IMAGES;
+	f->cache = unwind_cache_open();
+	expect_vdso(f);
+	return 0;
+}
+
+void unwind_feeder_close(struct unwind_feeder *f)
+{
+	if (f->map && f->cache >= 0)
+		close(f->cache);
+	free(f->expected);
+	free(f->fed);
+	if (f->map)
+		munmap(f->map, f->pages * PROFIL_UNWIND_PAGE);
+	*f = (struct unwind_feeder){ 0 };
+}

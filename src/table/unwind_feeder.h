@@ -1,0 +1,51 @@
+/* unwind_feeder.h - builds the unwind tables of profiled images for the kernel's stack walk */
+#ifndef PROFIL_TABLE_UNWIND_FEEDER_H
+#define PROFIL_TABLE_UNWIND_FEEDER_H
+
+#include "symbols/elf/unwind_cache.h"
+#include "table_reader.h"
+
+/* A file whose rows are in the map before the kernel has numbered an image of it. */
+struct expected_file {
+	__u64 ino;
+	__u32 dev; /* 0: any */
+	struct profil_unwind_image at;
+	char build_id[PROFILE_BUILD_ID_MAX];
+};
+
+/* Zeroed, it is closed. */
+struct unwind_feeder {
+	char *map; /* the attachment's map of unwind rules, writable */
+	size_t pages;
+	size_t used;  /* pages */
+	__u8 *fed;    /* of each image: was processed */
+	__u32 images; /* that were processed */
+	int cache;    /* folder of the unwind cache; negative: none */
+	struct expected_file *expected;
+	size_t nexpected;
+	bool foretold; /* the files of the first process are expected already */
+};
+
+/* Maps @fd, which stays the caller's, for the table @t. Returns 0 or a negative errno. */
+int unwind_feeder_open(struct unwind_feeder *f, int fd, const struct table *t);
+
+/* Puts the table of the ELF file @fd into the map before an image of it exists. */
+void unwind_feeder_expect(struct unwind_feeder *f, int fd);
+
+/* The same for all files that process @pid has mapped executable. */
+void unwind_feeder_prepare(struct unwind_feeder *f, pid_t pid);
+
+/*
+ * The same for those of @pids that have used most CPU time, as long as it takes neither long nor
+ * most of the map: the tables of other files are added when they are sampled. Sorts @pids.
+ */
+void unwind_feeder_prepare_all(struct unwind_feeder *f, pid_t *pids, size_t n);
+
+/*
+ * Adds the tables of images that are new since the last call. Costs a comparison if there are none.
+ */
+void unwind_feeder_update(struct unwind_feeder *f, const struct table_reader *r);
+
+void unwind_feeder_close(struct unwind_feeder *f);
+
+#endif

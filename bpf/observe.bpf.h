@@ -36,6 +36,7 @@ struct cred___ids {
 	kuid_t euid;
 	kgid_t egid;
 	struct {
+		__u64 val; /* a field, because clang 19 crashes on the offset of an empty struct */
 	} cap_permitted;
 	struct user_namespace *user_ns;
 } __attribute__((preserve_access_index));
@@ -47,6 +48,7 @@ struct task_struct___cred {
 /* Since Linux 6.19 mm->flags is a bitmap in a struct; its first word has the former meaning. */
 struct mm_struct___bitmap {
 	struct {
+		unsigned long word[1];
 	} flags;
 } __attribute__((preserve_access_index));
 

@@ -32,7 +32,7 @@ struct gmon_arc {
 } __attribute__((packed));
 _Static_assert(sizeof(struct gmon_arc) == 21, "in the file");
 
-#define GMON_HEADER ((struct gmon_header){ .magic = "gmon", .version = 1 })
+#define GMON_HEADER ((struct gmon_header){ .magic = { 'g', 'm', 'o', 'n' }, .version = 1 })
 #define GMON_FILE "gmon.out"
 #define GMON_PREFIX_ENV "GMON_OUT_PREFIX"
 

@@ -100,8 +100,8 @@ static void queue_init(struct queue *q)
 static void queue_append(struct queue *q, const struct change *c, uint32_t n)
 {
 	pthread_mutex_lock(&q->mutex);
-	memcpy(&q->change[q->n], c, n * sizeof(*c));
-	q->n += n;
+	for (uint32_t i = 0; i < n; i++)
+		q->change[q->n++] = c[i];
 	pthread_cond_signal(&q->more);
 	pthread_mutex_unlock(&q->mutex);
 }

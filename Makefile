@@ -13,7 +13,9 @@ Q = $(if $(filter 1,$(V)),,@)
 say = @$(if $(filter 1,$(V)),:,printf '  %-7s %s\n')
 
 CFLAGS ?= -O2 -g
-WARN = -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wundef \
+WERROR ?= 0
+WERROR_FLAG = $(if $(filter 1,$(WERROR)),-Werror)
+WARN = -Wall -Wextra $(WERROR_FLAG) -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wundef \
 	-Wpointer-arith -Wvla -Wwrite-strings -Wformat=2
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' $(WARN) -Isrc -Iinclude -I$(B) \
 	-MMD -MP $(CPPFLAGS) $(CFLAGS)
@@ -65,7 +67,7 @@ SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(s
 ## make install    installs below DESTDIR and PREFIX
 ## make deb        leaves Debian packages in build/deb/
 ## make format     formats the sources; make analyze runs the static analyzers
-## V=1 shows commands, SAN=address,undefined builds with sanitizers
+## V=1 shows commands, WERROR=1 makes warnings errors, SAN=address,undefined builds with sanitizers
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SECONDARY:

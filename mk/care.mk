@@ -14,7 +14,7 @@ ANALYZER = -fanalyzer -Wno-analyzer-malloc-leak -Wno-analyzer-use-of-uninitializ
 # The build once more under gcc's analyzer, warnings being errors; then each tool over what it reads.
 # cppcheck does not find the skeleton: its bytes take half a minute for each source that includes it.
 analyze: all
-	+$(Q)$(SUBMAKE) B=build/analyze CFLAGS='-O1 -g $(ANALYZER)' all
+	+$(Q)$(SUBMAKE) B=build/analyze WERROR=1 CFLAGS='-O1 -g $(ANALYZER)' all
 	$(say) TIDY src
 	$(Q)printf '%s\n' $(sort $(filter %.c,$(PROFILD) $(LIBRARY) $(PROFILCTL) $(PROFIL_HTTP) $(LIBPROFIL) $(CORE))) | \
 		xargs -P $$(nproc) -n 20 sh -c \

@@ -74,10 +74,11 @@ static __always_inline struct profil_thread *thread_of(struct task_struct *task)
 
 /* --- the tick --------------------------------------------------------------------------------- */
 
-static __always_inline void tick_time(struct cpu_time *t, struct task_struct *task)
+/* Adds the tick of a thread that has run for @ran_ns to its account in @thread. */
+static __always_inline void tick_settle(struct cpu_time *t, struct profil_thread *thread,
+					__u64 ran_ns)
 {
-	__u64 ran_ns = task->se.sum_exec_runtime, most_ns = (PERIODS_MAX - 1) * tick_ns;
-	struct profil_thread *thread = thread_of(task);
+	__u64 most_ns = (PERIODS_MAX - 1) * tick_ns;
 
 	*t = (struct cpu_time){ .ns = tick_ns, .clock_ns = (__u32)tick_ns };
 	if (!thread)
@@ -89,6 +90,11 @@ static __always_inline void tick_time(struct cpu_time *t, struct task_struct *ta
 		t->ns = most_ns;
 	thread->ticked_ns = ran_ns;
 	thread->tick_epoch = tables.clock.epoch;
+}
+
+static __always_inline void tick_time(struct cpu_time *t, struct task_struct *task)
+{
+	tick_settle(t, thread_of(task), task->se.sum_exec_runtime);
 }
 
 /* --- perf events ------------------------------------------------------------------------------ */

@@ -1,6 +1,6 @@
 # test.mk - tests, fuzzers, demonstration and benchmark
 UNIT = $(wildcard tests/unit/*/*.c tests/unit/*/*/*.c) tests/vectors/vectors.c
-SYSTEM = $(filter-out tests/system/programs/%,$(wildcard tests/system/*/*.c)) tests/vectors/vectors.c
+SYSTEM = $(filter-out tests/system/programs/%,$(wildcard tests/system/*/*.c)) tests/vectors/vectors.c tests/vectors/ways.c
 PROGRAMS = $(wildcard tests/programs/*.c)
 PORTED = tests/programs/crowd.c tests/programs/served.c # linked with libprofil only
 RUN = BUILD=$(B) SAN=$(SAN) CC="$(CC)" tests/run.sh
@@ -34,6 +34,16 @@ $(B)/tests/unit-tests: $(call objs,$(UNIT)) $(UNIT_PARTS)
 		$(call libs,$(PROFILD_PKGS) $(PROFILCTL_PKGS) criterion) $(PROFILCTL_LIBS) -pthread
 
 $(B)/tests/system-tests: $(call objs,$(SYSTEM) $(CORE) src/symbols/proc/mounts.c) $(B)/tests/libprofil.a
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(call libs,criterion libbpf) -pthread
+
+# Synthetic samples: the tests of the kernel's counting code, on the maps of a running daemon.
+SYNTHETIC = $(filter-out %.bpf.c,$(wildcard tests/gate/kernel/*.c))
+KERNEL = $(SYNTHETIC) $(addprefix tests/system/lib/,daemon.c observer.c observed.c users.c) \
+	tests/vectors/vectors.c tests/vectors/ways.c
+
+$(call objs,$(SYNTHETIC)): $(B)/tests/gate/kernel/synth.skel.h | $(B)/tests.ok
+$(B)/tests/kernel-tests: $(call objs,$(KERNEL) $(CORE)) $(B)/tests/libprofil.a
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(call libs,criterion libbpf) -pthread
 
@@ -95,7 +105,7 @@ fuzz:
 coverage:
 	$(Q)tests/run.sh replay:tests/care/coverage.sh
 
-tests: $(B)/tests/unit-tests $(B)/tests/system-tests $(programs) $(FUZZERS) $(HOSTILE) $(PRELOADED:%=$(B)/tests/hostile/%.so)
+tests: $(B)/tests/unit-tests $(B)/tests/system-tests $(B)/tests/kernel-tests $(programs) $(FUZZERS) $(HOSTILE) $(PRELOADED:%=$(B)/tests/hostile/%.so)
 
 check: all tests
 	$(Q)$(RUN) check

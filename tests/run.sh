@@ -218,8 +218,9 @@ run_all() {
 	for f in tests/system/{both,replay}/*.sh; do
 		run_suite "replay:$f"
 	done
-	test "$1" != check || return
 	lack=$(kernel_lack)
+	test "$lack" || run_suite "kernel:$BUILD/tests/kernel-tests"
+	test "$1" != check || return
 	if test "$lack"; then
 		printf 'skip all tests over the kernel: %s\n' "$lack"
 		skipped=$((skipped + 1)) part_skipped=1

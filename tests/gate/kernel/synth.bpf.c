@@ -1,0 +1,96 @@
+/* synth.bpf.c - the product's programs, and programs that give samples to its functions */
+#include "profil.bpf.c"
+
+#include "synth.h"
+
+SEC("syscall")
+int synth_hit(struct synth_hit *a)
+{
+	__u64 entry = a->entry ? a->entry : first_entry(a->tgid, a->flags);
+
+	a->entry = entry;
+	a->none = !entry;
+	if (entry && a->n)
+		hit(entry, a->pc, a->n);
+	return 0;
+}
+
+SEC("syscall")
+int synth_count(struct synth_count *a)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct sample s = {
+		.user_pc = a->user_pc,
+		.kernel_pc = a->kernel_pc,
+		.time = { .ns = a->ns,
+			  .since = ~0ull,
+			  .clock_ns = a->clock_ns,
+			  .periods = a->periods },
+		.flags = a->flags,
+		.user_mode = a->user_mode,
+	};
+
+	a->tgid = tgid_of(task);
+	count_all(&s, a->tgid);
+	if (a->wide)
+		observe_wide(&s, task);
+	return 0;
+}
+
+SEC("syscall")
+int synth_inherit(struct synth_inherit *a)
+{
+	return inherit(a->entry, a->child, a->bits);
+}
+
+SEC("syscall")
+int synth_exec(struct synth_exec *a)
+{
+	return exec_of(a->tgid, a->exec_id, a->secret);
+}
+
+SEC("syscall")
+int synth_exit(struct synth_exec *a)
+{
+	return take_out_all(a->tgid, 0);
+}
+
+SEC("syscall")
+int synth_event(struct synth_event *a)
+{
+	struct cpu_time t;
+	__u64 account_ns = a->credit_ns;
+
+	event_begin(&t);
+	event_settle(&t, &account_ns, a->ran_ns);
+	a->credit_ns = account_ns;
+	a->ns = t.ns;
+	a->periods = t.periods;
+	return 0;
+}
+
+SEC("syscall")
+int synth_tick(struct synth_tick *a)
+{
+	struct profil_thread thread = { .ticked_ns = a->ticked_ns, .tick_epoch = a->tick_epoch };
+	struct cpu_time t;
+
+	tick_settle(&t, &thread, a->ran_ns);
+	a->ticked_ns = thread.ticked_ns;
+	a->tick_epoch = thread.tick_epoch;
+	a->ns = t.ns;
+	a->since = t.since;
+	return 0;
+}
+
+SEC("syscall")
+int synth_thin(struct synth_thin *a)
+{
+	struct profil_target *target = target_of(profil_entry(0, a->target & PROFIL_ENTRY_TARGET));
+	struct cpu_time t = {
+		.ns = a->ns, .since = a->since, .clock_ns = a->clock_ns, .periods = a->periods
+	};
+
+	a->n = samples_for(target, &t);
+	return 0;
+}

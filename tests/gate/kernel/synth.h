@@ -1,0 +1,79 @@
+/* synth.h - samples of a test's choice: the arguments of the programs in synth.bpf.c */
+#ifndef PROFIL_TEST_SYNTH_H
+#define PROFIL_TEST_SYNTH_H
+
+#include <linux/types.h>
+
+/*
+ * The object of synth.bpf.c is the product's own, bpf/profil.bpf.c, and programs that call its
+ * functions. A test runs them by bpf_prog_test_run_opts() on the maps of a running daemon, or on
+ * maps of its own. Each struct is the context of one program; the kernel copies it back.
+ */
+
+/* synth_hit(): @n samples of process @tgid at @pc, for its first target on the clock @flags. */
+struct synth_hit {
+	__u64 pc;
+	__u64 entry; /* 0: looked up; else a sample that has read this entry earlier */
+	__u32 tgid;
+	__u32 n; /* 0: the entry is looked up, nothing is counted */
+	__u32 flags;
+	__u32 none; /* out: the process has no entry */
+};
+
+/* synth_count(): one sample of the calling thread, for all targets of its process. */
+struct synth_count {
+	__u64 user_pc;
+	__u64 kernel_pc;
+	__u64 ns;	/* of CPU time that it stands for */
+	__u32 clock_ns; /* the clock's period, ... */
+	__u32 periods;	/* ... of which it stands for so many */
+	__u32 flags;	/* enum profil_target_flags: which clock */
+	__u32 wide;	/* also for the attachments of a wide scope */
+	__u32 user_mode;
+	__u32 tgid; /* of the calling process */
+};
+
+/* synth_inherit(): process @child is forked by the process of @entry. */
+struct synth_inherit {
+	__u64 entry;
+	__u32 child;
+	__u32 bits; /* of its entry */
+};
+
+/* synth_exec() and synth_exit(): process @tgid executes a program, or ends. */
+struct synth_exec {
+	__u32 tgid;
+	__u32 exec_id; /* as in an entry */
+	__u32 secret;
+	__u32 zero;
+};
+
+/* synth_event(): one event of a thread that has run for @ran_ns, on its account @credit_ns. */
+struct synth_event {
+	__u64 credit_ns;
+	__u64 ran_ns;
+	__u64 ns; /* out: the CPU time that it stands for */
+	__u32 periods;
+	__u32 zero;
+};
+
+/* synth_tick(): one tick of a thread that has run for @ran_ns, on its account. */
+struct synth_tick {
+	__u64 ticked_ns;
+	__u64 tick_epoch;
+	__u64 ran_ns;
+	__u64 ns; /* out: the CPU time that it stands for */
+	__u64 since;
+};
+
+/* synth_thin(): a sample of @ns for the target number @target; out: @n samples are counted. */
+struct synth_thin {
+	__u64 ns;
+	__u64 since;
+	__u32 clock_ns;
+	__u32 periods;
+	__u32 target;
+	__u32 n;
+};
+
+#endif

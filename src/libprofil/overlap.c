@@ -1,5 +1,6 @@
 /* overlap.c - cuts overlapping regions into pieces that do not overlap */
 #include <stdint.h>
+#include <string.h>
 
 #include "entry.h"
 #include "overlap.h"
@@ -132,14 +133,28 @@ static void add_piece(struct regions *r, __u16 winner, __u64 lo)
 	};
 }
 
-/* Adds a piece at an impossible pc for regions that never win, so that their buffers are checked.
+/*
+ * Names the buffers of regions that never win, so that they are checked: by pieces without a span,
+ * which cover no pc, before all others.
  */
 static void show_hidden(struct regions *r)
 {
+	struct profil_msg_start *m = &r->m.start;
+	__u32 n = 0, pieces = m->nregions;
+
+	for (unsigned int i = 0; i < r->n; i++)
+		n += r->region[i].x.span && r->owner[i] == NO_OWNER;
+	memmove(&m->region[n], m->region, pieces * sizeof(*m->region));
+	for (__u32 i = n; i < n + pieces; i++)
+		m->region[i].owner += n;
+	m->nregions = 0;
 	for (unsigned int i = 0; i < r->n; i++) {
-		if (r->region[i].x.span && r->owner[i] == NO_OWNER)
-			add_piece(r, (__u16)i, UINT64_MAX);
+		if (!r->region[i].x.span || r->owner[i] != NO_OWNER)
+			continue;
+		add_piece(r, (__u16)i, 0);
+		m->region[m->nregions - 1].x.span = 0;
 	}
+	m->nregions = n + pieces;
 }
 
 void regions_cut(struct regions *r, const struct dialect *d)

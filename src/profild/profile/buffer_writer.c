@@ -153,6 +153,21 @@ static void tell_later(struct own_profile *own, struct waiter **list)
 	sd_event_source_set_enabled(d->on_idle, SD_EVENT_ONESHOT);
 }
 
+/*
+ * Takes the waiters that the latest pass has served. One that has come in the middle of the pass
+ * waits for the next: this one has left counters behind it that may have counts by now.
+ */
+static struct waiter *take_served(struct own_profile *own)
+{
+	struct waiter **end = &own->waiting, *served = own->waiting, *rest;
+
+	while (*end && (*end)->pass <= own->pass)
+		end = &(*end)->next;
+	rest = steal(*end);
+	own->waiting = rest;
+	return served == rest ? NULL : served;
+}
+
 int writer_wait(struct own_profile *own, own_profile_done *done, void *arg)
 {
 	struct waiter *waiter = calloc(1, sizeof(*waiter));
@@ -161,6 +176,7 @@ int writer_wait(struct own_profile *own, own_profile_done *done, void *arg)
 		return -ENOMEM;
 	waiter->done = done;
 	waiter->arg = arg;
+	waiter->pass = own->pass + 1;
 	append_waiters(&own->waiting, &waiter);
 	writer_queue(own);
 	writer_kick(own);
@@ -246,6 +262,7 @@ static bool put_profile(struct writer *w, union work_area *area, struct own_prof
 	*any = false;
 	if (room(w) < sizeof(*p))
 		return false;
+	own->pass += !own->target->cursor.begun;
 	*p = (struct work_profile){
 		.cookie_addr = own->cookie_addr,
 		.slot = own->memory.slot,
@@ -297,18 +314,25 @@ static bool must_wait(const struct own_profile *own)
 static bool fill_first(struct writer *w, union work_area *area)
 {
 	struct own_profile *own = w->queue;
-	bool any = false, all = true;
+	bool any = false, all = true, written = may_be_written(own);
+	struct waiter *served = NULL;
 
-	if (may_be_written(own))
+	if (written)
 		all = put_profile(w, area, own, &any);
 	if (!all && !any)
 		return false; /* it will be the first of the next batch */
 	unqueue_first(w);
-	if (all && any)
-		append_waiters(&own->flushed, &own->waiting);
+	if (all && written)
+		served = take_served(own);
 	else if (all && !must_wait(own))
-		tell_later(own, &own->waiting);
+		served = steal(own->waiting);
+	if (any)
+		append_waiters(&own->flushed, &served);
+	else
+		tell_later(own, &served);
 	if (!any) {
+		if (written && own->waiting)
+			writer_queue(own); /* again, for those that the pass has not served */
 		own_profile_unref(own);
 		return true;
 	}
@@ -441,10 +465,13 @@ static void after_write(struct own_profile *own, bool over)
 		own->waiting = steal(own->flushed);
 		return;
 	}
-	if (own->again && may_be_written(own))
+	if (own->again && may_be_written(own)) {
 		writer_queue(own);
-	else
+	} else {
 		tell(own, &own->flushed, 0);
+		if (own->waiting)
+			writer_queue(own);
+	}
 	own->again = false;
 }
 

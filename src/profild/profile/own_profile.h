@@ -48,6 +48,7 @@ struct waiter {
 	struct waiter *next;
 	own_profile_done *done;
 	void *arg;
+	uint64_t pass; /* the pass that serves it */
 };
 
 struct own_profile {
@@ -88,7 +89,8 @@ struct own_profile {
 	bool writing;
 	bool idle;
 	bool again;		 /* it has more counts than fit into the batch */
-	struct waiter *waiting;	 /* until the queued counts have been written */
+	uint64_t pass;		 /* number of the latest pass over its counters */
+	struct waiter *waiting;	 /* until a pass that began later has been written */
 	struct waiter *flushed;	 /* until the present batch has been written */
 	struct waiter *deferred; /* to be called by on_idle() */
 };

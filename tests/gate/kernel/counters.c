@@ -210,3 +210,44 @@ Test(synth_counters, have_no_sample_that_was_in_flight_at_the_stop)
 				     buf[i]);
 	}
 }
+
+static void *stop_in_thread(void *arg)
+{
+	(void)arg;
+	return (void *)(intptr_t)stop_profile();
+}
+
+/* More than the daemon writes at once. */
+#define MANY (1 << 18)
+
+/*
+ * The daemon has taken the first counters of a pass, and waits for its worker. A count that comes
+ * to them now, and the stop, must wait for another pass.
+ */
+Test(synth_counters, have_what_came_behind_a_pass_under_way_at_the_stop)
+{
+	static uint16_t buf[MANY];
+	const volatile struct profil_target *t;
+	const volatile uint8_t *dirty;
+	pthread_t thread;
+	void *ret;
+
+	cr_assert_eq(profil(buf, sizeof(buf), BASE, 0x10000), 0, "%s", strerror(errno));
+	t = synthetic_target(&s, getpid());
+	dirty = synthetic_dirty(&s, (const struct profil_target *)t);
+	synthetic_workers(&d, SIGSTOP);
+	for (int i = 0; i < MANY; i += PROFIL_BLOCK_COUNTERS)
+		synthetic_hit(&s, getpid(), BASE + 2 * (__u64)i, 1);
+	SYNTHETIC_AWAIT(!*dirty); /* the mirror's pass has begun */
+	synthetic_hit(&s, getpid(), BASE, 1);
+	cr_assert_eq(pthread_create(&thread, NULL, stop_in_thread, NULL), 0);
+	SYNTHETIC_AWAIT(t->flags & PROFIL_TARGET_CLOSED);
+	synthetic_workers(&d, SIGCONT);
+	cr_assert_eq(pthread_join(thread, &ret), 0);
+	cr_expect_eq((intptr_t)ret, 0);
+	for (int i = 0; i < MANY; i++) {
+		int want = i % PROFIL_BLOCK_COUNTERS ? 0 : i ? 1 : 2;
+
+		cr_assert_eq(buf[i], want, "counter %d is %u, not %d", i, buf[i], want);
+	}
+}

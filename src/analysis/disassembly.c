@@ -149,7 +149,7 @@ static __u64 target_of(const char *line)
 /* Appends the symbol of the branch target to @line, as objdump does. */
 static char *named(const struct code *c, const char *line)
 {
-	__u64 target = target_of(line), at = target - c->object->vaddr, into;
+	__u64 target = target_of(line), at = object_offset(c->object, target), into;
 	__cleanup(freep) char *name = NULL;
 	struct symbols_range r = { .kind = SYMBOLS_PAGE };
 	char *out = NULL;
@@ -211,7 +211,7 @@ static void put_samples(struct listing *out, const struct spots *s, const struct
 	size_t at = 0;
 
 	for (const struct spot *i = first_spot(s, f); in_function(s, i, f); i++) {
-		__u64 address = i->place.offset + c->object->vaddr;
+		__u64 address = object_address(c->object, i->place.offset);
 
 		if (i->function != f)
 			continue;
@@ -233,7 +233,7 @@ static int run_objdump(struct listing *out, const struct code *c, int code)
 	snprintf(command, sizeof(command),
 		 "objdump -D -b binary -m %s --no-show-raw-insn -z --adjust-vma=0x%llx "
 		 "/proc/%d/fd/%d 2>/dev/null",
-		 c->machine, c->start + c->object->vaddr, (int)getpid(), code);
+		 c->machine, object_address(c->object, c->start), (int)getpid(), code);
 	fflush(NULL);
 	objdump = popen(command, "re");
 	if (!objdump)

@@ -36,7 +36,9 @@ static void function(FILE *out, const struct profile *p, const struct spot *spot
 
 static void cost(FILE *out, const struct profile *p, const struct spot *spot)
 {
-	fprintf(out, "0x%llx %d %llu\n", spot->place.offset + p->objects[spot->place.object].vaddr,
+	const struct object *o = &p->objects[spot->place.object];
+
+	fprintf(out, "0x%llx %d %llu\n", object_address(o, spot->place.offset),
 		spot->file ? spot->line : 0, spot->place.count);
 }
 

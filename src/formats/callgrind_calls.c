@@ -222,7 +222,7 @@ static void edges_write(FILE *out, const struct edges *e)
 
 	for (size_t i = 0; i < e->n; i++) {
 		const struct edge *edge = &e->edge[i];
-		__u64 vaddr = e->profile->objects ? e->profile->objects[edge->object].vaddr : 0;
+		const struct object *o = &e->profile->objects[edge->object];
 
 		if (!i || edge->caller != edge[-1].caller)
 			function(out, e, edge->caller, caller);
@@ -230,7 +230,7 @@ static void edges_write(FILE *out, const struct edges *e)
 			function(out, e, edge->callee, callee);
 			fputs("calls=1 0x0 0\n", out);
 		}
-		fprintf(out, "0x%llx %d %llu\n", edge->offset ? edge->offset + vaddr : 0,
+		fprintf(out, "0x%llx %d %llu\n", edge->offset ? object_address(o, edge->offset) : 0,
 			edge->line, edge->samples);
 	}
 }

@@ -54,11 +54,11 @@ static int page_write(FILE *out, const struct profile *p, __u64 page, __u64 *cou
 
 static int pages_write(FILE *out, const struct profile *p, const struct place *places, __u32 main)
 {
-	__u64 count[BINS] = { 0 }, page = 0, sum = 0, vaddr = p->objects[main].vaddr;
+	__u64 count[BINS] = { 0 }, page = 0, sum = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < p->places.n && !err; i++) {
-		__u64 at = places[i].offset + vaddr;
+		__u64 at = object_address(&p->objects[main], places[i].offset);
 
 		if (places[i].object != main)
 			continue;

@@ -28,39 +28,51 @@ static void nowhere(FILE *out, const struct profile *p)
 		words(out, word, 3);
 }
 
-/* Lines as in /proc/PID/maps. A blank would end the name. */
-static void mappings(FILE *out, const struct profile *p, const struct extent *extents)
+/*
+ * The offset that google-pprof needs for @e: it adds the difference of address and offset of the
+ * section .text, whose segment is the first one, wherever @e is.
+ */
+static __u64 offset_of(const struct object *o, const struct extent *e)
 {
-	for (size_t i = 0; i < p->nobjects; i++) {
-		const struct extent *e = &extents[i];
+	const struct segment *text = o->segments.n ? o->segments.segment : NULL;
 
-		if (!e->start || strpbrk(p->objects[i].path, " \n"))
+	return text ? object_address(o, e->offset) - (text->vaddr - text->offset) : e->offset;
+}
+
+/* Lines as in /proc/PID/maps. A blank would end the name. */
+static void mappings(FILE *out, const struct profile *p, const struct extents *extents)
+{
+	for (size_t i = 0; i < extents->n; i++) {
+		const struct extent *e = &extents->extent[i];
+		const struct object *o = &p->objects[e->object];
+
+		if (!e->start || strpbrk(o->path, " \n"))
 			continue;
-		fprintf(out, "%llx-%llx r-xp %08llx 00:00 %zu %s\n", e->start, e->end, e->offset,
-			i + 1, p->objects[i].path);
+		fprintf(out, "%llx-%llx r-xp %08llx 00:00 %u %s\n", e->start, e->end,
+			offset_of(o, e), e->object + 1, o->path);
 	}
 }
 
 int gperftools_write(FILE *out, const struct profile *p)
 {
 	static const __u64 trailer[] = { 0, 1, 0 };
-	__cleanup(freep) struct extent *extents = extents_new(p);
+	__cleanup(extents_fini) struct extents extents = { 0 };
 	__cleanup(freep) struct place *places = places_sorted(&p->places);
 
 	if (profile_is_of_events(p))
 		return -EDOM;
-	if (!extents || !places)
+	if (!places || extents_init(&extents, p) < 0)
 		return -ENOMEM;
 	header(out, p);
 	for (size_t i = 0; i < p->places.n; i++) {
 		const struct place *o = &places[i];
 		const __u64 word[] = { o->count, 1,
-				       extent_address(&extents[o->object], o->offset) };
+				       extents_address(&extents, o->object, o->offset) };
 
 		words(out, word, 3);
 	}
 	nowhere(out, p);
 	words(out, trailer, 3);
-	mappings(out, p, extents);
+	mappings(out, p, &extents);
 	return 0;
 }

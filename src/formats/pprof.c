@@ -29,19 +29,34 @@ static void head(struct pprof *w)
 	proto_host(&w->proto, &p->host);
 }
 
-static void mappings(struct pprof *w)
+/* Writes the mappings of the main object, or all others; an object has one for each segment. */
+static void some_mappings(struct pprof *w, bool main, __u32 *id)
 {
 	const struct profile *p = w->profile;
 
-	for (__u32 n = 0; n < p->nobjects; n++) {
-		__u32 i = (__u32)pprof_mapping(w, n) - 1; /* the mapping is its own inverse */
-		const struct extent *e = &w->extents[i];
+	for (size_t i = 0; i < w->extents.n; i++) {
+		const struct extent *e = &w->extents.extent[i];
+		const struct object *o = &p->objects[e->object];
 
-		proto_mapping(&w->proto, n + 1,
-			      &(struct proto_mapping){ e->start, e->end, e->offset,
-						       p->objects[i].path, p->objects[i].build_id,
-						       true });
+		if (!e->start || (e->object == w->main) != main)
+			continue;
+		w->mapping[i] = ++*id;
+		proto_mapping(&w->proto, *id,
+			      &(struct proto_mapping){ e->start, e->end, e->offset, o->path,
+						       o->build_id, true });
 	}
+}
+
+static int mappings(struct pprof *w)
+{
+	__u32 id = 0;
+
+	w->mapping = calloc(w->extents.n + 1, sizeof(*w->mapping));
+	if (!w->mapping)
+		return -ENOMEM;
+	some_mappings(w, true, &id);
+	some_mappings(w, false, &id);
+	return 0;
 }
 
 static int by_address(const void *a, const void *b)
@@ -145,7 +160,7 @@ static void location(struct pprof *w, const struct spot *spot)
 {
 	const struct profile *p = w->profile;
 	__u32 object = spot->place.object;
-	__u64 address = extent_address(&w->extents[object], spot->place.offset);
+	__u64 offset = spot->place.offset, address = extents_address(&w->extents, object, offset);
 	int line = spot->file ? spot->line : 0;
 
 	if (spot->inlined)
@@ -153,7 +168,7 @@ static void location(struct pprof *w, const struct spot *spot)
 	if (spot->function)
 		proto_line(&w->proto, (__u64)(spot->function - p->functions) + 1,
 			   spot->inlined ? 0 : line);
-	proto_location(&w->proto, ++w->nlocations, pprof_mapping(w, object), address);
+	proto_location(&w->proto, ++w->nlocations, pprof_mapping(w, object, offset), address);
 }
 
 /* Groups at the same place share its location. */
@@ -184,14 +199,16 @@ static int write_all(FILE *out, struct pprof *w)
 
 	if (!err)
 		err = proto_init(&w->proto);
-	if (!err && !w->extents)
-		err = -ENOMEM;
+	if (!err)
+		err = extents_init(&w->extents, w->profile);
 	if (!err)
 		err = profile_main_object(&w->main, w->profile);
 	if (err < 0)
 		return err;
 	head(w);
-	mappings(w);
+	err = mappings(w);
+	if (err < 0)
+		return err;
 	err = stacks ? pprof_stacks(w) : functions(w);
 	if (err < 0)
 		return err;
@@ -203,12 +220,13 @@ static int write_all(FILE *out, struct pprof *w)
 
 int pprof_write(FILE *out, const struct profile *p)
 {
-	struct pprof w = { .profile = p, .extents = extents_new(p) };
+	struct pprof w = { .profile = p };
 	int err = write_all(out, &w);
 
 	spots_fini(&w.spots);
 	proto_fini(&w.proto);
-	free(w.extents);
+	extents_fini(&w.extents);
+	free(w.mapping);
 	free(w.inlined);
 	return err;
 }

@@ -128,8 +128,8 @@ static void place(struct locations *l, __u32 at)
 	proto_line(&w->proto, n->frame + 1, l->line[at]);
 	for (; call_tree_is_inlined(t, at); at = t->node[at].parent)
 		proto_line(&w->proto, t->node[t->node[at].parent].frame + 1, 0);
-	proto_location(&w->proto, id, pprof_mapping(w, n->object),
-		       extent_address(&w->extents[n->object], offset));
+	proto_location(&w->proto, id, pprof_mapping(w, n->object, offset),
+		       extents_address(&w->extents, n->object, offset));
 }
 
 /* Writes places, then the frames without a place. */

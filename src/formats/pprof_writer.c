@@ -6,10 +6,9 @@ __u64 pprof_period(const struct profile *p)
 	return p->event ? p->period : p->tick_ns;
 }
 
-/* Ids are object indices + 1, with the main object and the first one exchanged. */
-__u64 pprof_mapping(const struct pprof *w, __u32 object)
+__u64 pprof_mapping(const struct pprof *w, __u32 object, __u64 offset)
 {
-	return 1 + (object == w->main ? 0 : object == 0 ? w->main : object);
+	return w->mapping[extents_of(&w->extents, object, offset) - w->extents.extent];
 }
 
 void pprof_group_labels(struct pprof *w, __u32 group)

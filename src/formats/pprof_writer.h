@@ -15,7 +15,8 @@ struct inlined {
 struct pprof {
 	const struct profile *profile;
 	struct spots spots;
-	struct extent *extents;
+	struct extents extents;
+	__u32 *mapping;		 /* of each extent: its id; 0: none */
 	struct inlined *inlined; /* sorted; their ids follow those of the other functions */
 	size_t ninlined;
 	__u32 main; /* the first mapping, by whose name pprof calls it all */
@@ -23,8 +24,8 @@ struct pprof {
 	struct profile_proto proto;
 };
 
-/* The id of the mapping that stands for @object. */
-__u64 pprof_mapping(const struct pprof *w, __u32 object);
+/* The id of the mapping of @offset in @object. */
+__u64 pprof_mapping(const struct pprof *w, __u32 object, __u64 offset);
 
 /* Labels that say what group @group is; 0: nothing. */
 void pprof_group_labels(struct pprof *w, __u32 group);

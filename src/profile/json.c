@@ -122,13 +122,27 @@ static json_t *hex_of(const char *s)
 	return json_string(hex);
 }
 
+static json_t *segments_of(const struct segments *s)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct segment *g = &s->segment[i];
+
+		all = append(all, json_pack("[III]", (json_int_t)g->offset, (json_int_t)g->bytes,
+					    (json_int_t)g->vaddr));
+	}
+	return all;
+}
+
+/* The kernel's load address is omitted: only CAP_SYSLOG gives access to it. */
 static json_t *object_of(const struct object *o)
 {
-	/* The kernel's load address is omitted: only CAP_SYSLOG gives access to it. */
-	json_int_t vaddr = o->kind == OBJECT_KERNEL ? 0 : (json_int_t)o->vaddr;
-	json_t *j =
-		json_pack("{so ss sI sb si}", "path", jsonname(o->path), "build_id", o->build_id,
-			  "vaddr", vaddr, "program", o->program, "pid", (int)o->pid);
+	const struct segment *first = o->segments.n ? o->segments.segment : NULL;
+	json_int_t vaddr = first ? (json_int_t)(first->vaddr - first->offset) : 0;
+	json_t *j = json_pack("{so ss sI so sb si}", "path", jsonname(o->path), "build_id",
+			      o->build_id, "vaddr", vaddr, "segments", segments_of(&o->segments),
+			      "program", o->program, "pid", (int)o->pid);
 
 	if (!utf8_is_valid(o->path) && json_object_set_new(j, "path_hex", hex_of(o->path)) < 0) {
 		json_decref(j);

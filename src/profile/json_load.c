@@ -37,6 +37,29 @@ static bool is_hex(const char *text)
 	return !text[strspn(text, "0123456789abcdef")];
 }
 
+/*
+ * Files of older versions have one difference of address and offset for the whole object, "vaddr".
+ */
+static int load_segments(struct segments *out, const json_t *o)
+{
+	const json_t *all = json_object_get(o, "segments"), *one;
+	json_int_t offset = 0, bytes = -1, vaddr = 0;
+	int err = 0;
+	size_t i;
+
+	if (!all && !json_unpack((json_t *)o, "{sI}", "vaddr", &vaddr) && vaddr)
+		return segments_add(out, &(struct segment){ 0, ~0ull, (__u64)vaddr });
+	json_array_foreach(all, i, one) {
+		if (json_unpack((json_t *)one, "[III!]", &offset, &bytes, &vaddr) < 0)
+			return -EINVAL;
+		err = segments_add(out,
+				   &(struct segment){ (__u64)offset, (__u64)bytes, (__u64)vaddr });
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
 static int load_objects(struct profile *p, const json_t *objects)
 {
 	const json_t *o;
@@ -45,22 +68,22 @@ static int load_objects(struct profile *p, const json_t *objects)
 	json_array_foreach(objects, i, o) {
 		__cleanup(freep) char *path = path_of(o);
 		const char *build_id = json_string_value(json_object_get(o, "build_id"));
-		json_int_t vaddr = 0;
-		int program = 0, pid = 0;
+		int program = 0, pid = 0, err;
 		__u32 index;
 
 		/* Missing in files of older versions. */
-		json_unpack((json_t *)o, "{s?I s?b s?i}", "vaddr", &vaddr, "program", &program,
-			    "pid", &pid);
+		json_unpack((json_t *)o, "{s?b s?i}", "program", &program, "pid", &pid);
 		if (!path || !build_id || strlen(build_id) >= PROFILE_BUILD_ID_MAX ||
 		    !is_hex(build_id))
 			return -EINVAL;
 		if (profile_add_object(p, path, 0, 0, -1, &index) < 0)
 			return -ENOMEM;
 		strcpy(p->objects[index].build_id, build_id);
-		p->objects[index].vaddr = (__u64)vaddr;
 		p->objects[index].program = program;
 		p->objects[index].pid = pid;
+		err = load_segments(&p->objects[index].segments, o);
+		if (err < 0)
+			return err;
 	}
 	return 0;
 }

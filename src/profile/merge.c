@@ -47,10 +47,10 @@ static int add_object(struct profile *into, const struct object *o, __u32 *index
 	if (err < 0)
 		return err;
 	memcpy(into->objects[*index].build_id, o->build_id, sizeof(o->build_id));
-	into->objects[*index].vaddr = o->vaddr;
+	into->objects[*index].kernel_text = o->kernel_text;
 	into->objects[*index].program = o->program;
 	into->objects[*index].pid = o->pid;
-	return 0;
+	return segments_copy(&into->objects[*index].segments, &o->segments);
 }
 
 static bool is_same_name(const char *a, const char *b)

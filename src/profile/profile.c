@@ -28,6 +28,7 @@ void profile_free(struct profile *p)
 		return;
 	for (size_t i = 0; i < p->nobjects; i++) {
 		closep(&p->objects[i].fd);
+		segments_fini(&p->objects[i].segments);
 		free(p->objects[i].path);
 	}
 	for (size_t i = 0; i < p->nfunctions; i++) {
@@ -111,6 +112,24 @@ int profile_add_object(struct profile *p, const char *path, __u64 dev, __u64 ino
 	o->fd = steal_fd(own);
 	*index = (__u32)p->nobjects++;
 	return 0;
+}
+
+__u64 object_address(const struct object *o, __u64 offset)
+{
+	__u64 vaddr;
+
+	if (o->kind == OBJECT_KERNEL)
+		return o->kernel_text + offset;
+	return segments_address(&o->segments, offset, &vaddr) ? vaddr : offset;
+}
+
+__u64 object_offset(const struct object *o, __u64 address)
+{
+	__u64 offset;
+
+	if (o->kind == OBJECT_KERNEL)
+		return address - o->kernel_text;
+	return segments_offset(&o->segments, address, &offset) ? offset : address;
 }
 
 int profile_find_object(const struct profile *p, const char *path, __u64 dev, __u64 ino,

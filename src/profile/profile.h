@@ -12,6 +12,7 @@
 
 #include "call_tree.h"
 #include "places.h"
+#include "segments.h"
 
 /*
  * A profile counts samples. Each sample is in exactly one of these:
@@ -44,7 +45,8 @@ struct object {
 	char build_id[PROFILE_BUILD_ID_MAX];
 	__u64 dev;    /* st_dev */
 	__u64 ino;    /* 0: no file */
-	__u64 vaddr;  /* virtual address minus file offset, as linked; kernel: address of _text */
+	struct segments segments; /* of a file; none: it could not be read */
+	__u64 kernel_text;	  /* KERNEL: address of _text; 0: hidden */
 	pid_t pid;    /* ANON: the process, in profilctl's pid namespace; 0: any */
 	bool program; /* an executable, not a library */
 	bool ended;   /* ANON: the process had ended before its perf map was last looked for */
@@ -165,6 +167,13 @@ void profile_freep(struct profile **p);
  */
 int profile_add_object(struct profile *p, const char *path, __u64 dev, __u64 ino, int fd,
 		       __u32 *index);
+
+/*
+ * The virtual address of @offset in @o, as linked, and the reverse. In an object without segments
+ * there, offsets are addresses, as in JIT-compiled code.
+ */
+__u64 object_address(const struct object *o, __u64 offset);
+__u64 object_offset(const struct object *o, __u64 address);
 
 /* Finds the object with these properties. Returns 0 or -ENOENT. */
 int profile_find_object(const struct profile *p, const char *path, __u64 dev, __u64 ino,

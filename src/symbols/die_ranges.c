@@ -1,19 +1,31 @@
 /* die_ranges.c - finds the DWARF entry (DIE) that covers an address */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "die_ranges.h"
 #include "base/grow.h"
 
-int die_ranges_add(struct die_ranges *r, Dwarf_Die *die)
+/*
+ * Debug information of code that the linker has removed starts at 0, 1 or the largest addresses, or
+ * at an offset from 0. Real functions lie in one section.
+ */
+static bool is_live(const struct die_ranges *r, Dwarf_Addr low, Dwarf_Addr high)
+{
+	const struct segment *g = segments_of_address(r->code, low);
+
+	return g && low < high && high - g->vaddr <= g->bytes;
+}
+
+int die_ranges_add(struct die_ranges *r, Dwarf_Die *about, const Dwarf_Die *die)
 {
 	Dwarf_Addr base, low, high;
 	ptrdiff_t at = 0;
 
-	while ((at = dwarf_ranges(die, at, &base, &low, &high)) > 0) {
+	while ((at = dwarf_ranges(about, at, &base, &low, &high)) > 0) {
 		struct die_range *more;
 
-		if (low >= high)
+		if (!is_live(r, low, high))
 			continue;
 		more = grow(r->range, r->n, sizeof(*more));
 		if (!more)

@@ -5,6 +5,8 @@
 #include <elfutils/libdw.h>
 #include <stddef.h>
 
+#include "profile/segments.h"
+
 struct die_range {
 	Dwarf_Addr low;
 	Dwarf_Addr high;
@@ -14,12 +16,13 @@ struct die_range {
 
 /* Address ranges, which can nest. All zero: empty. */
 struct die_ranges {
+	const struct segments *code; /* not owned; ranges elsewhere are of removed code */
 	struct die_range *range;
 	size_t n;
 };
 
-/* Adds the ranges of @die. Returns 0 or -ENOMEM. */
-int die_ranges_add(struct die_ranges *r, Dwarf_Die *die);
+/* Adds the ranges of @about, which are in r->code, for @die. Returns 0 or -ENOMEM. */
+int die_ranges_add(struct die_ranges *r, Dwarf_Die *about, const Dwarf_Die *die);
 
 /* Call after all ranges are added, before die_ranges_find(). */
 void die_ranges_sort(struct die_ranges *r);

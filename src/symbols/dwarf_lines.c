@@ -2,6 +2,7 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
+#include <limits.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,8 @@
 #include "die_ranges.h"
 #include "dwarf_lines.h"
 #include "symbols/elf/elf_file.h"
+#include "symbols/elf/elf_image.h"
+#include "symbols/elf/line_program.h"
 
 /* Limit of nested scopes; deeper ones are ignored. */
 #define DEPTH_MAX 200
@@ -21,11 +24,11 @@
 struct lines {
 	struct debug_file *file;
 	Dwarf *dwarf;
-	Dwarf_Die unit; /* of the last look-up: successive offsets are mostly near each other */
-	bool has_unit;
-	bool has_units;
-	struct die_ranges units; /* of all units, for files without a complete .debug_aranges */
-	__u64 vaddr;
+	Dwarf_Die unit; /* of the last look-up */
+	struct die_ranges units;
+	struct segments segments;
+	struct segments code; /* the sections with code, at the addresses of @dwarf */
+	Dwarf_Addr bias;
 	/* Search trees by pointer. */
 	void *paths;   /* struct text: absolute paths by relative ones */
 	void *inlined; /* struct text: names of functions */
@@ -42,10 +45,11 @@ struct text {
 	const char *text;
 };
 
-/* The functions of a unit, and those inlined into them. */
+/* The functions of a unit, those inlined into them, and its lines. */
 struct scopes {
 	const void *unit;
 	struct die_ranges ranges;
+	struct line_rows lines;
 };
 
 /* Each element begins with its key, a pointer. */
@@ -73,6 +77,7 @@ static void free_scopes(void *node)
 	struct scopes *s = node;
 
 	die_ranges_fini(&s->ranges);
+	line_rows_fini(&s->lines);
 	free(s);
 }
 
@@ -85,6 +90,8 @@ void lines_close(struct lines *l)
 	tdestroy(l->texts, free);
 	tdestroy(l->scopes, free_scopes);
 	die_ranges_fini(&l->units);
+	segments_fini(&l->segments);
+	segments_fini(&l->code);
 	debug_file_close(l->file);
 	free(l);
 }
@@ -94,54 +101,87 @@ static void lines_closep(struct lines **l)
 	lines_close(*l);
 }
 
+/* Adds unit @unit by its functions: some compilers do not write the ranges of units. */
+static int add_by_functions(struct die_ranges *units, Dwarf_Die *unit)
+{
+	Dwarf_Die child;
+	int err = 0;
+
+	if (dwarf_child(unit, &child) != 0)
+		return 0;
+	do {
+		if (dwarf_tag(&child) == DW_TAG_subprogram)
+			err = die_ranges_add(units, &child, unit);
+	} while (!err && dwarf_siblingof(&child, &child) == 0);
+	return err;
+}
+
+/*
+ * .debug_aranges is not used: not all compilers write it, and linkers leave the entries of removed
+ * code in it.
+ */
+static int read_units(struct lines *l)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die unit;
+	int err = 0;
+
+	l->units.code = &l->code;
+	while (!err && dwarf_get_units(l->dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0) {
+		size_t n = l->units.n;
+		Dwarf_Addr base, low, high;
+
+		err = die_ranges_add(&l->units, &unit, &unit);
+		if (!err && n == l->units.n && dwarf_ranges(&unit, 0, &base, &low, &high) <= 0)
+			err = add_by_functions(&l->units, &unit);
+	}
+	die_ranges_sort(&l->units);
+	return err;
+}
+
+static int read_layout(struct lines *l, int fd)
+{
+	Elf *elf;
+	int err;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	err = elf_image_segments(&l->segments, elf);
+	if (!err)
+		err = elf_image_code(&l->code, elf, l->bias);
+	elf_end(elf);
+	return err;
+}
+
 int lines_open(struct lines **out, const struct object *o)
 {
 	__cleanup(lines_closep) struct lines *l = calloc(1, sizeof(*l));
 	__cleanup(closep) int fd = elf_file_open(o);
-	Dwarf_Addr bias;
+	int err;
 
 	if (!l)
 		return -ENOMEM;
 	if (fd < 0 || debug_file_open(&l->file, fd, o->path) < 0)
 		return -ENOENT;
-	l->dwarf = debug_file_dwarf(l->file, &bias);
+	l->dwarf = debug_file_dwarf(l->file, &l->bias);
 	if (!l->dwarf)
 		return -ENOENT;
-	l->vaddr = o->vaddr - bias;
+	err = read_layout(l, fd);
+	if (!err)
+		err = read_units(l);
+	if (err < 0)
+		return err;
 	*out = steal(l);
 	return 0;
 }
 
-/* For compilers that do not write .debug_aranges. */
-static void read_units(struct lines *l)
-{
-	Dwarf_CU *cu = NULL;
-	Dwarf_Die unit;
-
-	l->has_units = true;
-	while (dwarf_get_units(l->dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0) {
-		if (die_ranges_add(&l->units, &unit) < 0)
-			break;
-	}
-	die_ranges_sort(&l->units);
-}
-
 static bool find_unit(struct lines *l, Dwarf_Addr addr)
 {
-	Dwarf_Die *unit;
+	Dwarf_Die *unit = die_ranges_find(&l->units, addr);
 
-	if (l->has_unit && dwarf_haspc(&l->unit, addr) > 0)
-		return true;
-	l->has_unit = !l->has_units && dwarf_addrdie(l->dwarf, addr, &l->unit) != NULL;
-	if (l->has_unit)
-		return true;
-	if (!l->has_units)
-		read_units(l);
-	unit = die_ranges_find(&l->units, addr);
 	if (unit)
 		l->unit = *unit;
-	l->has_unit = unit != NULL;
-	return l->has_unit;
+	return unit;
 }
 
 /*
@@ -182,21 +222,6 @@ static const char *full_path(struct lines *l, const char *relative)
 	return dir ? dir : relative;
 }
 
-bool lines_find(struct lines *l, __u64 offset, const char **file, int *line)
-{
-	Dwarf_Line *row;
-
-	if (!l || !find_unit(l, offset + l->vaddr))
-		return false;
-	row = dwarf_getsrc_die(&l->unit, offset + l->vaddr);
-	*file = row ? dwarf_linesrc(row, NULL, NULL) : NULL;
-	if (!*file || dwarf_lineno(row, line) != 0 || *line <= 0)
-		return false;
-	if (**file != '/')
-		*file = full_path(l, *file);
-	return true;
-}
-
 /* The function's demangled name. */
 static char *name_of(Dwarf_Die *die)
 {
@@ -232,7 +257,7 @@ static int add_scopes(struct die_ranges *r, Dwarf_Die *die, int depth)
 		switch (dwarf_tag(&child)) {
 		case DW_TAG_subprogram:
 		case DW_TAG_inlined_subroutine:
-			err = die_ranges_add(r, &child);
+			err = die_ranges_add(r, &child, &child);
 			if (err < 0)
 				return err;
 			break;
@@ -251,7 +276,25 @@ static int add_scopes(struct die_ranges *r, Dwarf_Die *die, int depth)
 	return err;
 }
 
-/* The scopes of l->unit. NULL: out of memory. */
+/* Reads the line program of l->unit. Without one that can be read, there are no lines. */
+static int read_lines(struct lines *l, struct line_rows *out)
+{
+	Elf *elf = dwarf_getelf(l->dwarf);
+	Dwarf_Attribute attr;
+	Dwarf_Word offset;
+	Elf_Data *data;
+	GElf_Shdr sh;
+	int err;
+
+	data = elf_image_bytes(elf, ".debug_line", &sh)
+		       ?: elf_image_bytes(elf, ".zdebug_line", &sh);
+	if (!data || dwarf_formudata(dwarf_attr(&l->unit, DW_AT_stmt_list, &attr), &offset) != 0)
+		return 0;
+	err = line_rows_read(out, data->d_buf, data->d_size, offset, &l->code);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* The scopes and lines of l->unit. NULL: out of memory. */
 static struct scopes *scopes_of(struct lines *l)
 {
 	struct scopes *s = find_pointer(&l->scopes, l->unit.addr);
@@ -262,7 +305,9 @@ static struct scopes *scopes_of(struct lines *l)
 	if (!s)
 		return NULL;
 	s->unit = l->unit.addr;
-	if (add_scopes(&s->ranges, &l->unit, 0) < 0 || !tsearch(s, &l->scopes, by_pointer)) {
+	s->ranges.code = &l->code;
+	if (add_scopes(&s->ranges, &l->unit, 0) < 0 || read_lines(l, &s->lines) < 0 ||
+	    !tsearch(s, &l->scopes, by_pointer)) {
 		free_scopes(s);
 		return NULL;
 	}
@@ -270,17 +315,53 @@ static struct scopes *scopes_of(struct lines *l)
 	return s;
 }
 
+/* The address of @offset in the DWARF, if a unit covers it, which is l->unit then. */
+static bool find_address(struct lines *l, __u64 offset, Dwarf_Addr *addr)
+{
+	__u64 vaddr;
+
+	if (!l || !segments_address(&l->segments, offset, &vaddr))
+		return false;
+	*addr = vaddr - l->bias;
+	return find_unit(l, *addr);
+}
+
+bool lines_find(struct lines *l, __u64 offset, const char **file, int *line)
+{
+	const struct line_row *row;
+	const struct scopes *s;
+	Dwarf_Files *files;
+	Dwarf_Addr addr;
+	size_t n;
+
+	if (!find_address(l, offset, &addr))
+		return false;
+	s = scopes_of(l);
+	row = s ? line_rows_find(&s->lines, addr) : NULL;
+	if (!row || !row->line || row->line > INT_MAX ||
+	    dwarf_getsrcfiles(&l->unit, &files, &n) != 0)
+		return false;
+	*file = dwarf_filesrc(files, row->file, NULL, NULL);
+	if (!*file)
+		return false;
+	*line = (int)row->line;
+	if (**file != '/')
+		*file = full_path(l, *file);
+	return true;
+}
+
 size_t lines_inlines(struct lines *l, __u64 offset, const char **name, size_t max)
 {
 	const struct text *known;
 	struct scopes *s;
+	Dwarf_Addr addr;
 	Dwarf_Die *die;
 	size_t n = 0;
 
-	if (!l || !find_unit(l, offset + l->vaddr))
+	if (!find_address(l, offset, &addr))
 		return 0;
 	s = scopes_of(l);
-	die = s ? die_ranges_find(&s->ranges, offset + l->vaddr) : NULL;
+	die = s ? die_ranges_find(&s->ranges, addr) : NULL;
 	while (n < max && die && dwarf_tag(die) == DW_TAG_inlined_subroutine) {
 		known = find_pointer(&l->inlined, origin_of(die));
 		name[n] = known ? known->text : keep(l, &l->inlined, origin_of(die), name_of(die));

@@ -14,7 +14,7 @@
 
 #include "symbols/elf/debug_file.h"
 #include "symbols/elf/eh_frame_hdr.h"
-#include "symbols/elf/elf_file.h"
+#include "symbols/elf/elf_image.h"
 #include "symbols/elf/go_pclntab.h"
 #include "kallsyms.h"
 #include "symbols/proc/proc_maps.h"
@@ -25,12 +25,6 @@
 #define PAGE_BYTES 4096
 #define KERNEL_FUNCTION_MAX (64u << 10)
 #define SYMBOLS_MAX (16 << 20) /* real files have up to a few million; a sparse one any number */
-
-struct segment {
-	__u64 offset;
-	__u64 bytes;
-	__u64 vaddr;
-};
 
 struct entry {
 	__u64 start;
@@ -45,8 +39,7 @@ struct entry {
 struct symbols {
 	Elf *elf;
 	struct debug_file *debug;
-	struct segment *segments; /* executable segments */
-	size_t nsegments;
+	struct segments segments;
 	struct entry *entries; /* sorted by start, which is unique */
 	size_t nentries;
 	struct frames frames;
@@ -55,27 +48,6 @@ struct symbols {
 	struct perfmap perfmap;
 	struct kallsyms kallsyms;
 };
-
-static int read_segments(struct symbols *s)
-{
-	size_t n;
-
-	if (elf_getphdrnum(s->elf, &n) < 0)
-		return -ENOEXEC;
-	s->segments = calloc(n + 1, sizeof(*s->segments));
-	if (!s->segments)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		GElf_Phdr ph;
-
-		if (!gelf_getphdr(s->elf, (int)i, &ph) || ph.p_type != PT_LOAD ||
-		    !(ph.p_flags & PF_X))
-			continue;
-		s->segments[s->nsegments++] =
-			(struct segment){ ph.p_offset, ph.p_filesz, ph.p_vaddr };
-	}
-	return 0;
-}
 
 /* The end of the section of @sym; 0: not a section with code. */
 static __u64 code_end(Elf *elf, const GElf_Sym *sym)
@@ -265,8 +237,9 @@ static void settle(struct symbols *s)
 static int read_entries(struct symbols *s)
 {
 	int err = take_symbols(s);
+	GElf_Shdr sh;
 
-	if (!err && !elf_file_section(s->elf, SHT_SYMTAB))
+	if (!err && !elf_image_section_of_type(s->elf, SHT_SYMTAB, &sh))
 		err = take_go_functions(s);
 	if (!err)
 		err = take_plt(s);
@@ -286,7 +259,7 @@ void symbols_close(struct symbols *s)
 	plt_fini(&s->plt);
 	perfmap_fini(&s->perfmap);
 	kallsyms_fini(&s->kallsyms);
-	free(s->segments);
+	segments_fini(&s->segments);
 	free(s->entries);
 	free(s);
 }
@@ -309,7 +282,7 @@ int symbols_open(struct symbols **out, int fd, const char *path)
 		return -ENOEXEC;
 	err = debug_file_open(&s->debug, fd, path);
 	if (!err)
-		err = read_segments(s);
+		err = elf_image_segments(&s->segments, s->elf);
 	if (!err)
 		err = read_entries(s);
 	if (!err)
@@ -339,12 +312,9 @@ int symbols_open_vdso(struct symbols **out)
 /* Makes room for @n entries without a file: all offsets are addresses. */
 static int reserve_addresses(struct symbols *s, size_t n)
 {
-	s->segments = calloc(1, sizeof(*s->segments));
-	if (!s->segments)
-		return -ENOMEM;
-	s->segments[0].bytes = ~0ull;
-	s->nsegments = 1;
-	return reserve(s, n);
+	int err = segments_add(&s->segments, &(struct segment){ .bytes = ~0ull });
+
+	return err ? err : reserve(s, n);
 }
 
 static int take_perfmap(struct symbols *s)
@@ -485,24 +455,21 @@ static void find_vaddr(const struct symbols *s, __u64 vaddr, __u64 lo, __u64 hi,
 
 void symbols_find(struct symbols *s, __u64 offset, struct symbols_range *out)
 {
-	__u64 start = offset / PAGE_BYTES * PAGE_BYTES;
+	const struct segment *g = s ? segments_of_offset(&s->segments, offset) : NULL;
+	__u64 start = offset / PAGE_BYTES * PAGE_BYTES, back;
 
-	for (size_t i = 0; s && i < s->nsegments; i++) {
-		const struct segment *g = &s->segments[i];
-		__u64 back = g->offset - g->vaddr;
-
-		if (offset - g->offset >= g->bytes)
-			continue;
-		find_vaddr(s, offset - back, g->vaddr, g->vaddr + g->bytes, out);
-		out->start += back;
-		out->end += back;
-		out->upto += back;
+	if (!g) {
+		*out = (struct symbols_range){ .kind = SYMBOLS_PAGE,
+					       .start = start,
+					       .end = start + PAGE_BYTES,
+					       .upto = start + PAGE_BYTES };
 		return;
 	}
-	*out = (struct symbols_range){ .kind = SYMBOLS_PAGE,
-				       .start = start,
-				       .end = start + PAGE_BYTES,
-				       .upto = start + PAGE_BYTES };
+	back = g->offset - g->vaddr;
+	find_vaddr(s, offset - back, g->vaddr, g->vaddr + g->bytes, out);
+	out->start += back;
+	out->end += back;
+	out->upto += back;
 }
 
 /* Searches @name in the symbol table, which has all aliases, unlike the entries. */
@@ -525,15 +492,5 @@ bool symbols_named(const struct symbols *s, const char *name, __u64 *offset)
 {
 	__u64 vaddr;
 
-	if (!find_named(s, name, &vaddr))
-		return false;
-	for (size_t i = 0; i < s->nsegments; i++) {
-		const struct segment *g = &s->segments[i];
-
-		if (vaddr - g->vaddr < g->bytes) {
-			*offset = vaddr - g->vaddr + g->offset;
-			return true;
-		}
-	}
-	return false;
+	return find_named(s, name, &vaddr) && segments_offset(&s->segments, vaddr, offset);
 }

@@ -18,8 +18,8 @@ static struct symbols *symbols_of(const struct profile *p, const struct object *
 	__cleanup(closep) int late = -1;
 	struct symbols *s = NULL;
 
-	if (o->kind == OBJECT_KERNEL && o->vaddr)
-		symbols_open_kernel(&s, o->vaddr);
+	if (o->kind == OBJECT_KERNEL && o->kernel_text)
+		symbols_open_kernel(&s, o->kernel_text);
 	else if (!strcmp(o->path, "[vdso]"))
 		symbols_open_vdso(&s);
 	else if (!strcmp(o->path, PROFILE_ANON) && o->fd >= 0)

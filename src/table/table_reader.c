@@ -78,7 +78,7 @@ static int add_unnamed(struct table_reader *r, const struct profil_image *image,
 	if (pid)
 		p->objects[*index].fd = perfmap_open(pid);
 	if (kind == OBJECT_KERNEL) {
-		p->objects[*index].vaddr = r->kernel_text;
+		p->objects[*index].kernel_text = r->kernel_text;
 		host_kernel_build_id(p->objects[*index].build_id, PROFILE_BUILD_ID_MAX);
 	}
 	return 0;
@@ -156,7 +156,7 @@ static void set_file(struct object *o, int fd)
 	o->fd = fd;
 	if (!*o->build_id)
 		elf_file_build_id(fd, o->build_id, sizeof(o->build_id));
-	elf_file_layout(fd, &o->vaddr, &o->program);
+	elf_file_layout(fd, &o->segments, &o->program);
 }
 
 static int add_file(struct table_reader *r, const struct profil_image *image, __u32 *index)

@@ -16,9 +16,9 @@
 static __u32 *id_of(const struct mappings *m, __u32 object, __u64 offset)
 {
 	const struct segments *s = names_segments(m->names, object);
-	const struct segment *g = segments_find(s, offset);
+	const struct segment *g = segments_of_offset(s, offset);
 
-	return &m->id[object * (SEGMENTS_MAX + 1) + (g ? (size_t)(g - s->segment) : SEGMENTS_MAX)];
+	return &m->id[m->first[object] + (g ? (size_t)(g - s->segment) : s->n)];
 }
 
 static int add(struct mappings *m, const struct mapping *like)
@@ -36,7 +36,7 @@ static int add_for(struct mappings *m, const struct place *place)
 {
 	const struct object *o = &m->names->profile->objects[place->object];
 	const struct segment *g =
-		segments_find(names_segments(m->names, place->object), place->offset);
+		segments_of_offset(names_segments(m->names, place->object), place->offset);
 	struct mapping new = { .file = o->path, .build_id = o->build_id, .has_functions = true };
 
 	if (o->kind == OBJECT_KERNEL)
@@ -72,13 +72,27 @@ static void take(struct mapping *m, const struct location *l, bool in_segment)
 		m->limit = end;
 }
 
+/* Numbers the segments of all objects, with one more each for offsets in no segment. */
+static int number(struct mappings *m)
+{
+	const struct profile *p = m->names->profile;
+	size_t n = 0;
+
+	m->first = calloc(p->nobjects + 1, sizeof(*m->first));
+	for (size_t i = 0; m->first && i < p->nobjects; i++) {
+		m->first[i] = n;
+		n += p->objects[i].segments.n + 1;
+	}
+	m->id = calloc(n + 1, sizeof(*m->id));
+	return m->first && m->id ? 0 : -ENOMEM;
+}
+
 int mappings_init(struct mappings *m, const struct names *n, const struct locations *at, bool whole)
 {
 	const struct mapping none = { .file = "[none]", .build_id = "", .has_functions = true };
 
 	*m = (struct mappings){ .names = n };
-	m->id = calloc((n->profile->nobjects + 1) * (SEGMENTS_MAX + 1), sizeof(*m->id));
-	if (!m->id)
+	if (number(m) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < at->n; i++) {
 		struct location l = at->location[i];
@@ -93,7 +107,7 @@ int mappings_init(struct mappings *m, const struct names *n, const struct locati
 			*id = (__u32)m->n;
 		}
 		take(&m->mapping[*id - 1], &l,
-		     segments_find(names_segments(n, l.place.object), l.place.offset));
+		     segments_of_offset(names_segments(n, l.place.object), l.place.offset));
 	}
 	return add(m, &none);
 }
@@ -112,5 +126,6 @@ void mappings_fini(struct mappings *m)
 {
 	free(m->mapping);
 	free(m->id);
+	free(m->first);
 	*m = (struct mappings){ 0 };
 }

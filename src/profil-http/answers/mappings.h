@@ -24,6 +24,7 @@ struct mappings {
 	const struct names *names;
 	struct mapping *mapping;
 	size_t n;
+	size_t *first; /* of each object, in @id */
 	__u32 *id; /* by object, and within that by segment, the last for offsets in no segment; 0:
 		      none */
 };

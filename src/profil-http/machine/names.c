@@ -23,30 +23,12 @@ static int begin(struct names *n, struct source *source)
 	return 0;
 }
 
-static int find_segments(struct names *n)
-{
-	size_t objects = n->profile->nobjects;
-	struct segments *more;
-
-	if (n->nsegments == objects)
-		return 0;
-	more = reallocarray(n->segments, objects, sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	n->segments = more;
-	for (; n->nsegments < objects; n->nsegments++)
-		segments_read(&more[n->nsegments], &n->profile->objects[n->nsegments]);
-	return 0;
-}
-
 int names_update(struct names *n, struct source *source)
 {
 	int err = n->source == source ? 0 : begin(n, source);
 
 	if (!err)
 		err = table_reader_update(&n->reader);
-	if (!err)
-		err = find_segments(n);
 	if (!err)
 		symbolize_cache_renew(&n->symbols, n->profile);
 	return err;
@@ -64,7 +46,7 @@ int names_find(struct names *n, __u32 object, __u64 offset, struct symbols_range
 
 const struct segments *names_segments(const struct names *n, __u32 object)
 {
-	return &n->segments[object];
+	return &n->profile->objects[object].segments;
 }
 
 void names_fini(struct names *n)
@@ -73,6 +55,5 @@ void names_fini(struct names *n)
 	table_reader_close(&n->reader);
 	profile_free(n->profile);
 	source_unref(n->source);
-	free(n->segments);
 	*n = (struct names){ 0 };
 }

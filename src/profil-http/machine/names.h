@@ -5,7 +5,6 @@
 #include "table/table_reader.h"
 #include "symbols/elf_symbols.h"
 #include "symbols/symbolize_cache.h"
-#include "segments.h"
 #include "source.h"
 
 /*
@@ -17,8 +16,6 @@ struct names {
 	struct profile *profile; /* objects and groups, no counts */
 	struct table_reader reader;
 	struct symbolize_cache symbols;
-	struct segments *segments; /* of the first nsegments objects */
-	size_t nsegments;
 };
 
 /*

@@ -8,6 +8,7 @@
 #include "base/grow.h"
 
 #include "eh_frame_hdr.h"
+#include "elf_image.h"
 
 #define HDR_VERSION 1
 
@@ -51,26 +52,6 @@ static Elf_Data *find_hdr(Elf *elf, __u64 *vaddr)
 			continue;
 		*vaddr = ph.p_vaddr;
 		return elf_getdata_rawchunk(elf, (__s64)ph.p_offset, ph.p_filesz, ELF_T_WORD);
-	}
-	return NULL;
-}
-
-/* The data from @vaddr to the end of its segment; a terminator ends .eh_frame before that. */
-static Elf_Data *find_eh_frame(Elf *elf, __u64 vaddr)
-{
-	size_t n = 0;
-
-	elf_getphdrnum(elf, &n);
-	for (size_t i = 0; i < n; i++) {
-		GElf_Phdr ph;
-		__u64 at;
-
-		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD)
-			continue;
-		at = vaddr - ph.p_vaddr;
-		if (at < ph.p_filesz)
-			return elf_getdata_rawchunk(elf, (__s64)(ph.p_offset + at),
-						    ph.p_filesz - at, ELF_T_BYTE);
 	}
 	return NULL;
 }
@@ -184,35 +165,16 @@ static int fde_start(__u64 *out, const struct frames *f, const Dwarf_CFI_Entry *
 	return 0;
 }
 
-static Elf_Data *find_section(Elf *elf, __u64 *vaddr)
-{
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names) < 0)
-		return NULL;
-	while ((section = elf_nextscn(elf, section))) {
-		const char *name = NULL;
-
-		if (gelf_getshdr(section, &header))
-			name = elf_strptr(elf, names, header.sh_name);
-		if (!name || strcmp(name, ".eh_frame") != 0 || header.sh_type == SHT_NOBITS)
-			continue;
-		*vaddr = header.sh_addr;
-		return elf_rawdata(section, NULL);
-	}
-	return NULL;
-}
-
 /* Linkers write no search table into static programs: reads the whole section. */
 static int read_section(struct frames *f)
 {
 	const unsigned char *ident = (const unsigned char *)elf_getident(f->elf, NULL);
 	Dwarf_Off offset = 0, next;
 	Dwarf_CFI_Entry fde, cie;
+	GElf_Shdr sh;
 
-	f->eh_frame = find_section(f->elf, &f->eh_frame_vaddr);
+	f->eh_frame = elf_image_bytes(f->elf, ".eh_frame", &sh);
+	f->eh_frame_vaddr = f->eh_frame ? sh.sh_addr : 0;
 	for (; ident && f->eh_frame; offset = next) {
 		int status = dwarf_next_cfi(ident, f->eh_frame, true, offset, &next, &fde);
 		struct frame_row *grown, row = { .fde = f->eh_frame_vaddr + offset };
@@ -250,7 +212,7 @@ static int read_table(struct frames *f, Elf *elf)
 		return 0;
 	f->eh_frame_vaddr =
 		vaddr + offsetof(struct hdr, eh_frame_ptr) + (__u64)(__s64)h->eh_frame_ptr;
-	f->eh_frame = find_eh_frame(elf, f->eh_frame_vaddr);
+	f->eh_frame = elf_image_bytes_at(elf, f->eh_frame_vaddr); /* has a terminator */
 	if (!f->eh_frame)
 		return 0;
 

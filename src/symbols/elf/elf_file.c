@@ -8,23 +8,11 @@
 #include "base/cleanup.h"
 
 #include "elf_file.h"
+#include "elf_image.h"
 #include "base/hex.h"
 #include "base/regular_file.h"
 
 #define GO_BUILD_ID_BYTES 20
-
-Elf_Scn *elf_file_section(Elf *elf, GElf_Word type)
-{
-	Elf_Scn *scn = NULL;
-
-	while ((scn = elf_nextscn(elf, scn))) {
-		GElf_Shdr sh;
-
-		if (gelf_getshdr(scn, &sh) && sh.sh_type == type)
-			return scn;
-	}
-	return NULL;
-}
 
 static bool is_static(Elf *elf)
 {
@@ -33,27 +21,25 @@ static bool is_static(Elf *elf)
 	return gelf_getehdr(elf, &eh) && eh.e_type == ET_EXEC;
 }
 
-void elf_file_layout(int fd, __u64 *vaddr, bool *program)
+void elf_file_layout(int fd, struct segments *segments, bool *program)
 {
+	GElf_Shdr sh;
 	size_t n = 0;
 	Elf *elf;
 
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	*vaddr = 0;
 	*program = false;
+	elf_image_segments(segments, elf);
 	elf_getphdrnum(elf, &n);
-	for (size_t i = n; i-- > 0;) {
+	for (size_t i = 0; i < n; i++) {
 		GElf_Phdr ph;
 
-		if (!gelf_getphdr(elf, (int)i, &ph))
-			continue;
-		if (ph.p_type == PT_LOAD && ph.p_flags & PF_X)
-			*vaddr = ph.p_vaddr - ph.p_offset;
 		/* A static program has no interpreter, but libc.so has one. */
-		*program |= ph.p_type == PT_INTERP;
+		*program |= gelf_getphdr(elf, (int)i, &ph) && ph.p_type == PT_INTERP;
 	}
-	*program = (*program && !elf_file_section(elf, SHT_GNU_verdef)) || is_static(elf);
+	*program = (*program && !elf_image_section_of_type(elf, SHT_GNU_verdef, &sh)) ||
+		   is_static(elf);
 	elf_end(elf);
 }
 
@@ -63,27 +49,16 @@ void elf_file_layout(int fd, __u64 *vaddr, bool *program)
  */
 static size_t go_build_id(Elf *elf, const unsigned char **id)
 {
-	Elf_Scn *scn = NULL;
-	size_t names;
+	size_t name_at, text_at;
+	GElf_Shdr sh;
+	GElf_Nhdr nh;
+	Elf_Data *note = elf_image_bytes(elf, ".note.go.buildid", &sh);
 
-	if (elf_getshdrstrndx(elf, &names) < 0)
+	if (!note || !gelf_getnote(note, 0, &nh, &name_at, &text_at))
 		return 0;
-	while ((scn = elf_nextscn(elf, scn))) {
-		Elf_Data *note = elf_getdata(scn, NULL);
-		size_t name_at, text_at;
-		const char *name;
-		GElf_Shdr sh;
-		GElf_Nhdr nh;
-
-		name = gelf_getshdr(scn, &sh) ? elf_strptr(elf, names, sh.sh_name) : NULL;
-		if (!name || strcmp(name, ".note.go.buildid") != 0 || !note ||
-		    !gelf_getnote(note, 0, &nh, &name_at, &text_at))
-			continue;
-		*id = (const unsigned char *)note->d_buf + text_at;
-		*id += nh.n_descsz > GO_BUILD_ID_BYTES ? nh.n_descsz - GO_BUILD_ID_BYTES : 0;
-		return nh.n_descsz < GO_BUILD_ID_BYTES ? nh.n_descsz : GO_BUILD_ID_BYTES;
-	}
-	return 0;
+	*id = (const unsigned char *)note->d_buf + text_at;
+	*id += nh.n_descsz > GO_BUILD_ID_BYTES ? nh.n_descsz - GO_BUILD_ID_BYTES : 0;
+	return nh.n_descsz < GO_BUILD_ID_BYTES ? nh.n_descsz : GO_BUILD_ID_BYTES;
 }
 
 void elf_file_build_id(int fd, char *out, size_t bytes)

@@ -2,19 +2,16 @@
 #ifndef PROFIL_SYMBOLS_ELF_ELF_FILE_H
 #define PROFIL_SYMBOLS_ELF_ELF_FILE_H
 
-#include <gelf.h>
+#include <linux/types.h>
 #include <stdbool.h>
 
 #include "profile/profile.h"
 
-/* The first section of @type; NULL: none. */
-Elf_Scn *elf_file_section(Elf *elf, GElf_Word type);
-
 /*
- * Finds the difference between virtual addresses and file offsets of the code in ELF file @fd, and
- * whether it is a program and not a library.
+ * Reads the executable segments of the ELF file @fd, and whether it is a program and not a library.
+ * Adds none if it is not an ELF file.
  */
-void elf_file_layout(int fd, __u64 *vaddr, bool *program);
+void elf_file_layout(int fd, struct segments *segments, bool *program);
 
 /* Writes the build id of the ELF file @fd in hex, cut to @bytes; "" if it has none. */
 void elf_file_build_id(int fd, char *out, size_t bytes);

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf_image.h"
 #include "go_pclntab.h"
 
 #define MAGIC_2 0xfffffffbu
@@ -181,23 +182,6 @@ static size_t find_table(const Elf_Data *data)
 	return at < data->d_size ? at : data->d_size;
 }
 
-/* The section with that name; NULL: none. */
-static Elf_Scn *named_section(Elf *elf, const char *name, GElf_Shdr *sh)
-{
-	Elf_Scn *scn = NULL;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names) < 0)
-		return NULL;
-	while ((scn = elf_nextscn(elf, scn))) {
-		const char *is = gelf_getshdr(scn, sh) ? elf_strptr(elf, names, sh->sh_name) : NULL;
-
-		if (is && !strcmp(is, name))
-			return scn;
-	}
-	return NULL;
-}
-
 static int read_section(struct go_functions *out, Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh,
 			__u64 text)
 {
@@ -227,11 +211,12 @@ int go_functions_read(struct go_functions *out, Elf *elf)
 	__u64 text;
 
 	*out = (struct go_functions){ 0 };
-	if (!named_section(elf, ".go.buildinfo", &sh) && !named_section(elf, ".gopclntab", &sh))
+	if (!elf_image_section(elf, ".go.buildinfo", &sh) &&
+	    !elf_image_section(elf, ".gopclntab", &sh))
 		return 0;
-	text = named_section(elf, ".text", &sh) ? sh.sh_addr : 0;
+	text = elf_image_section(elf, ".text", &sh) ? sh.sh_addr : 0;
 	for (size_t i = 0; i < sizeof(sections) / sizeof(*sections); i++) {
-		Elf_Scn *scn = named_section(elf, sections[i], &sh);
+		Elf_Scn *scn = elf_image_section(elf, sections[i], &sh);
 		int err = -EINVAL;
 
 		if (scn && sh.sh_type != SHT_NOBITS)

@@ -14,6 +14,7 @@
 #include "base/grow.h"
 
 #include "eh_frame_hdr.h"
+#include "elf_image.h"
 #include "unwind_table.h"
 
 /*
@@ -32,8 +33,7 @@ struct reader {
 	Elf *debug; /* where .debug_frame is: @elf, or its separate debug file */
 	struct function *function;
 	size_t nfunctions;
-	GElf_Phdr *segment; /* executable ones */
-	size_t nsegments;
+	struct segments segments;
 	__u64 entry;  /* the program's entry point */
 	bool failed;  /* out of memory */
 	bool late;    /* the file took CPU_NS_MAX */
@@ -49,17 +49,15 @@ struct reader {
 #define FUNCTION_ROWS_MAX 16384
 #define CPU_NS_MAX 3000000000ull
 
+/* A row can begin at the very end of a segment. */
 static bool to_offset(const struct reader *r, __u64 vaddr, __u64 *offset)
 {
-	for (size_t i = 0; i < r->nsegments; i++) {
-		const GElf_Phdr *ph = &r->segment[i];
-
-		if (vaddr - ph->p_vaddr <= ph->p_filesz && vaddr >= ph->p_vaddr) {
-			*offset = vaddr - ph->p_vaddr + ph->p_offset;
-			return true;
-		}
-	}
-	return false;
+	if (segments_offset(&r->segments, vaddr, offset))
+		return true;
+	if (!segments_offset(&r->segments, vaddr - 1, offset))
+		return false;
+	++*offset;
+	return true;
 }
 
 static void add_row(struct reader *r, __u64 vaddr, struct profil_unwind_row row)
@@ -312,30 +310,12 @@ static int find_eh_frame(struct reader *r, const struct frames *frames, Dwarf_CF
 	return err;
 }
 
-static Elf_Data *find_section(Elf *elf, const char *wanted)
-{
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names) < 0)
-		return NULL;
-	while ((section = elf_nextscn(elf, section))) {
-		const char *name = NULL;
-
-		if (gelf_getshdr(section, &header))
-			name = elf_strptr(elf, names, header.sh_name);
-		if (name && !strcmp(name, wanted) && header.sh_type != SHT_NOBITS)
-			return elf_rawdata(section, NULL);
-	}
-	return NULL;
-}
-
 /* Finds functions of .debug_frame that .eh_frame lacks, as all Go functions. */
 static int find_debug_frame(struct reader *r, const struct frames *frames, Dwarf_CFI *cfi)
 {
 	const unsigned char *ident = (const unsigned char *)elf_getident(r->debug, NULL);
-	Elf_Data *data = cfi ? find_section(r->debug, ".debug_frame") : NULL;
+	GElf_Shdr sh;
+	Elf_Data *data = cfi ? elf_image_bytes(r->debug, ".debug_frame", &sh) : NULL;
 	Dwarf_Off offset = 0, next;
 	Dwarf_CFI_Entry entry;
 	int err = 0, status;
@@ -425,24 +405,6 @@ static void add_trampoline(struct reader *r)
 	}
 }
 
-static int find_segments(struct reader *r)
-{
-	size_t n = 0;
-
-	if (elf_getphdrnum(r->elf, &n) < 0)
-		return -ENOEXEC;
-	r->segment = calloc(n + 1, sizeof(*r->segment));
-	if (!r->segment)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		GElf_Phdr *ph = &r->segment[r->nsegments];
-
-		if (gelf_getphdr(r->elf, (int)i, ph) && ph->p_type == PT_LOAD && ph->p_flags & PF_X)
-			r->nsegments++;
-	}
-	return 0;
-}
-
 static bool fits_machine(Elf *elf, GElf_Ehdr *header)
 {
 	return gelf_getehdr(elf, header) && header->e_machine == ARCH_ELF_MACHINE;
@@ -452,22 +414,23 @@ int unwind_table_read(struct unwind_table *t, Elf *elf, Elf *debug)
 {
 	struct reader r = { .out = t, .elf = elf, .debug = elf };
 	GElf_Ehdr header;
+	GElf_Shdr sh;
 	int err;
 
 	*t = (struct unwind_table){ 0 };
-	if (fits_machine(debug, &header) && !find_section(elf, ".debug_frame"))
+	if (fits_machine(debug, &header) && !elf_image_bytes(elf, ".debug_frame", &sh))
 		r.debug = debug;
 	if (!fits_machine(elf, &header))
 		return -ENOEXEC;
 	r.entry = header.e_entry;
 	r.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	err = find_segments(&r);
+	err = elf_image_segments(&r.segments, elf);
 	if (!err)
 		err = read_sections(&r);
 	if (!err && !r.nfunctions)
 		add_trampoline(&r);
 	free(r.function);
-	free(r.segment);
+	segments_fini(&r.segments);
 	if (r.failed)
 		err = -ENOMEM;
 	if (err)

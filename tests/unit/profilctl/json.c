@@ -83,6 +83,39 @@ Test(ctl_json, reads_back_slices_bands_and_threads)
 	profile_free(q);
 }
 
+/* Files of older versions have one distance of address and offset for each object. */
+Test(ctl_json, keeps_the_segments_of_objects)
+{
+	static const char objects[] =
+		"\"objects\":[{\"path\":\"/bin/a\",\"build_id\":\"\",\"segments\":"
+		"[[4096,100,8192],[8192,100,268435456]]},"
+		"{\"path\":\"/bin/b\",\"build_id\":\"\",\"vaddr\":4194304}],";
+	char text[2048], *again = NULL, why[64];
+	struct profile *p, *q;
+	size_t n;
+	FILE *out = open_memstream(&again, &n);
+
+	snprintf(text, sizeof(text), "%s%s%s%s%s}", HEAD, SAMPLES, objects, PLACES, FUNCTIONS);
+	p = accepts(text);
+	cr_assert_eq(json_write(out, p, true), 0);
+	fclose(out);
+	cr_assert_eq(json_load(&q, again, n, why, sizeof(why)), 0, "%s", why);
+	cr_expect_eq(object_address(&q->objects[0], 4096 + 99), 8192 + 99);
+	cr_expect_eq(object_address(&q->objects[0], 8192), 268435456);
+	cr_expect_eq(object_offset(&q->objects[0], 268435456), 8192);
+	cr_expect_eq(object_address(&q->objects[1], 16), 4194304 + 16);
+	cr_expect_eq(object_offset(&q->objects[1], 4194304 + 16), 16);
+	profile_free(p);
+	profile_free(q);
+	free(again);
+}
+
+Test(ctl_json, refuses_segments_that_are_none)
+{
+	refuses(HEAD SAMPLES "\"objects\":[{\"path\":\"/bin/a\",\"build_id\":\"\","
+			     "\"segments\":[[1,2]]}]," PLACES FUNCTIONS "}");
+}
+
 Test(ctl_json, keeps_groups_folded_places_and_sums)
 {
 	struct profile *p = accepts(

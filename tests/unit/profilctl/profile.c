@@ -416,21 +416,58 @@ Test(ctl_profile, a_program_can_have_blanks_in_its_name)
 	expect_program("", "/usr/bin/other", "");
 }
 
+/* google-pprof adds the distance of address and offset of .text, whose segment is the first one. */
+Test(ctl_profile, the_segments_of_an_object_have_extents_of_their_own)
+{
+	static const struct segment text = { 0x1000, 0x1000, 0x401000 };
+	static const struct segment far = { 0x4000, 0x1000, 0x10000000 };
+	struct profile *p = profile_new();
+	__u32 file = object(p, "/bin/a", 0);
+	unsigned long long from, to, offset;
+	char *written = NULL;
+	struct extents all;
+	const char *line;
+	size_t n;
+	FILE *out = open_memstream(&written, &n);
+
+	cr_assert_eq(segments_add(&p->objects[file].segments, &text), 0);
+	cr_assert_eq(segments_add(&p->objects[file].segments, &far), 0);
+	cr_assert_eq(profile_add_place(p, file, 0x1010, 1, 1), 0);
+	cr_assert_eq(profile_add_place(p, file, 0x4010, 1, 1), 0);
+	p->tick_ns = 1000000;
+	cr_assert_eq(extents_init(&all, p), 0);
+	cr_expect_eq(extents_of(&all, file, 0x1010)->offset, 0x1000);
+	cr_expect_eq(extents_of(&all, file, 0x4010)->offset, 0x4000);
+	cr_assert_eq(gperftools_write(out, p), 0);
+	fclose(out);
+	line = memmem(written, n, "1000000", 7); /* the first line of maps */
+	cr_assert_not_null(line);
+	for (int i = 0; i < 2; i++, line = strchr(line, '\n') + 1) {
+		cr_assert_eq(sscanf(line, "%llx-%llx r-xp %llx", &from, &to, &offset), 3);
+		cr_expect_eq(offset + 0x400000, i ? 0x10000000 : 0x401000);
+	}
+	extents_fini(&all);
+	free(written);
+	profile_free(p);
+}
+
 /* arm64 has the kernel's modules before _text, from which offsets count. */
 Test(ctl_profile, the_extent_of_an_object_can_begin_below_its_offset_0)
 {
 	struct profile *p = profile_new();
 	__u32 kernel = object(p, PROFILE_KERNEL, 0), other = object(p, "/bin/a", 1);
 	__u64 module = 0 - (__u64)0x5008;
-	struct extent *e;
+	const struct extent *e;
+	struct extents all;
 
 	cr_assert_eq(profile_add_place(p, kernel, 0x1234, 1, 1), 0);
 	cr_assert_eq(profile_add_place(p, kernel, module, 1, 1), 0);
 	cr_assert_eq(profile_add_place(p, other, 0x1000, 1, 1), 0);
-	e = extents_new(p);
-	cr_expect_eq(e[kernel].end - e[kernel].start, 0x8000);
-	cr_expect_eq(extent_address(&e[kernel], module), e[kernel].start + 0xff8);
-	cr_expect_gt(e[other].start, e[kernel].end);
-	free(e);
+	cr_assert_eq(extents_init(&all, p), 0);
+	e = extents_of(&all, kernel, module);
+	cr_expect_eq(e->end - e->start, 0x8000);
+	cr_expect_eq(extents_address(&all, kernel, module), e->start + 0xff8);
+	cr_expect_gt(extents_of(&all, other, 0x1000)->start, e->end);
+	extents_fini(&all);
 	profile_free(p);
 }

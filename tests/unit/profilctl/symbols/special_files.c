@@ -181,7 +181,7 @@ Test(special_files, are_no_files_of_split_dwarf)
 	link_to_device("a.dwo");
 	o.path = (char *)path_of("a");
 	o.fd = open(o.path, O_RDONLY | O_CLOEXEC);
-	elf_file_layout(o.fd, &o.vaddr, &o.program);
+	elf_file_layout(o.fd, &o.segments, &o.program);
 	if (!lines_open(&l, &o)) {
 		for (__u64 at = 0; at < 0x4000; at++) {
 			lines_find(l, at, &text, &line);
@@ -190,6 +190,7 @@ Test(special_files, are_no_files_of_split_dwarf)
 		lines_close(l);
 	}
 	closep(&o.fd);
+	segments_fini(&o.segments);
 	cr_expect_not(device_was_opened());
 }
 

@@ -167,9 +167,22 @@ static const struct config defaults = {
 			[RES_TABLE_SLOTS] = 64,
 			[RES_WIDE] = 4,
 		},
+		/* What one profile or recording of usual size takes. Connections: make_room(). */
+		.least.of = {
+			[RES_PROFILES] = 2,
+			[RES_TARGETS] = 4,
+			[RES_REGIONS] = 256,
+			[RES_COUNTERS] = 65536,
+			[RES_OPERATIONS] = 1,
+			[RES_TABLE_BYTES] = 16 << 20,
+			[RES_EVENTS] = 1,
+			[RES_TABLE_SLOTS] = 2,
+			[RES_WIDE] = 1,
+		},
 		.requests = { 2000, 2000 },
-		/* A quarter of the main thread's time, at most 2 ms in a row. */
+		/* A quarter of the main thread's time, at most 2 ms in a row; all users a half. */
 		.time_ns = { 250000000, 2000000 },
+		.everyones_time_ns = { 500000000, 4000000 },
 	},
 };
 

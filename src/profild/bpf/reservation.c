@@ -271,7 +271,8 @@ int reservation_take(struct reservations *all, struct target *t)
 	}
 	free(r);
 	t->reservation = NULL;
-	slot = slot_of(all, user_uid(t->charges.slot.user), user_is_root(t->charges.slot.user));
+	slot = slot_of(all, user_account_uid(t->charges.slot.user),
+		       user_is_root(t->charges.slot.user));
 	t->user = user_slot_use(all->maps->processes.tables, &slot);
 	return 0;
 }

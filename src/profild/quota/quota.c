@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "quota.h"
+#include "subids.h"
 
 #define NSEC_A_SECOND 1000000000ULL
 #define USER_BUCKETS 64
@@ -18,10 +19,13 @@ struct bucket {
 struct user {
 	struct user *next; /* in its bucket of the hash table */
 	struct quota *quota;
-	unsigned int refs; /* each charge has one, too */
+	struct user *account; /* itself, or the user that owns its subordinate id: a reference */
+	unsigned int refs;    /* each charge has one, too */
 	uid_t uid;
 	bool root;
 	void *own;
+
+	/* Of an account. */
 	uint64_t used[N_RESOURCES];
 	struct bucket requests;
 	struct bucket time;
@@ -29,6 +33,8 @@ struct user {
 
 struct quota {
 	const struct quota_config *config;
+	struct subids *subids;
+	struct bucket everyones_time; /* of all users but root together */
 	struct user *users[USER_BUCKETS];
 	uint64_t now_ns;		 /* the time of the latest call */
 	uint64_t used[N_RESOURCES];	 /* by all users ... */
@@ -38,10 +44,17 @@ struct quota {
 int quota_new(struct quota **out, const struct quota_config *config)
 {
 	struct quota *q = calloc(1, sizeof(*q));
+	int err;
 
 	if (!q)
 		return -ENOMEM;
 	q->config = config;
+	err = subids_open(&q->subids, config->subuid ? config->subuid : "/etc/subuid",
+			  config->passwd ? config->passwd : "/etc/passwd");
+	if (err) {
+		free(q);
+		return err;
+	}
 	*out = q;
 	return 0;
 }
@@ -56,6 +69,8 @@ struct quota *quota_free(struct quota *q)
 			free(u);
 		}
 	}
+	if (q)
+		subids_close(q->subids);
 	free(q);
 	return NULL;
 }
@@ -100,6 +115,7 @@ int user_request(struct user *u, uint64_t now_ns)
 
 	if (u->root || !r->a_second)
 		return 0;
+	u = u->account;
 	u->quota->now_ns = now_ns;
 	refill(&u->requests, r, now_ns);
 	if (u->requests.left < 1)
@@ -108,21 +124,40 @@ int user_request(struct user *u, uint64_t now_ns)
 	return 0;
 }
 
+/*
+ * What a nanosecond of the main thread costs: 1 while all users together keep to their allowance,
+ * and more the further it is overdrawn. So those who use much wait, until their sum is within it;
+ * those who use little go on, however many the others are.
+ */
+static int64_t time_price(struct quota *q, uint64_t now_ns)
+{
+	const struct rate_limit *r = &q->config->everyones_time_ns;
+
+	if (!r->a_second)
+		return 1;
+	refill(&q->everyones_time, r, now_ns);
+	return q->everyones_time.left < 0 ? 1 - q->everyones_time.left / (int64_t)r->burst : 1;
+}
+
 void user_spend(struct user *u, uint64_t now_ns, uint64_t spent_ns)
 {
 	const struct rate_limit *r = &u->quota->config->time_ns;
+	struct quota *q = u->quota;
 
 	if (u->root || !r->a_second)
 		return;
-	u->quota->now_ns = now_ns;
+	u = u->account;
+	q->now_ns = now_ns;
 	refill(&u->time, r, now_ns);
-	u->time.left -= (int64_t)spent_ns;
+	u->time.left -= (int64_t)spent_ns * time_price(q, now_ns);
+	q->everyones_time.left -= (int64_t)spent_ns;
 }
 
 uint64_t user_wait_ns(struct user *u, uint64_t now_ns)
 {
 	const struct rate_limit *r = &u->quota->config->time_ns;
 
+	u = u->account;
 	if (u->root || !r->a_second || !u->time.used)
 		return 0;
 	refill(&u->time, r, now_ns);
@@ -157,23 +192,66 @@ static struct user **bucket_of(struct quota *q, uid_t uid)
 }
 _Static_assert(USER_BUCKETS == 1 << (32 - 26), "the bucket is the top bits of the hash");
 
-int user_get(struct user **out, struct quota *q, uid_t uid, bool root)
+static struct user *find(struct quota *q, uid_t uid, bool root)
 {
-	struct user **bucket = bucket_of(q, uid), *u = *bucket;
+	struct user *u = *bucket_of(q, uid);
 
 	while (u && (u->uid != uid || u->root != root))
 		u = u->next;
-	if (!u) {
-		sweep(q, bucket);
-		u = calloc(1, sizeof(*u));
-		if (!u)
-			return -ENOMEM;
-		u->quota = q;
-		u->uid = uid;
-		u->root = root;
-		u->next = *bucket;
-		*bucket = u;
+	return u;
+}
+
+static int user_new(struct user **out, struct quota *q, uid_t uid, bool root)
+{
+	struct user **bucket = bucket_of(q, uid), *u;
+
+	sweep(q, bucket);
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return -ENOMEM;
+	u->quota = q;
+	u->uid = uid;
+	u->root = root;
+	u->account = u;
+	u->next = *bucket;
+	*bucket = u;
+	*out = u;
+	return 0;
+}
+
+static int account_get(struct user **out, struct quota *q, uid_t uid)
+{
+	struct user *u = find(q, uid, false);
+	int err = u ? 0 : user_new(&u, q, uid, false);
+
+	if (!err)
+		*out = user_ref(u);
+	return err;
+}
+
+int user_get(struct user **out, struct quota *q, uid_t uid, bool root)
+{
+	struct user *u = find(q, uid, root), *account = NULL;
+	uid_t owner;
+	int err;
+
+	if (u) {
+		*out = user_ref(u);
+		return 0;
 	}
+	owner = root ? uid : subids_account(q->subids, uid);
+	if (owner != uid) {
+		err = account_get(&account, q, owner);
+		if (err)
+			return err;
+	}
+	err = user_new(&u, q, uid, root);
+	if (err) {
+		user_unref(account);
+		return err;
+	}
+	if (account)
+		u->account = account;
 	*out = user_ref(u);
 	return 0;
 }
@@ -184,19 +262,10 @@ struct user *user_ref(struct user *u)
 	return u;
 }
 
-struct user *user_unref(struct user *u)
+static struct user *user_free(struct user *u)
 {
-	struct user **place;
+	struct user **place = bucket_of(u->quota, u->uid);
 
-	if (!u)
-		return NULL;
-	assert(u->refs);
-	if (--u->refs)
-		return NULL;
-	/* Kept until its token buckets are full: a new struct would start with full ones. */
-	if (u->requests.used || u->time.used)
-		return NULL;
-	place = bucket_of(u->quota, u->uid);
 	while (*place != u)
 		place = &(*place)->next;
 	*place = u->next;
@@ -204,9 +273,31 @@ struct user *user_unref(struct user *u)
 	return NULL;
 }
 
+struct user *user_unref(struct user *u)
+{
+	if (!u)
+		return NULL;
+	assert(u->refs);
+	if (--u->refs)
+		return NULL;
+	if (u->account != u) {
+		u->account = user_unref(u->account);
+		return user_free(u);
+	}
+	/* Kept until its token buckets are full: a new struct would start with full ones. */
+	if (u->requests.used || u->time.used)
+		return NULL;
+	return user_free(u);
+}
+
 uid_t user_uid(const struct user *u)
 {
 	return u->uid;
+}
+
+uid_t user_account_uid(const struct user *u)
+{
+	return u->account->uid;
 }
 
 bool user_is_root(const struct user *u)
@@ -223,7 +314,7 @@ void quota_each(const struct quota *q, void (*fn)(void *arg, const struct user *
 {
 	for (int i = 0; i < USER_BUCKETS; i++) {
 		for (const struct user *u = q->users[i]; u; u = u->next) {
-			if (u->refs)
+			if (u->refs && u->account == u)
 				fn(arg, u);
 		}
 	}
@@ -233,7 +324,7 @@ void quota_each(const struct quota *q, void (*fn)(void *arg, const struct user *
 
 uint64_t quota_used(const struct quota *q, const struct user *u, enum resource what)
 {
-	return u ? u->used[what] : q->used[what];
+	return u ? u->account->used[what] : q->used[what];
 }
 
 uint64_t quota_limit(const struct quota *q, const struct user *u, enum resource what)
@@ -248,16 +339,32 @@ static bool exceeds(uint64_t used, uint64_t n, uint64_t limit)
 	return used > limit || n > limit - used;
 }
 
+/*
+ * What an account may hold while the others hold @others: as much as would be left free, so that
+ * it is less the fuller the machine is: of k accounts that want all, each gets 1/(k + 1). A quarter
+ * of the room is set aside for accounts that hold no more than the least that is of use.
+ */
+static uint64_t fair_share(const struct quota *q, enum resource what, uint64_t room,
+			   uint64_t others, uint64_t n)
+{
+	uint64_t least = q->config->least.of[what], used = room / 4 + others + n;
+
+	if (!least)
+		return UINT64_MAX;
+	return used < room && room - used > least ? room - used : least;
+}
+
 static int check(const struct user *u, enum resource what, uint64_t n)
 {
 	const struct quota *q = u->quota;
 	uint64_t limit = q->config->machine.of[what], reserve = q->config->reserve.of[what];
 	uint64_t others = q->used[what] - q->root_used[what];
+	uint64_t room = limit > reserve ? limit - reserve : 0, own = u->account->used[what];
 	bool refused = exceeds(q->used[what], n, limit);
 
 	if (!u->root)
-		refused |= exceeds(u->used[what], n, q->config->user.of[what]) ||
-			   exceeds(others, n, limit > reserve ? limit - reserve : 0);
+		refused |= exceeds(own, n, q->config->user.of[what]) || exceeds(others, n, room) ||
+			   exceeds(own, n, fair_share(q, what, room, others, n));
 	if (!refused)
 		return 0;
 	return what == RES_COUNTERS || what == RES_TABLE_BYTES ? -ENOMEM : -EAGAIN;
@@ -270,7 +377,7 @@ bool quota_full(const struct user *u, enum resource what)
 
 static void add(struct user *u, enum resource what, uint64_t n)
 {
-	u->used[what] += n;
+	u->account->used[what] += n;
 	u->quota->used[what] += n;
 	if (u->root)
 		u->quota->root_used[what] += n;
@@ -278,8 +385,8 @@ static void add(struct user *u, enum resource what, uint64_t n)
 
 static void subtract(struct user *u, enum resource what, uint64_t n)
 {
-	assert(u->used[what] >= n);
-	u->used[what] -= n;
+	assert(u->account->used[what] >= n);
+	u->account->used[what] -= n;
 	u->quota->used[what] -= n;
 	if (u->root)
 		u->quota->root_used[what] -= n;

@@ -18,7 +18,11 @@
  * to another object (a target's counters, to the list that waits for a grace period), charge_move()
  * moves the charge.
  *
- * Limits: each user has its own, and the machine has one, of which a part is reserved for root.
+ * Users of one subordinate range (subuid(5)) are one account, that of the range's owner: a person
+ * can have all of them. What this file says of a user's charges and limits is true of its account.
+ *
+ * Limits: each user has its own, and the machine has one, of which a part is reserved for root. As
+ * the machine's room fills, the share of each user shrinks; see fair_share().
  * Root has no limit of its own. Root is a client of uid 0 with CAP_SYS_PTRACE in the initial user
  * namespace; uid 0 without it (in a container, with an empty bounding set) is an ordinary user.
  *
@@ -38,9 +42,13 @@ struct rate_limit {
 struct quota_config {
 	struct limits user;
 	struct limits machine;
-	struct limits reserve;	    /* the part of the machine's limit that only root may use */
-	struct rate_limit requests; /* of one user */
-	struct rate_limit time_ns;  /* of the main thread, for one user */
+	struct limits reserve; /* the part of the machine's limit that only root may use */
+	struct limits least;   /* a share does not shrink below this; 0: shares do not shrink */
+	struct rate_limit requests;	     /* of one user */
+	struct rate_limit time_ns;	     /* of the main thread, for one user ... */
+	struct rate_limit everyones_time_ns; /* ... and for all but root together */
+	const char *subuid;		     /* NULL: /etc/subuid */
+	const char *passwd;		     /* NULL: /etc/passwd */
 };
 
 struct quota;
@@ -59,6 +67,7 @@ struct user *user_ref(struct user *u);
 struct user *user_unref(struct user *u); /* takes NULL; returns NULL */
 
 uid_t user_uid(const struct user *u);
+uid_t user_account_uid(const struct user *u);
 bool user_is_root(const struct user *u);
 
 /* A pointer that another layer may keep in each user; NULL at first; must be NULL at the end. */
@@ -99,14 +108,16 @@ uint64_t quota_limit(const struct quota *q, const struct user *u, enum resource 
 /* True if @u is at its limit of @what. */
 bool quota_full(const struct user *u, enum resource what);
 
-/* Calls @fn for every user. @fn must not give back a charge of that user. */
+/* Calls @fn for every account, as the user that owns it. @fn must not give back a charge of that
+ * user. */
 void quota_each(const struct quota *q, void (*fn)(void *arg, const struct user *u), void *arg);
 
 /* Takes a token for one request of @u at time @now_ns; -EAGAIN if none is left. */
 int user_request(struct user *u, uint64_t now_ns);
 
 /*
- * user_spend(): the main thread has worked for @u for @spent_ns, until @now_ns. user_wait_ns(): the
+ * user_spend(): the main thread, or a thread on its behalf, has worked for @u for @spent_ns, until
+ * @now_ns. While all users together exceed their allowance it counts more. user_wait_ns(): the
  * time during which it should do nothing more for @u; 0 while tokens are left.
  */
 void user_spend(struct user *u, uint64_t now_ns, uint64_t spent_ns);

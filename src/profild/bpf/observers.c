@@ -19,18 +19,23 @@
 #include "profild/profile/target.h"
 #include "reservation.h"
 #include "profild/skeleton.h"
+#include "table_maker.h"
 #include "table_slots.h"
 #include "target_use.h"
 
 struct observer {
 	struct target target; /* its index, clock and flags */
 	uint32_t slot;
+	struct table_making *making;	 /* its tables; NULL: they exist */
+	struct profil_observer observer; /* while they are made */
+	bool begun;			 /* it has a target */
 };
 
 struct observers {
 	struct place_source source;
 	struct sampler_bpf *bpf;
 	struct table_slots *slots;
+	struct table_maker *maker;
 	uint32_t epoch;
 	int found;		       /* the machine's table of an earlier daemon; -1: none */
 	const struct observer *stored; /* whose table is the machine's in the store */
@@ -202,7 +207,7 @@ static int observer_new(struct observer **out, struct observers *s, const struct
 	return 0;
 }
 
-/* Starts counting in the table of @a. Takes ownership of @observer. */
+/* Starts counting in the table of @a, whose source is @observer. */
 static int observe_with_table(struct observers *s, struct observer *observer, struct attachment *a,
 			      struct profil_observer *o)
 {
@@ -211,27 +216,20 @@ static int observe_with_table(struct observers *s, struct observer *observer, st
 	observer->target.period_ns = a->period_ns;
 	observer->target.flags = target_flags(a);
 	err = observe(s, observer, a, o);
-	if (err) {
-		table_slots_give(s->slots, observer->slot);
-		free(observer);
-		return err;
-	}
-	a->source = observer;
-	return 0;
+	observer->begun = !err;
+	return err;
+}
+
+/* Gives back the slot of an observer without a target. */
+static void observer_free(struct observers *s, struct observer *observer)
+{
+	if (observer->making)
+		table_making_drop(observer->making);
+	table_slots_give(s->slots, observer->slot);
+	free(observer);
 }
 
 #define MACHINE_TABLE "machine-table" /* in the persistent store */
-
-static int create_tables(struct attachment *a, const struct profil_table *header)
-{
-	a->table = table_create(header);
-	if (a->table < 0)
-		return a->table;
-	if (!header->unwind_pages)
-		return 0;
-	a->unwind = table_create_unwind(header);
-	return a->unwind < 0 ? a->unwind : 0;
-}
 
 static void store_machine(struct observers *s, const struct observer *observer, int table)
 {
@@ -244,7 +242,21 @@ static void store_machine(struct observers *s, const struct observer *observer, 
 		log_warning("cannot store the machine's table: its profile ends with this daemon");
 }
 
-/* The slot comes first: a user without one must not make the daemon create tables. */
+/* Its tables exist. */
+static int observer_start(struct observers *s, struct attachment *a, struct profil_observer *o)
+{
+	struct observer *observer = a->source;
+	int err = observe_with_table(s, observer, a, o);
+
+	if (!err && a->machine && !s->stored) /* else when it takes the former's place */
+		store_machine(s, observer, a->table);
+	return err;
+}
+
+/*
+ * The slot comes first: a user without one must not make the daemon create tables. Those of a
+ * client are made by a thread: observer_ready() goes on with them.
+ */
 static int observer_open(struct place_source *source, struct attachment *a,
 			 struct profil_observer *o, struct profil_table *header)
 {
@@ -254,15 +266,18 @@ static int observer_open(struct place_source *source, struct attachment *a,
 
 	if (err)
 		return err;
-	err = create_tables(a, header);
-	if (err) {
-		table_slots_give(s->slots, observer->slot);
-		free(observer);
-		return err;
+	observer->observer = *o;
+	if (!a->at_once) {
+		err = table_making_begin(&observer->making, s->maker, a->user, header);
+	} else {
+		err = tables_make(header, &a->table, &a->unwind);
+		a->source = observer;
+		if (!err)
+			err = observer_start(s, a, o);
 	}
-	err = observe_with_table(s, observer, a, o);
-	if (!err && a->machine && !s->stored) /* else when it takes the former's place */
-		store_machine(s, observer, a->table);
+	a->source = err ? NULL : observer;
+	if (err)
+		observer_free(s, observer);
 	return err;
 }
 
@@ -283,11 +298,15 @@ static int observer_recover(struct place_source *source, struct attachment *a,
 		table_describe(o, header);
 		a->period_ns = header->period_ns;
 		err = observe_with_table(s, observer, a, o);
+		if (err)
+			observer_free(s, observer);
 	}
-	if (err)
+	if (err) {
 		store_drop(s->bpf->store, MACHINE_TABLE);
-	else
+	} else {
 		s->stored = observer;
+		a->source = observer;
+	}
 	return err;
 }
 
@@ -295,7 +314,7 @@ static int observer_begin(struct place_source *source, struct attachment *a)
 {
 	struct observers *s = self(source);
 	const struct observer *observer = a->source;
-	int err = widen(s, observer->target.index);
+	int err = observer->begun ? widen(s, observer->target.index) : -EINPROGRESS;
 
 	if (!err && a->machine)
 		store_machine(s, observer, a->table);
@@ -308,7 +327,7 @@ static int observer_add(struct place_source *source, struct attachment *a, pid_t
 	const struct observer *observer = a->source;
 	struct process_table *p = &s->bpf->maps.processes;
 	uint32_t index = observer->target.index, exec_id;
-	int err = maps_exec_id(&s->bpf->maps, (uint32_t)tgid, &exec_id);
+	int err = observer->begun ? maps_exec_id(&s->bpf->maps, (uint32_t)tgid, &exec_id) : -EBADF;
 
 	if (err)
 		return err;
@@ -330,14 +349,17 @@ static uint64_t observer_total(struct place_source *source, const struct attachm
 	const volatile struct profil_target *k =
 		&self(source)->bpf->maps.processes.target[observer->target.index];
 
-	return k->total;
+	return observer->begun ? k->total : 0;
 }
 
 static void observer_forget(struct place_source *source, struct attachment *a)
 {
 	struct observer *observer = a->source;
 
-	(void)source;
+	if (!observer->begun) {
+		observer_free(self(source), observer);
+		return;
+	}
 	target_charges_give(&observer->target.charges);
 	free(observer);
 }
@@ -348,6 +370,10 @@ static void observer_close(struct place_source *source, struct attachment *a)
 	struct observer *observer = a->source;
 	struct target *t = &observer->target;
 
+	if (!observer->begun) {
+		observer_free(s, observer);
+		return;
+	}
 	if (s->stored == observer) {
 		store_drop(s->bpf->store, MACHINE_TABLE);
 		s->stored = NULL;
@@ -366,11 +392,24 @@ static int observer_prepare(struct place_source *source, const struct event_choi
 	return event_links_prepare(self(source)->bpf->events, event);
 }
 
-static int observer_ready(struct place_source *source, const struct attachment *a)
+static int observer_ready(struct place_source *source, struct attachment *a)
 {
-	const struct observer *observer = a->source;
+	struct observers *s = self(source);
+	struct observer *observer = a->source;
+	int err = 0;
 
-	return table_slots_ready(self(source)->slots, observer->slot, a->unwind >= 0);
+	if (observer->making && a->event.wanted) /* its link may have ended meanwhile */
+		err = event_links_prepare(s->bpf->events, &a->event);
+	if (!err && observer->making) {
+		err = table_making_take(observer->making, &a->table, &a->unwind);
+		if (err != -EINPROGRESS)
+			observer->making = NULL;
+		if (!err)
+			err = observer_start(s, a, &observer->observer);
+	}
+	if (err)
+		return err;
+	return table_slots_ready(s->slots, observer->slot, a->unwind >= 0);
 }
 
 static const struct place_source_ops ops = {
@@ -399,6 +438,8 @@ int observers_open(struct place_source **out, struct sampler_bpf *b, sd_event *e
 	s->found = b->maps.found ? store_take(b->store, MACHINE_TABLE) : -1;
 	err = table_slots_open(&s->slots, bpf_map__fd(b->maps.skel->maps.observed),
 			       bpf_map__fd(b->maps.skel->maps.unwind_tables), s->found >= 0, event);
+	if (!err)
+		err = table_maker_open(&s->maker);
 	if (err) {
 		observers_close(&s->source);
 		return err;
@@ -413,6 +454,7 @@ struct place_source *observers_close(struct place_source *source)
 
 	if (!s)
 		return NULL;
+	table_maker_close(s->maker);
 	table_slots_close(s->slots);
 	closep(&s->found);
 	free(s);

@@ -218,6 +218,8 @@ int observer_machine(struct client *c, const struct profil_header *h, bool *fds)
 	(void)fds;
 	if (!err)
 		a = m->ask == PROFIL_MACHINE_QUERY && d->machine ? d->machine : machine_newest(d);
+	if (a && a->table < 0) /* it is being made, to take the place of the full one */
+		a = d->machine;
 	if (a) /* an observer's connection has no deadline */
 		c->deadline = sd_event_source_disable_unref(c->deadline);
 	return reply_for(c, err, a, 0, a ? &a->table : NULL, a != NULL);

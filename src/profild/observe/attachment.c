@@ -216,6 +216,7 @@ int attachment_open(struct attachment **out, struct profild *d, const struct pro
 	a->user = user_ref(peer->user);
 	a->privileged = peer->privileged;
 	a->machine = peer->machine;
+	a->at_once = peer->at_once;
 	a->scope = m->scope;
 	a->flags = m->flags;
 	a->period_ns = m->period_ns ? m->period_ns : d->config.period_ns;
@@ -279,7 +280,7 @@ int attachment_begin(struct attachment *a)
 	return err;
 }
 
-int attachment_ready(const struct attachment *a)
+int attachment_ready(struct attachment *a)
 {
 	return a->source ? a->daemon->places->ops->ready(a->daemon->places, a) : 0;
 }

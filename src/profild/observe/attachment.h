@@ -25,6 +25,7 @@ struct attachment {
 	uint32_t flags;	 /* enum profil_observe_flags; without LATER from BEGIN on */
 	bool privileged; /* the client may observe others */
 	bool machine;	 /* the machine's profile, not a client's */
+	bool at_once;	 /* its tables must exist when attachment_open() returns */
 	struct event_choice event;
 	uint64_t period_ns; /* of an event: events for each sample */
 	int table;	    /* fd of the map; frozen */
@@ -44,6 +45,7 @@ struct observer_peer {
 	bool privileged;
 	bool machine;	   /* no client: the machine's profile */
 	uint32_t limit_hz; /* samples of an event in a second on each CPU; 0: no limit */
+	bool at_once;	   /* as in struct attachment */
 	bool found;	   /* only continue with the table of an earlier daemon */
 	uint32_t pid_ns;
 	uint32_t pid_ns_level;
@@ -57,13 +59,14 @@ struct place_source_ops {
 	int (*prepare)(struct place_source *source, const struct event_choice *event);
 	/*
 	 * Starts counting for @a, or prepares it. The caller has filled in @o and @header, except
-	 * what only the source knows. Sets a->table and a->source. -EOPNOTSUPP if no clock can do
-	 * what the flags ask, -EAGAIN if there is no room.
+	 * what only the source knows. Sets a->source, and a->table now or in ready(). -EOPNOTSUPP
+	 * if no clock can do what the flags ask, -EAGAIN if there is no room, -EINPROGRESS: ask
+	 * again in some milliseconds.
 	 */
 	int (*open)(struct place_source *source, struct attachment *a, struct profil_observer *o,
 		    struct profil_table *header);
 	/* Returns 0 when @a counts, -EINPROGRESS in the first milliseconds, or another error. */
-	int (*ready)(struct place_source *source, const struct attachment *a);
+	int (*ready)(struct place_source *source, struct attachment *a);
 	/*
 	 * Continues the machine's profile of an earlier daemon and reads its header into @header.
 	 * -ENOENT if there is none.
@@ -113,9 +116,11 @@ int attachment_add(struct attachment *a, pid_t tgid);
 /* Stops counting; the table keeps its contents. */
 void attachment_detach(struct attachment *a);
 
-/* Returns 0 when @a counts, -EINPROGRESS soon after attachment_open(), or another negative errno.
+/*
+ * Returns 0 when @a counts, -EINPROGRESS soon after attachment_open(), or another negative errno.
+ * It must be called until then: it goes on with what attachment_open() has begun.
  */
-int attachment_ready(const struct attachment *a);
+int attachment_ready(struct attachment *a);
 
 /* Samples so far. */
 uint64_t attachment_total(const struct attachment *a);

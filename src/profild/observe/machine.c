@@ -38,7 +38,7 @@ static void call_later(struct profild *d, sd_event_source **timer, uint64_t us,
 		log_err("the machine's profile: no timer: %s", strerror(-err));
 }
 
-static int begin_next(struct profild *d, uint64_t period_ns, bool found);
+static int begin_next(struct profild *d, uint64_t period_ns, bool at_once, bool found);
 
 static int look(sd_event_source *timer, uint64_t usec, void *userdata)
 {
@@ -51,7 +51,7 @@ static int look(sd_event_source *timer, uint64_t usec, void *userdata)
 	if (!d->machine)
 		return 0;
 	if (!d->machine_next && !table_read(&t, d->machine->table) && profil_table_fills_up(&t)) {
-		err = begin_next(d, d->machine->period_ns, false);
+		err = begin_next(d, d->machine->period_ns, false, false);
 		if (err)
 			log_err("the machine's profile cannot begin anew: %s; it is tried again",
 				strerror(-err));
@@ -106,7 +106,7 @@ static int on_next(sd_event_source *timer, uint64_t usec, void *userdata)
  * Prepares a profile, which counts as soon as its table is in its slot, some milliseconds later.
  * The one that counts now continues until then, also if this fails.
  */
-static int begin_next(struct profild *d, uint64_t period_ns, bool found)
+static int begin_next(struct profild *d, uint64_t period_ns, bool at_once, bool found)
 {
 	struct profil_msg_observe m = { .scope = PROFIL_SCOPE_MACHINE,
 					.flags = PROFIL_OBSERVE_LATER,
@@ -116,7 +116,9 @@ static int begin_next(struct profild *d, uint64_t period_ns, bool found)
 					.images = MACHINE_IMAGES,
 					.groups = MACHINE_GROUPS,
 					.period_ns = period_ns };
-	struct observer_peer self = { .privileged = true, .machine = true, .found = found };
+	struct observer_peer self = {
+		.privileged = true, .machine = true, .at_once = at_once, .found = found
+	};
 	int err = observer_peer_of(&self, getpid());
 
 	d->machine_next = attachment_close(d->machine_next);
@@ -146,7 +148,7 @@ int machine_on(struct profild *d, uint64_t period_ns)
 
 	if (newest && (!period_ns || period_ns == newest->period_ns))
 		return 0;
-	return begin_next(d, period_ns ? period_ns : usual_period_ns(d), false);
+	return begin_next(d, period_ns ? period_ns : usual_period_ns(d), true, false);
 }
 
 void machine_off(struct profild *d)
@@ -169,7 +171,7 @@ static void tell_continued(const struct profild *d)
 
 void machine_open(struct profild *d)
 {
-	int err = d->places ? begin_next(d, 0, true) : -ENOENT;
+	int err = d->places ? begin_next(d, 0, true, true) : -ENOENT;
 
 	if (!err)
 		tell_continued(d);

@@ -33,7 +33,7 @@ static int replay_open(struct place_source *source, struct attachment *a, struct
 	return 0;
 }
 
-static int replay_ready(struct place_source *source, const struct attachment *a)
+static int replay_ready(struct place_source *source, struct attachment *a)
 {
 	(void)source;
 	(void)a;

@@ -1,6 +1,7 @@
 /* table.c - the layout of a table of places, and the BPF map that holds it */
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -148,12 +149,14 @@ int table_create_unwind(const struct profil_table *header)
 
 int table_create(const struct profil_table *header)
 {
-	static char page[PROFIL_TABLE_PAGE];
 	__cleanup(closep) int fd = create_pages("profil_table", header->pages);
+	__cleanup(freep) char *page = calloc(1, PROFIL_TABLE_PAGE);
 	__u32 key = 0;
 
 	if (fd < 0)
 		return fd;
+	if (!page)
+		return -ENOMEM;
 	memcpy(page, header, sizeof(*header));
 	if (bpf_map_update_elem(fd, &key, page, BPF_ANY) < 0 || bpf_map_freeze(fd) < 0)
 		return -errno;

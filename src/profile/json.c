@@ -144,11 +144,16 @@ static json_t *object_of(const struct object *o)
 			      o->build_id, "vaddr", vaddr, "segments", segments_of(&o->segments),
 			      "program", o->program, "pid", (int)o->pid);
 
-	if (!utf8_is_valid(o->path) && json_object_set_new(j, "path_hex", hex_of(o->path)) < 0) {
-		json_decref(j);
-		return NULL;
-	}
-	return j;
+	int err = 0;
+
+	if (!utf8_is_valid(o->path))
+		err |= json_object_set_new(j, "path_hex", hex_of(o->path));
+	if (*o->unnamed)
+		err |= json_object_set_new(j, "unnamed", json_string(o->unnamed));
+	if (!err)
+		return j;
+	json_decref(j);
+	return NULL;
 }
 
 static json_t *objects_of(const struct profile *p)

@@ -69,6 +69,7 @@ static int load_objects(struct profile *p, const json_t *objects)
 		__cleanup(freep) char *path = path_of(o);
 		const char *build_id = json_string_value(json_object_get(o, "build_id"));
 		int program = 0, pid = 0, err;
+		const char *unnamed = json_string_value(json_object_get(o, "unnamed"));
 		__u32 index;
 
 		/* Missing in files of older versions. */
@@ -80,6 +81,8 @@ static int load_objects(struct profile *p, const json_t *objects)
 			return -ENOMEM;
 		strcpy(p->objects[index].build_id, build_id);
 		p->objects[index].program = program;
+		snprintf(p->objects[index].unnamed, PROFILE_UNNAMED_MAX, "%s",
+			 unnamed ? unnamed : "");
 		p->objects[index].pid = pid;
 		err = load_segments(&p->objects[index].segments, o);
 		if (err < 0)

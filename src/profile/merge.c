@@ -48,6 +48,7 @@ static int add_object(struct profile *into, const struct object *o, __u32 *index
 		return err;
 	memcpy(into->objects[*index].build_id, o->build_id, sizeof(o->build_id));
 	into->objects[*index].kernel_text = o->kernel_text;
+	memcpy(into->objects[*index].unnamed, o->unnamed, sizeof(o->unnamed));
 	into->objects[*index].program = o->program;
 	into->objects[*index].pid = o->pid;
 	return segments_copy(&into->objects[*index].segments, &o->segments);

@@ -31,6 +31,7 @@
 #define PROFILE_VDSO "[vdso]"
 #define PROFILE_KERNEL "[kernel]"
 #define PROFILE_BUILD_ID_MAX 129 /* in hex, with its NUL */
+#define PROFILE_UNNAMED_MAX 16
 
 enum object_kind {
 	OBJECT_FILE,
@@ -49,7 +50,12 @@ struct object {
 	__u64 kernel_text;	  /* KERNEL: address of _text; 0: hidden */
 	pid_t pid;    /* ANON: the process, in profilctl's pid namespace; 0: any */
 	bool program; /* an executable, not a library */
-	bool ended;   /* ANON: the process had ended before its perf map was last looked for */
+	/*
+	 * Why functions can lack names: of the kernel one of KERNEL_HIDDEN_*; of ANON the name of
+	 * the runtime whose perf map was not found. "": they have names, or it is not known.
+	 */
+	char unnamed[PROFILE_UNNAMED_MAX];
+	bool ended; /* ANON: the process had ended before its perf map was last looked for */
 	int fd; /* the file (ANON: its perf map), opened while a target had it mapped; -1: none */
 };
 

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 
 #include "base/grow.h"
+#include "jit_runtime.h"
 #include "stack_ends.h"
 
 /* A report lists this many cuts at most, each with at least this share. */
@@ -47,6 +48,15 @@ const char *stack_end_frame(enum call_root end)
 	return ends[end].frame;
 }
 
+static const char *cure_of_runtime(const char *name)
+{
+	const struct jit_runtime *r = jit_runtime_find(name);
+
+	return r ? r->stacks_cure
+		 : "compiled at run time, without unwind rules: its compiler must keep frame "
+		   "pointers";
+}
+
 const char *stack_end_cure(enum call_root end, const struct object *o)
 {
 	switch (end) {
@@ -59,13 +69,16 @@ const char *stack_end_cure(enum call_root end, const struct object *o)
 	case CALL_NO_ROOM:
 		return "profile fewer programs at a time: they share one table of unwind rules";
 	case CALL_NO_TABLE:
-	case CALL_NOWHERE:
 		break;
+	case CALL_NOWHERE: /* of a file: it has rules or frame pointers, but wrong ones here */
+		if (o->kind == OBJECT_ANON)
+			break;
+		return NULL;
 	default:
 		return NULL;
 	}
 	if (o->kind == OBJECT_ANON)
-		return "made at run time: use frame pointers (Java: -XX:+PreserveFramePointer)";
+		return cure_of_runtime(o->unnamed);
 	return o->kind == OBJECT_FILE ? "build it with -fasynchronous-unwind-tables; debug symbols "
 					"do not help"
 				      : NULL;

@@ -173,6 +173,8 @@ static int symbolize_with(struct profile *p, struct symbolize_cache *cache)
 
 		parts.n = 0;
 		err = symbolize_cached(&s, p, object, cache);
+		if (!err && s)
+			*p->objects[object].unnamed = '\0';
 		for (; !err && i < n && places[i].object == object; i++)
 			err = places[i].width ? share(&parts, p, s, &places[i])
 					      : take_whole(&parts, p, &places[i]);

@@ -11,6 +11,7 @@
 #include "base/clocks.h"
 
 #include "image_file.h"
+#include "symbols/jit_processes.h"
 #include "symbols/proc/kernel_text.h"
 #include "symbols/elf/elf_file.h"
 #include "symbols/perf_map.h"
@@ -57,6 +58,11 @@ static int find_unnamed(const struct profile *p, enum object_kind kind, pid_t pi
 	return -ENOENT;
 }
 
+static void note_unnamed(struct object *o, const char *why)
+{
+	snprintf(o->unnamed, sizeof(o->unnamed), "%s", why);
+}
+
 static int add_unnamed(struct table_reader *r, const struct profil_image *image, __u32 *index)
 {
 	static const char *const names[] = { [OBJECT_KERNEL] = PROFILE_KERNEL,
@@ -66,6 +72,7 @@ static int add_unnamed(struct table_reader *r, const struct profil_image *image,
 				: image->kind == PROFIL_IMAGE_VDSO ? OBJECT_VDSO
 								   : OBJECT_ANON;
 	pid_t pid = kind == OBJECT_ANON ? (pid_t)image->tgid : 0;
+	const struct jit_runtime *runtime = NULL;
 	struct profile *p = r->profile;
 	int err;
 
@@ -75,9 +82,15 @@ static int add_unnamed(struct table_reader *r, const struct profil_image *image,
 	if (err < 0)
 		return err;
 	p->objects[*index].pid = pid;
-	if (pid)
+	if (pid) {
+		runtime = jit_runtime_of(pid);
 		p->objects[*index].fd = perfmap_open(pid);
+	}
+	if (runtime)
+		note_unnamed(&p->objects[*index], runtime->name);
 	if (kind == OBJECT_KERNEL) {
+		if (!r->kernel_text)
+			note_unnamed(&p->objects[*index], kernel_text_hidden());
 		p->objects[*index].kernel_text = r->kernel_text;
 		host_kernel_build_id(p->objects[*index].build_id, PROFILE_BUILD_ID_MAX);
 	}

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "formats/quantity.h"
+#include "formats/shortcomings.h"
 #include "formats/format.h"
 #include "page.h"
 #include "page_flame.h"
@@ -128,6 +129,13 @@ static void table(FILE *out, const struct profile *p)
 	fputs("</tbody></table>\n", out);
 }
 
+static void sentence(void *out, const char *text)
+{
+	fputs("<li>", out);
+	page_text(out, text);
+	fputs("</li>\n", out);
+}
+
 static void objects(FILE *out, const struct profile *p)
 {
 	fputs("<details><summary>Files and their build ids</summary><dl>\n", out);
@@ -164,6 +172,9 @@ int html_write(FILE *out, const struct profile *p)
 	fputs("</h1>\n", out);
 	provenance(out, p);
 	err = calls(out, p);
+	fputs("<ul class=\"shortcomings\">\n", out);
+	shortcomings_each(p, sentence, out);
+	fputs("</ul>\n", out);
 	table(out, p);
 	if (!err)
 		err = page_groups(out, p);

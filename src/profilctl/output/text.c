@@ -9,6 +9,7 @@
 #include "base/sanitize.h"
 #include "base/utf8.h"
 #include "formats/quantity.h"
+#include "formats/shortcomings.h"
 #include "text.h"
 #include "text_stacks.h"
 
@@ -350,68 +351,9 @@ static void when(FILE *out, const struct profile *p, const struct text_options *
 	}
 }
 
-/*
- * Says whether kernel code has no symbols: then it is one function, named like its object. With
- * symbols, single places can be outside of all functions.
- */
-static bool kernel_is_nameless(const struct profile *p)
+static void sentence(void *out, const char *text)
 {
-	bool nameless = false;
-
-	for (size_t i = 0; i < p->nfunctions; i++) {
-		const struct function *f = &p->functions[i];
-		const struct object *o = &p->objects[f->object];
-
-		if (o->kind != OBJECT_KERNEL)
-			continue;
-		if (f->name && strcmp(f->name, o->path) != 0)
-			return false;
-		nameless = true;
-	}
-	return nameless;
-}
-
-/* The ending of "process". */
-static const char *plural(__u64 n)
-{
-	return n == 1 ? "" : "es";
-}
-
-/* Writes notes about samples that are missing or have no place. */
-static void shortcomings(FILE *out, const struct profile *p)
-{
-	if (p->image_full)
-		fprintf(out, "%llu samples were lost for want of room for another file\n",
-			p->image_full);
-	if (p->group_full)
-		fprintf(out, "%llu samples are without a group: the table of groups is full\n",
-			p->group_full);
-	if (p->place_full)
-		fprintf(out,
-			"%llu samples are counted by file only: the table of places is full; "
-			"profile for a shorter time, fewer processes, or with --resolution\n",
-			p->place_full);
-	if (p->unfollowed)
-		fprintf(out, "%llu process%s could not be followed\n", p->unfollowed,
-			plural(p->unfollowed));
-	if (p->secret)
-		fprintf(out, "%llu process%s executed what may not be observed, and left\n",
-			p->secret, plural(p->secret));
-	if (p->hidden_ns)
-		fprintf(out, "%.3f s of CPU time of processes that may not be observed\n",
-			(double)p->hidden_ns / 1e9);
-	if (p->sleepers_full)
-		fprintf(out,
-			"%llu sleeps are not counted: more threads slept than the table has "
-			"room for\n",
-			p->sleepers_full);
-	if (kernel_is_nameless(p))
-		fputs("functions of the kernel have no names: only root may read them, when it "
-		      "records\n",
-		      out);
-	if (p->unseen_ns)
-		fprintf(out, "%.3f s of CPU time of threads that ended before their first sample\n",
-			(double)p->unseen_ns / 1e9);
+	fprintf(out, "%s\n", text);
 }
 
 static void footer(FILE *out, const struct profile *p)
@@ -431,7 +373,7 @@ static void footer(FILE *out, const struct profile *p)
 	fputc('\n', out);
 	if (p->resolution > 1)
 		fprintf(out, "places are the starts of blocks of %u bytes\n", p->resolution);
-	shortcomings(out, p);
+	shortcomings_each(p, sentence, out);
 	text_stacks(out, p);
 	if (p->end == PROFILE_EXITED)
 		fprintf(out, "the command exited with status %d\n", p->end_code);

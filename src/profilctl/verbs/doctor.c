@@ -20,7 +20,8 @@
 #include "profilctl/collect/daemon_spawn.h"
 #include "profilctl/collect/private_dir.h"
 #include "profilctl/output/output.h"
-#include "symbols/jit_runtimes.h"
+#include "symbols/jit_processes.h"
+#include "symbols/proc/kernel_text.h"
 #include "base/first_line.h"
 #include "base/membership.h"
 #include "verb.h"
@@ -109,8 +110,10 @@ static void find_daemon(struct examination *e)
 		found(e, "profild", geteuid() ? STATE_LACK : STATE_NOTE,
 		      "systemctl enable --now profild.socket; or run profilctl as root, which "
 		      "starts a private profild",
-		      "does not answer: %s%s", strerror(-err),
-		      err == -ECONNREFUSED ? " (its socket is stale)" : "");
+		      "does not answer: %s",
+		      err == -ECONNREFUSED ? "Connection refused (its socket is stale)"
+		      : err == -ENODATA	   ? "it closes the connection"
+					   : strerror(-err));
 }
 
 static bool may_trace_all(void)
@@ -283,18 +286,33 @@ static void find_symbols(struct examination *e)
 		      : "stripped programs show their exported symbols only");
 }
 
+static void find_kernel_names(struct examination *e)
+{
+	const char *why = kernel_text() ? "" : kernel_text_hidden();
+
+	if (!*why)
+		found(e, "kallsyms", STATE_OK, NULL, "has the addresses of the kernel's functions");
+	else if (!strcmp(why, KERNEL_HIDDEN_KPTR))
+		found(e, "kallsyms", STATE_NOTE, "sysctl kernel.kptr_restrict=1",
+		      "kernel.kptr_restrict hides addresses from root, too: functions of the "
+		      "kernel have no names");
+	else if (!strcmp(why, KERNEL_HIDDEN_PRIVILEGE))
+		found(e, "kallsyms", STATE_NOTE, "record as root, or with CAP_SYSLOG",
+		      "hides addresses from this user: functions of the kernel have no names");
+	else
+		found(e, "kallsyms", STATE_NOTE, "boot a kernel with CONFIG_KALLSYMS=y",
+		      "/proc/kallsyms cannot be read: functions of the kernel have no names");
+}
+
 static void find_jit(struct examination *e)
 {
-	size_t n;
-	const struct jit_runtime *runtimes = jit_runtimes(&n);
+	const struct jit_processes *of = jit_processes();
 
-	for (size_t i = 0; i < n; i++) {
-		const struct jit_runtime *r = &runtimes[i];
-
-		if (r->unnamed)
-			found(e, r->name, STATE_NOTE, r->cure,
-			      "process %d%s: compiled functions have no names", (int)r->first,
-			      r->unnamed > 1 ? " and others" : "");
+	for (size_t i = 0; i < jit_nruntimes; i++) {
+		if (of[i].unnamed)
+			found(e, of[i].runtime->name, STATE_NOTE, of[i].runtime->names_cure,
+			      "process %d%s: compiled functions have no names", (int)of[i].first,
+			      of[i].unnamed > 1 ? " and others" : "");
 	}
 }
 
@@ -331,6 +349,7 @@ static void examine(struct examination *e)
 	find_nohz(e);
 	find_image_lookup(e);
 	find_symbols(e);
+	find_kernel_names(e);
 	find_jit(e);
 	find_objdump(e);
 	find_stale(e);

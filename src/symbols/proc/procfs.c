@@ -21,14 +21,17 @@ size_t procfs_read(pid_t pid, const char *name, char *out, size_t bytes)
 {
 	__cleanup(closep) int fd = -1;
 	char path[64];
-	ssize_t n = -1;
+	size_t n = 0;
+	ssize_t more;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0)
-		n = read(fd, out, bytes - 1);
-	out[n < 0 ? 0 : n] = '\0';
-	return n < 0 ? 0 : (size_t)n;
+	do {
+		more = fd < 0 ? 0 : read(fd, out + n, bytes - 1 - n);
+		n += more > 0 ? (size_t)more : 0;
+	} while (more > 0 && n < bytes - 1);
+	out[n] = '\0';
+	return n;
 }
 
 bool procfs_is_kernel_thread(pid_t pid)
@@ -41,6 +44,15 @@ bool procfs_is_kernel_thread(pid_t pid)
 	after = strrchr(stat, ')');
 	return after && sscanf(after, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
 	       flags & STAT_KTHREAD;
+}
+
+bool procfs_has_ended(pid_t pid)
+{
+	char stat[1024], *after;
+
+	procfs_read(pid, "stat", stat, sizeof(stat));
+	after = strrchr(stat, ')');
+	return !after || strspn(after + 1, " ZX") > 1;
 }
 
 pid_t procfs_parent(pid_t pid)

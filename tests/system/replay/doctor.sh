@@ -35,17 +35,17 @@ bound() { # FILE TEXT
 		"${as[*]} $ctl"
 }
 
-# Runs doctor beside a copy of sleep under the name of a runtime, with VARIABLE in its environment and
-# MAP as its perf map. It is process 2 of a pid namespace in which no other runtime can be.
-beside() { # NAME [VARIABLE [MAP]]
-	cp "$(command -v sleep)" "$dir/$1"
+# Runs doctor beside a copy of sleep under the name of a runtime, with VARIABLE in its environment, MAP
+# as its perf map and OPTION as its argument. It is process 2 of a pid namespace in which no other runtime can be.
+beside() { # NAME [VARIABLE [MAP [OPTION]]]
+	cp "$(command -v tail)" "$dir/$1"
 	# shellcheck disable=SC2016 # another shell's
 	unshare --pid --fork --mount-proc sh -c '
 		exec 3<"$0"
-		env ${2:+"$2"} "$1" 1000 &
+		env ${2:+"$2"} "$1" -f /dev/null ${4:+-- "$4"} 2>/dev/null &
 		until test "/proc/$!/exe" -ef "$1"; do kill -0 $! || break; done
 		test -z "$3" || { mount -t tmpfs none /tmp && touch "/tmp/perf-$!.map"; }
-		/proc/self/fd/3 doctor -s /nonexistent' "$ctl" "$dir/$1" "${2:-}" "${3:-}"
+		/proc/self/fd/3 doctor -s /nonexistent' "$ctl" "$dir/$1" "${2:-}" "${3:-}" "${4:-}"
 }
 
 # Succeeds if doctor, run beside a runtime, has no finding of it.
@@ -68,6 +68,12 @@ if test "$(id -u)" -eq 0 && unshare --mount true 2>/dev/null; then
 	finds "doctor reports that bpffs is not mounted" bpffs note 'not mounted' 'mount -t bpf bpf /sys/fs/bpf' changed /sys/fs/bpf none none
 	finds "doctor reports a low limit of the sample rate" rate note 'at most 500 per second' 'sysctl kernel.perf_event_max_sample_rate' \
 		bound /proc/sys/kernel/perf_event_max_sample_rate 500
+	sed -n 's/^[0-9a-f]*/0000000000000000/p; 200q' /proc/kallsyms >"$dir/zeros"
+	finds "doctor reports that kptr_restrict hides the kernel's names from root" kallsyms note 'kernel.kptr_restrict hides' \
+		'sysctl kernel.kptr_restrict=1' bound /proc/kallsyms "$(cat "$dir/zeros")"
+	as=(setpriv --bounding-set=-syslog --inh-caps=-syslog)
+	finds "doctor reports that a user without CAP_SYSLOG sees no names of the kernel" kallsyms note 'hides addresses from this user' \
+		'CAP_SYSLOG' bound /proc/kallsyms "$(cat "$dir/zeros")"
 	as=(setpriv --reuid=12345 --regid=12345 --clear-groups)
 	finds "doctor reports perf_event_paranoid" paranoia note 'perf_event_paranoid is 3' 'start profild' \
 		bound /proc/sys/kernel/perf_event_paranoid 3
@@ -88,9 +94,13 @@ fi
 for name in node java dotnet python3.12; do
 	finds "doctor reports $name without names of compiled code" "${name%3*}" note "process 2: " - beside $name
 done
+finds "doctor reports the emulator of Erlang" erlang note "process 2: " 'erl +JPperf true' beside beam.smp
+finds "doctor reports node by its other name" node note "process 2: " - beside nodejs
+finds "doctor reports node with a jitdump, which is not read" node note "process 2: " 'node --perf-basic-prof' beside node '' '' --perf-prof
 finds "doctor names the flag of node" node note "process 2: " 'node --perf-basic-prof' beside node
 check "doctor does not report node with a perf map" finds_none node '' map
 check "doctor does not report node with the flag" finds_none node NODE_OPTIONS=--perf-basic-prof
+check "doctor does not report node with the option" finds_none node '' '' --perf-basic-prof
 check "doctor does not report a Python that has no such flag" finds_none python3.11
 
 mkdir "$TMPDIR"/profilctl.abcdef

@@ -314,6 +314,40 @@ Test(stack_ends, names_the_remedy_for_rules_without_room)
 	profile_free(p);
 }
 
+Test(stack_ends, names_the_remedy_of_the_runtime_at_hand)
+{
+	static const struct {
+		const char *path, *runtime;
+		enum call_root end;
+		const char *cure; /* a part; NULL: none */
+	} cases[] = {
+		{ "[anon]", "java", CALL_NO_TABLE, "java -XX:+PreserveFramePointer" },
+		{ "[anon]", "java", CALL_NOWHERE, "java -XX:+PreserveFramePointer" },
+		{ "[anon]", "python", CALL_NO_TABLE, "-fno-omit-frame-pointer" },
+		{ "[anon]", "node", CALL_NO_TABLE, NULL }, /* its code keeps frame pointers */
+		{ "[anon]", "dotnet", CALL_NOWHERE, NULL },
+		{ "[anon]", "", CALL_NO_TABLE, "its compiler must keep frame pointers" },
+		{ "[anon]", "java", CALL_BEYOND, NULL },
+		{ "/a", "", CALL_NO_TABLE, "-fasynchronous-unwind-tables" },
+		{ "/a", "", CALL_NOWHERE, NULL }, /* it has rules: rebuilding does not help */
+		{ "[vdso]", "", CALL_NO_TABLE, NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct profile *p = profile_new();
+		__u32 object;
+		const char *cure;
+
+		cr_assert_eq(profile_add_object(p, cases[i].path, 0, 0, -1, &object), 0);
+		strcpy(p->objects[object].unnamed, cases[i].runtime);
+		cure = stack_end_cure(cases[i].end, &p->objects[object]);
+		cr_expect_eq(!cure, !cases[i].cure, "case %zu: %s", i, cure ? cure : "none");
+		if (cure && cases[i].cure)
+			cr_expect(strstr(cure, cases[i].cure), "case %zu: %s", i, cure);
+		profile_free(p);
+	}
+}
+
 Test(stack_ends, sums_up_in_a_line)
 {
 	struct profile *p = with_stacks("/a");

@@ -1,0 +1,150 @@
+/* shortcomings.c - what a profile lacks, in words: lost samples, missing names, and the remedies */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profile/jit_runtime.h"
+#include "symbols/proc/kernel_text.h"
+#include "shortcomings.h"
+
+/* Code without names is worth a line from this share on. */
+#define UNNAMED_PERCENT_MIN 1
+
+struct listener {
+	void (*say)(void *ctx, const char *sentence);
+	void *ctx;
+};
+
+__attribute__((format(printf, 2, 3))) static void say(const struct listener *l, const char *format,
+						      ...)
+{
+	char sentence[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(sentence, sizeof(sentence), format, args);
+	va_end(args);
+	l->say(l->ctx, sentence);
+}
+
+static void room(const struct listener *l, const struct profile *p)
+{
+	if (p->image_full)
+		say(l, "%llu %s lost for want of room for another file", p->image_full,
+		    p->image_full == 1 ? "sample was" : "samples were");
+	if (p->group_full)
+		say(l, "%llu %s without a group: the table of groups is full", p->group_full,
+		    p->group_full == 1 ? "sample is" : "samples are");
+	if (p->place_full)
+		say(l,
+		    "%llu %s counted by file only: the table of places is full; profile for a "
+		    "shorter time, fewer processes, or with --resolution",
+		    p->place_full, p->place_full == 1 ? "sample is" : "samples are");
+	if (p->sleepers_full)
+		say(l, "%llu %s not counted: more threads slept than the table has room for",
+		    p->sleepers_full, p->sleepers_full == 1 ? "sleep is" : "sleeps are");
+}
+
+static void processes(const struct listener *l, const struct profile *p)
+{
+	if (p->unfollowed)
+		say(l, "%llu %s could not be followed", p->unfollowed,
+		    p->unfollowed == 1 ? "process" : "processes");
+	if (p->secret)
+		say(l, "%llu %s executed what may not be observed, and left", p->secret,
+		    p->secret == 1 ? "process" : "processes");
+	if (p->hidden_ns)
+		say(l, "%.3f s of CPU time of processes that may not be observed",
+		    (double)p->hidden_ns / 1e9);
+	if (p->unseen_ns)
+		say(l, "%.3f s of CPU time of threads that ended before their first sample",
+		    (double)p->unseen_ns / 1e9);
+}
+
+/*
+ * The kernel's object, if its code has no symbols: then it is one function, named like the object.
+ * With symbols, single places can be outside of all functions. NULL: there are names, or no
+ * samples.
+ */
+static const struct object *nameless_kernel(const struct profile *p)
+{
+	const struct object *nameless = NULL;
+
+	for (size_t i = 0; i < p->nfunctions; i++) {
+		const struct function *f = &p->functions[i];
+		const struct object *o = &p->objects[f->object];
+
+		if (o->kind != OBJECT_KERNEL)
+			continue;
+		if (f->name && strcmp(f->name, o->path) != 0)
+			return NULL;
+		nameless = o;
+	}
+	return nameless;
+}
+
+static void kernel(const struct listener *l, const struct profile *p)
+{
+	const struct object *o = nameless_kernel(p);
+	const char *why;
+
+	if (!o)
+		return;
+	if (!strcmp(o->unnamed, KERNEL_HIDDEN_KPTR))
+		why = "kernel.kptr_restrict hid their addresses, from root too (record it again "
+		      "after 'sysctl kernel.kptr_restrict=1')";
+	else if (!strcmp(o->unnamed, KERNEL_HIDDEN_PRIVILEGE))
+		why = "only root, or a process with CAP_SYSLOG, may read them, when it records";
+	else if (!strcmp(o->unnamed, KERNEL_HIDDEN_FILE))
+		why = "/proc/kallsyms could not be read when it was recorded";
+	else
+		why = "their addresses were hidden when it was recorded (by a user without "
+		      "CAP_SYSLOG, or by kernel.kptr_restrict=2)";
+	say(l, "functions of the kernel have no names: %s", why);
+}
+
+/* @runtime NULL: of none that is known. */
+static __u64 unnamed_samples(const struct profile *p, const struct jit_runtime *runtime)
+{
+	__u64 samples = 0;
+
+	for (size_t i = 0; i < p->nfunctions; i++) {
+		const struct function *f = &p->functions[i];
+		const struct object *o = &p->objects[f->object];
+
+		if (o->kind == OBJECT_ANON && (!f->name || !strcmp(f->name, o->path)) &&
+		    jit_runtime_find(o->unnamed) == runtime)
+			samples += f->samples;
+	}
+	return samples;
+}
+
+static void jit(const struct listener *l, const struct profile *p)
+{
+	for (size_t i = 0; i <= jit_nruntimes; i++) {
+		const struct jit_runtime *r = i < jit_nruntimes ? &jit_runtimes[i] : NULL;
+		double percent = profile_percent(p, unnamed_samples(p, r));
+
+		if (percent < UNNAMED_PERCENT_MIN)
+			continue;
+		if (r)
+			say(l, "%.2f %% is code that %s compiled at run time, without names: %s",
+			    percent, r->name, r->names_cure);
+		else
+			say(l,
+			    "%.2f %% is code made at run time that no perf map "
+			    "(/tmp/perf-PID.map) names",
+			    percent);
+	}
+}
+
+void shortcomings_each(const struct profile *p, void (*tell)(void *ctx, const char *sentence),
+		       void *ctx)
+{
+	const struct listener l = { tell, ctx };
+
+	room(&l, p);
+	processes(&l, p);
+	kernel(&l, p);
+	jit(&l, p);
+}

@@ -113,8 +113,6 @@ int client_open(struct client **out, const char *path)
 	if (err == PROFIL_MSG_REPLY && c->in.h.bytes == sizeof(c->in.reply) &&
 	    c->in.reply.error - 1 < 4095)
 		err = -(int)c->in.reply.error;
-	else if (err == -ENODATA)
-		err = -EAGAIN;
 	else if (err >= 0 && err != PROFIL_MSG_HELLO)
 		err = -EPROTO;
 	if (err < 0) {

@@ -74,7 +74,18 @@ static int refused(const struct options *o, int err)
 		log_err("profild at %s has too many clients; try again later", path);
 		return CTL_ERROR;
 	}
-	log_err("cannot talk to profild at %s: %s", path, strerror(-err));
+	if (err == -ENODATA)
+		log_err("profild at %s has closed the connection before it answered: it has ended, "
+			"or restarts; try again",
+			path);
+	else if (err == -ETIMEDOUT)
+		log_err("profild at %s accepts connections, but does not answer", path);
+	else if (err == -EPROTO)
+		log_err("profild at %s is of another version, or not profild: restart it", path);
+	else if (err == -EPROTOTYPE)
+		log_err("the socket %s is not of profild: it is of another type", path);
+	else
+		log_err("cannot talk to profild at %s: %s", path, strerror(-err));
 	return CTL_ERROR;
 }
 

@@ -23,6 +23,7 @@
 #include "profilctl/collect/gmon_collector.h"
 #include "profilctl/collect/self_setup.h"
 #include "base/hex.h"
+#include "run_cause.h"
 #include "verb.h"
 
 #define LIBRARY "libprofil.so.1"
@@ -145,6 +146,20 @@ static int find_library(char out[PATH_MAX])
 	return -EINVAL;
 }
 
+/*
+ * Names @library so that only glibc finds it. musl's linker preloads as well, and ends a program if
+ * the library needs a symbol of glibc. It does not replace $LIB as glibc's does, and ignores a
+ * library that does not exist. The root directory is its own parent.
+ */
+static int name_for_glibc(char out[PATH_MAX], const char *library)
+{
+	bool is_path = *library == '/';
+	int n = snprintf(out, PATH_MAX, "%s%s", is_path ? "/$LIB/../../../../../../../.." : "",
+			 library);
+
+	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
 /* Preloads @library after what is preloaded already: a sanitizer must come first. */
 static int set_preload(const char *library)
 {
@@ -161,11 +176,13 @@ static int set_preload(const char *library)
 /* Passes the sockets of profilctl and the daemon to the programs, as absolute paths. */
 static int set_environment(const struct run *r)
 {
-	char library[PATH_MAX], path[PATH_MAX];
+	char library[PATH_MAX], name[PATH_MAX], path[PATH_MAX];
 	int err = find_library(library);
 
 	if (!err)
-		err = set_preload(library);
+		err = name_for_glibc(name, library);
+	if (!err)
+		err = set_preload(name);
 	if (err)
 		return err;
 	if (!realpath(daemon_socket(r->daemon, &r->options), path) ||
@@ -362,11 +379,12 @@ static void run_fini(struct run *r)
 static int outcome(const struct run *r)
 {
 	const char *name = r->options.argv[0];
+	char cause[512];
 
 	if (!r->heard)
-		log_err("%s was not profiled: it did not load libprofil, because it is linked "
-			"statically or set-id (link it with -lprofil, or use 'profilctl record')",
-			name);
+		log_err("%s was not profiled: it did not load libprofil, because %s (link it with "
+			"-lprofil, or use 'profilctl record')",
+			name, run_cause(cause, sizeof(cause), name));
 	else if (!r->profiled)
 		log_err("%s was not profiled: it started no profile, by profil or by -pg "
 			"(use 'profilctl record')",

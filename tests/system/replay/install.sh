@@ -56,7 +56,7 @@ if test "${SAN:-}"; then
 else
 	# shellcheck disable=SC2016 # another shell's
 	check "the installed profilctl run preloads the installed library" test "$("$root/opt/profil/bin/profilctl" run -- \
-		sh -c 'echo "$LD_PRELOAD"')" = "$(realpath "$root")/opt/profil/lib/libprofil.so.1"
+		sh -c 'echo "$LD_PRELOAD"')" = "/\$LIB/../../../../../../../..$(realpath "$root")/opt/profil/lib/libprofil.so.1"
 fi
 check "pkg-config builds an AIX program that runs" builds_and_runs libprofil-aix <<'C'
 #include <mon.h>

@@ -224,6 +224,30 @@ blind() {
 	rm -f gmon.out
 }
 
+# Programs that cannot load libprofil run, and run says why they were not profiled.
+foreign() {
+	printf '#include <stdio.h>\nint main(void) { puts("ran"); return 3; }\n' >"$dir/foreign.c"
+	"${CC:-gcc}" -static -o "$dir/static" "$dir/foreign.c"
+	run "$dir/static"
+	check "run says that a static program loads no library" says "because it is linked statically "
+	printf '#!%s\n' "$dir/static" >"$dir/script"
+	chmod 755 "$dir/script"
+	run "$dir/script"
+	check "run looks at the interpreter of a script" says "because it is linked statically "
+	if ! command -v musl-gcc >/dev/null; then
+		lacks "a program that is linked with musl runs" "musl-gcc"
+		return
+	fi
+	musl-gcc -o "$dir/musl" "$dir/foreign.c"
+	for way in "" "sh -c"; do
+		# shellcheck disable=SC2086 # a command and its option
+		run $way "$dir/musl"
+		check "a program that is linked with musl runs${way:+ in a shell}" test "$(cat "$dir/out")/$status" = ran/3
+	done
+	run "$dir/musl"
+	check "run says that the dynamic linker of musl is not of glibc" says "because its dynamic linker, .*/ld-musl-.*, is not of glibc "
+}
+
 # What run must not change for a command.
 others() {
 	run "$dir/plain" 1000 0 call
@@ -238,6 +262,7 @@ profiled: it started no profile, by profil or by -pg (use 'profilctl record')"
 	check "run reports the command's exit status" says 'the command exited with status 7$'
 	check "run returns the command's exit status" test $status -eq 7
 	limits
+	foreign
 	LD_PRELOAD=libm.so.6 run sh -c 'echo "$LD_PRELOAD"'
 	check "the user's LD_PRELOAD comes before libprofil" grep -qE '^libm.so.6:/.*/libprofil.so.1$' "$dir/out"
 	cat >"$dir/old.c" <<-'C'

@@ -73,7 +73,8 @@ static const struct verb machine_verbs[] = {
 	  OPTION_SOCKET | OPTION_JSON | OPTION_BATCH | OPTION_COUNT | OPTION_INTERVAL,
 	  verb_machine },
 	{ "machine diff", "[BEFORE AFTER]",
-	  "compare the samples until now with those of the next time (-d, 10 s), or two files",
+	  "compare the samples until now with those of the next time (-d, 10 s), or two "
+	  "files that 'machine report -o' has written",
 	  OPTION_OUTPUT | OPTION_FORMAT | OPTION_JSON | OPTIONS_TEXT | OPTION_SPOOL |
 		  OPTION_SOCKET | OPTION_MACHINE_DURATION,
 	  verb_machine },
@@ -91,21 +92,44 @@ static void help(FILE *f)
 	fputs("usage: profilctl VERB [OPTION...] [ARGUMENT...]\n\n", f);
 	for (size_t i = 0; i < NVERBS; i++)
 		fprintf(f, "  %-8s %s\n", verbs[i].name, verbs[i].summary);
-	fputs("\n'profilctl VERB --help' lists the options of a verb, 'profilctl --version' prints "
-	      "the "
+	fputs("\n'profilctl help VERB' lists the options of a verb, 'profilctl version' prints the "
 	      "version.\n",
 	      f);
 }
 
+/* NULL: no part has that name. */
+static const struct verb *machine_part(const char *part)
+{
+	for (size_t i = 0; i < NMACHINE; i++) {
+		if (!strcmp(machine_verbs[i].name + strlen("machine "), part))
+			return &machine_verbs[i];
+	}
+	return NULL;
+}
+
+/* Each part has options of its own, so those of all together would name some twice. */
+static void machine_help(void)
+{
+	puts("usage: profilctl machine [PART] [OPTION...]\n\n"
+	     "profilctl machine: profile the whole machine all the time, in the daemon\n");
+	for (size_t i = 0; i < NMACHINE; i++)
+		printf("  %-8s %s\n", machine_verbs[i].name + strlen("machine "),
+		       machine_verbs[i].summary);
+	puts("\n'profilctl help machine PART' lists the options of a part. PART is status unless "
+	     "it "
+	     "is\ngiven, with these options:\n");
+	options_help(stdout, machine_part("status")->options);
+}
+
 static void verb_help(const struct verb *v)
 {
+	if (!strcmp(v->name, "machine")) {
+		machine_help();
+		return;
+	}
 	printf("usage: profilctl %s [OPTION...]%s%s\n\nprofilctl %s: %s\n\n", v->name,
 	       *v->args ? " " : "", v->args, v->name, v->summary);
 	options_help(stdout, v->options);
-	if (!strcmp(v->name, "machine"))
-		puts("\n'profilctl machine report --help' lists the options of report alone, and "
-		     "so "
-		     "on.");
 }
 
 static const struct verb *find(const char *name)
@@ -129,11 +153,8 @@ static const struct verb *machine_verb(const struct verb *machine, int argc, cha
 	if (!options_parse(&o, machine->options, argc, argv)) {
 		const char *part = o.argc ? o.argv[0] : o.help ? "" : "status";
 
-		v = machine;
-		for (size_t i = 0; i < NMACHINE; i++) {
-			if (!strcmp(machine_verbs[i].name + strlen("machine "), part))
-				v = &machine_verbs[i];
-		}
+		v = machine_part(part);
+		v = v ? v : machine;
 	}
 	options_fini(&o);
 	return v;
@@ -221,20 +242,37 @@ static int unknown(const char *name)
 	return CTL_USAGE;
 }
 
+/* Prints the help of a verb, or of a part of "machine". */
+static int help_on(const char *name, const char *part)
+{
+	const struct verb *v = find(name);
+
+	if (!v)
+		return unknown(name);
+	if (v->run == verb_machine && *part) {
+		v = machine_part(part);
+		if (!v) {
+			log_err("machine has no part %s; 'profilctl help machine' lists them",
+				part);
+			return CTL_USAGE;
+		}
+	}
+	verb_help(v);
+	return CTL_OK;
+}
+
 static int run_named(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 	const struct verb *v;
 
-	if (!strcmp(name, "help") && argc > 2 && (v = find(argv[2]))) {
-		verb_help(v);
-		return CTL_OK;
-	}
+	if (!strcmp(name, "help") && argc > 2)
+		return help_on(argv[2], argc > 3 ? argv[3] : "");
 	if (!strcmp(name, "-h") || !strcmp(name, "--help") || !strcmp(name, "help")) {
 		help(stdout);
 		return CTL_OK;
 	}
-	if (!strcmp(name, "--version")) {
+	if (!strcmp(name, "--version") || !strcmp(name, "-V") || !strcmp(name, "version")) {
 		puts("profilctl " PROFIL_VERSION);
 		return CTL_OK;
 	}

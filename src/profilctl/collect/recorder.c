@@ -268,7 +268,11 @@ static int add_failed(pid_t pid, int err)
 		log_err("profild has ended");
 		return CTL_ERROR;
 	case -ESRCH:
-		log_err("process %d has ended", (int)pid);
+		if (procfs_has_ended(pid))
+			log_err("process %d has ended", (int)pid);
+		else
+			log_err("profild does not see process %d, as in another pid namespace",
+				(int)pid);
 		return CTL_GONE;
 	case -EACCES:
 	case -EPERM:

@@ -1,4 +1,5 @@
 /* operands.c - the operands of a command line */
+#include <ctype.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -53,7 +54,14 @@ int options_pid(pid_t *out, const char *arg)
 	errno = 0;
 	pid = strtoul(arg, &end, 10);
 	if (errno || end == arg || *end || *arg < '0' || *arg > '9' || !pid || pid > INT32_MAX) {
-		log_err("'%s' is not a process id", arg);
+		if (isalpha((unsigned char)*arg))
+			log_err("'%s' is not a process id; --comm %s selects processes by name",
+				arg, arg);
+		else if (*arg == '/')
+			log_err("'%s' is not a process id; --exe %s selects processes by program",
+				arg, arg);
+		else
+			log_err("'%s' is not a process id", arg);
 		return -EINVAL;
 	}
 	*out = (pid_t)pid;

@@ -1,9 +1,14 @@
 /* option_values.c - reads the values of options */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
 
 #include "core/observe_maps.h"
 #include "formats/format.h"
@@ -152,20 +157,53 @@ const char *value_callees(struct options *o, char *arg)
 	return *arg ? NULL : IS_NAME;
 }
 
+/* A name without a type is that of a service, as for systemctl. */
 const char *value_unit(struct options *o, char *arg)
 {
-	o->select.unit = arg;
+	static char unit[NAME_MAX + 1];
+	int n = snprintf(unit, sizeof(unit), "%s%s", arg, strchr(arg, '.') ? "" : ".service");
+
+	if (n >= (int)sizeof(unit))
+		return "is too long for the name of a unit";
+	o->select.unit = unit;
 	return *arg ? NULL : IS_NAME;
 }
 
-/* Accepts a cgroup's path with the mount point, too. */
+/* Accepts a cgroup's path with the mount point, or without the first or with a last slash, too. */
 const char *value_cgroup(struct options *o, char *arg)
 {
-	if (*arg != '/')
-		return "must be a path from / on, as 'cat /proc/PID/cgroup' shows it";
-	o->select.cgroup = cgroups_below_mount(arg);
+	static char path[PATH_MAX];
+	size_t n;
+
+	if (!*arg || strlen(arg) + 1 >= sizeof(path))
+		return "must be a path, as 'cat /proc/PID/cgroup' shows it";
+	snprintf(path, sizeof(path), "%s%s", *arg == '/' ? "" : "/", arg);
+	for (n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+		path[n - 1] = '\0';
+	o->select.cgroup = cgroups_below_mount(path);
 	if (!*o->select.cgroup)
 		o->select.cgroup = "/";
+	return NULL;
+}
+
+/* What is wrong with @path as the file of a program: no process executes a script itself. */
+static const char *no_program(const char *path)
+{
+	__cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char begin[4] = "";
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return strerror(errno);
+	if (!S_ISREG(st.st_mode))
+		return "not a file; the path of a program is needed, see 'ls -l /proc/PID/exe'";
+	if (fd < 0 || read(fd, begin, sizeof(begin)) < 2)
+		return NULL; /* a user can execute a file without permission to read it */
+	if (!memcmp(begin, "#!", 2))
+		return "a script, which its interpreter executes: --comm NAME selects it by the "
+		       "name of its processes";
+	if (memcmp(begin, "\177ELF", sizeof(begin)) != 0)
+		return "not a program; --comm NAME selects processes by name";
 	return NULL;
 }
 
@@ -174,7 +212,7 @@ const char *value_exe(struct options *o, char *arg)
 	static char path[PATH_MAX];
 
 	o->select.exe = realpath(arg, path);
-	return o->select.exe	 ? NULL
+	return o->select.exe	 ? no_program(path)
 	       : errno == ENOENT ? "no such file; its path is needed, see 'ls -l /proc/PID/exe'"
 				 : strerror(errno);
 }

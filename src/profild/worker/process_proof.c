@@ -88,13 +88,17 @@ static int number_of(int fd)
 	return base ? atoi(base + 1) : 0;
 }
 
-/* The value of @name in /proc/PID/status, which is read into @text; NULL: none. */
+/*
+ * The value of @name in /proc/PID/status, which is read into @text; NULL: none, with errno ESRCH if
+ * the process has ended.
+ */
 static const char *status_of(pid_t pid, const char *name, char text[4096], struct stat *st)
 {
 	__cleanup(closep) int fd = open_of(pid, "status");
 	const char *at;
 	ssize_t n;
 
+	errno = fd < 0 && fd != -ENOENT ? -fd : ESRCH;
 	if (fd < 0 || fstat(fd, st) < 0)
 		return NULL;
 	n = read(fd, text, 4095);
@@ -157,7 +161,7 @@ static int user_of(uid_t *out, pid_t pid)
 	const char *at = status_of(pid, "\nUid:", text, &st);
 
 	if (!at)
-		return -ESRCH;
+		return errno == ESRCH ? -ESRCH : -EACCES;
 	if (sscanf(at, "%u %u %u %u", &uid[0], &uid[1], &uid[2], &uid[3]) != 4)
 		return -EACCES;
 	at = strstr(text, "\nGid:");

@@ -12,6 +12,9 @@ size_t procfs_read(pid_t pid, const char *name, char *out, size_t bytes);
 
 bool procfs_is_kernel_thread(pid_t pid);
 
+/* Says whether there is no such process, or only a zombie. */
+bool procfs_has_ended(pid_t pid);
+
 /* The parent of process @pid; 0: it has ended, or its parent is in another pid namespace. */
 pid_t procfs_parent(pid_t pid);
 

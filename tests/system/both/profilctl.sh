@@ -24,6 +24,16 @@ refuses() { # NAME STATUS WORDS COMMAND...
 check "--help prints to stdout alone" sh -c "test \"\$($ctl --help 2>&1 >/dev/null)\" = '' && $ctl --help | grep -q record"
 check "each verb has its own help" sh -c "$ctl record --help | grep -q -- '--rate HZ'"
 check "--version prints the version" sh -c "$ctl --version | grep -qx 'profilctl [0-9.]*'"
+check "version prints the version" cmp <("$ctl" version) <("$ctl" --version)
+refuses "help refuses an unknown verb" 2 "unknown verb foo" "$ctl" help foo
+refuses "help refuses an unknown part of machine" 2 "machine has no part foo" "$ctl" help machine foo
+check "help machine PART prints the part's help" cmp <("$ctl" help machine spool) <("$ctl" machine spool --help)
+for verb in record attach run top "machine on" "machine off" "machine status" "machine report" "machine top" "machine diff" \
+	"machine spool" machine report diff annotate list status doctor; do
+	# shellcheck disable=SC2086 # a verb and its part
+	check "$verb --help lists no option twice" test -z "$("$ctl" $verb --help |
+		awk '/^ +-/ { print $1; if ($1 ~ /,$/) print $2 }' | sed 's/,$//; s/\[.*//' | sort | uniq -d)"
+done
 refuses "an unknown verb is refused" 2 "unknown verb frobnicate" "$ctl" frobnicate
 refuses "an unknown option is refused" 2 "--frobnicate" "$ctl" record --frobnicate -- true
 refuses "an option without its value is refused" 2 "option -F needs a value: HZ" "$ctl" record -F
@@ -116,6 +126,47 @@ refuses "report refuses a profile without places" 1 "without the places of sampl
 	"$ctl" report "$dir/other"
 head -c 1000 /dev/urandom >"$dir/noise"
 refuses "report refuses random bytes" 1 "cannot read $dir/noise" "$ctl" report "$dir/noise"
+
+# A selector that cannot match says so.
+printf '#!/bin/sh\n' >"$dir/script"
+refuses "attach --exe refuses a script" 2 "a script, which its interpreter executes: --comm NAME" "$ctl" attach --exe "$dir/script"
+refuses "attach --exe refuses a file that is no program" 2 "not a program; --comm NAME" "$ctl" attach --exe "$dir/other"
+refuses "top --exe refuses a directory" 2 "not a file" "$ctl" top --exe "$dir"
+refuses "attach NAME suggests --comm" 2 "'nginx' is not a process id; --comm nginx" "$ctl" attach nginx
+refuses "top PATH suggests --exe" 2 "'/bin/sh' is not a process id; --exe /bin/sh" "$ctl" top /bin/sh
+if grep -q ' - cgroup2 ' /proc/self/mountinfo; then
+	refuses "a cgroup's path needs no slash at its start" 6 "no cgroup /no/such" "$ctl" attach --cgroup no/such
+	refuses "a cgroup's path may have a slash at its end" 6 "no cgroup /no/such;" "$ctl" attach --cgroup no/such/
+	refuses "a unit without a type is a service" 6 "no unit no-such-unit.service" "$ctl" attach --unit no-such-unit
+fi
+
+# What answers at the socket is no profild in order. Each accepts connections until it is killed.
+peer() { # TYPE ACTION
+	exec {listens}< <(exec python3 -c '
+import socket, sys
+s = socket.socket(socket.AF_UNIX, getattr(socket, sys.argv[2]))
+s.bind(sys.argv[1])
+s.listen(5)
+print("ready", flush=True)
+while True:
+    c = s.accept()[0]
+    if sys.argv[3] == "talk":
+        c.send(b"HTTP/1.1 400 Bad Request\r\n")
+    c.close()' "$dir/peer" "$@")
+	peer=$!
+	read -r -u "$listens" _
+}
+while read -r type action words; do
+	rm -f "$dir/peer"
+	peer "$type" "$action"
+	refuses "status says: $words" 1 "$words" "$ctl" status -s "$dir/peer"
+	kill "$peer"
+	wait "$peer" 2>/dev/null
+done <<-END
+	SOCK_SEQPACKET close has closed the connection before it answered
+	SOCK_SEQPACKET talk is of another version, or not profild
+	SOCK_STREAM close it is of another type
+END
 
 # No daemon runs, and none can be started.
 refuses "status fails without a daemon" 5 "no profild answers" "$ctl" status -s "$dir/no-daemon"

@@ -248,6 +248,7 @@ __attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kerne
 	u->epoch = t->observer->epoch;
 	u->shift = t->observer->shift;
 	u->mode = t->observer->stack_mode;
+	u->native = t->observer->flags & PROFIL_OBSERVER_NATIVE;
 	u->depth = 0;
 	u->frames = PROFIL_FRAMES_MAX;
 	u->root = PROFIL_STACK_WHOLE;

@@ -88,8 +88,10 @@ struct spot {
 	__u64 ino;		   /* of the file, as the next two */
 	__u32 dev;
 	__u32 generation;
-	__u32 epoch; /* of the observer */
-	__u32 todo;  /* enum image_todo */
+	__u32 epoch;	   /* of the observer */
+	__u32 todo;	   /* enum image_todo */
+	__u32 interpreter; /* number of the image's descriptor; 0: it is no interpreter */
+	__u32 zero;
 };
 
 static __always_inline __u64 start_of(const struct task_struct *task)
@@ -120,6 +122,9 @@ static __always_inline __u64 image_id(struct spot *s, const struct task_struct *
 	case PROFIL_IMAGE_ANON:
 		a = (__u32)task->tgid;
 		b = start_of(task);
+		break;
+	case PROFIL_IMAGE_FUNCTIONS:
+		a = s->generation;
 		break;
 	}
 	return mix(a ^ mix(b ^ mix(window ^ (__u64)s->kind << 56))) | 1;
@@ -275,7 +280,7 @@ __attribute__((noinline)) int image_fill(__u32 slot, const struct spot *s)
 	image->dev = s->dev;
 	image->generation = s->generation;
 	image->kind = (__u16)s->kind;
-	if (s->kind != PROFIL_IMAGE_KERNEL) {
+	if (s->kind != PROFIL_IMAGE_KERNEL && s->kind != PROFIL_IMAGE_FUNCTIONS) {
 		image->tgid = task_number(t, BPF_CORE_READ(task, group_leader));
 		image->start = s->start;
 		image->end = s->start + s->bytes;

@@ -65,6 +65,25 @@ struct task_struct {
 	char comm[16];
 } __attribute__((preserve_access_index));
 
+/* x86-64: the thread pointer. arm64: tpidr_el0. */
+struct thread_struct___x86 {
+	unsigned long fsbase;
+} __attribute__((preserve_access_index));
+
+struct task_struct___x86 {
+	struct thread_struct___x86 thread;
+} __attribute__((preserve_access_index));
+
+struct thread_struct___arm64 {
+	struct {
+		unsigned long tp_value;
+	} uw;
+} __attribute__((preserve_access_index));
+
+struct task_struct___arm64 {
+	struct thread_struct___arm64 thread;
+} __attribute__((preserve_access_index));
+
 struct hrtimer {
 	void *function;
 } __attribute__((preserve_access_index));

@@ -48,6 +48,7 @@
  */
 
 #include "image.bpf.h"
+#include "interpreter.bpf.h"
 #include "table.bpf.h"
 #include "unwind_rows.bpf.h"
 
@@ -78,7 +79,9 @@ struct range {
 	__u32 image;
 	__u32 moment;
 	__u32 epoch;
-	__u32 todo; /* enum image_todo: left to the next sample */
+	__u32 todo;	   /* enum image_todo: left to the next sample */
+	__u32 interpreter; /* as in struct spot */
+	__u32 zero;
 };
 
 /* The cached group of a process. */
@@ -305,6 +308,8 @@ static __always_inline void spot_search(__u32 slot, struct spot *s, bool kernel,
 	}
 	if (s->todo & IMAGE_BUILD_ID && s->kind == PROFIL_IMAGE_FILE)
 		image_build_id(slot, s);
+	if (s->image && s->kind == PROFIL_IMAGE_FILE)
+		s->interpreter = image_interpreter(slot, s->image);
 }
 
 /*
@@ -378,6 +383,7 @@ static __always_inline void spot_of(__u32 slot, struct spot *s, __u64 owner, __u
 		s->bytes = r->bytes;
 		s->base = r->base;
 		s->image = r->image;
+		s->interpreter = r->interpreter;
 		s->kind = kernel ? PROFIL_IMAGE_KERNEL : PROFIL_IMAGE_FILE;
 		if (r->todo)
 			range_build_id(slot, s, r, pc);
@@ -394,6 +400,7 @@ static __always_inline void spot_of(__u32 slot, struct spot *s, __u64 owner, __u
 		r->vma = s->m.vma;
 		r->inode = s->inode;
 		r->image = s->image;
+		r->interpreter = s->interpreter;
 		r->moment = moment_now();
 		r->epoch = epoch;
 		r->todo = image_lookup == PROFIL_LOOKUP_FIND_VMA && s->kind == PROFIL_IMAGE_FILE
@@ -433,20 +440,27 @@ static __always_inline void spot_count(__u32 slot, const struct spot *s, __u64 p
 				       __u32 n)
 {
 	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
+	__u32 offset = (__u32)(pc - s->base), image = s->image;
 	__u64 sum = 0, key;
-	__u32 offset;
 	int full;
 
 	if (!o)
 		return;
-	offset = (__u32)(pc - s->base) >> (o->shift & 31) << (o->shift & 31);
+	if (s->interpreter && !(o->flags & PROFIL_OBSERVER_NATIVE)) {
+		key = interpreter_leaf(slot, s->interpreter, s->base, offset);
+		if (key) {
+			image = profil_place_image(key);
+			offset = profil_place_offset(key);
+		}
+	}
+	offset = offset >> (o->shift & 31) << (o->shift & 31);
 	if (s->kind == PROFIL_IMAGE_KERNEL && o->flags & PROFIL_OBSERVER_HIDES_KERNEL)
 		offset = 0;
 	if (o->group_by & PROFIL_GROUP_SUMS) {
-		sum = of | profil_place(0, s->image, 0) | PROFIL_PLACE_SUM;
+		sum = of | profil_place(0, image, 0) | PROFIL_PLACE_SUM;
 		of &= PROFIL_PLACE_FOLDED;
 	}
-	key = of | profil_place(0, s->image, offset);
+	key = of | profil_place(0, image, offset);
 	full = keys_count(slot, key, sum, n);
 	if (full & 1)
 		image_coarse(slot, key, n);

@@ -116,7 +116,11 @@ struct unwind {
 	__u32 kernel_from; /* index of the sample's own frame; those before it are the interrupt's
 			    */
 	__u32 kernel_image;
-	__u64 leaf_place; /* the innermost frame's; 0: it has no image */
+	__u32 interpreter; /* as in struct spot, of the latest pc */
+	__u32 reads;	   /* interpreters' functions */
+	__u32 native;	   /* keep the frames of evaluation loops */
+	__u32 stretch;	   /* the next frames are functions: 1 */
+	__u64 leaf_place;  /* the innermost frame's; 0: it has no image */
 	__u64 kernel_window;
 	__u32 moment;
 	__u32 nwords;
@@ -164,6 +168,7 @@ static __always_inline bool step_place(struct unwind *u)
 		u->bytes = s->bytes ? s->bytes : 1;
 		u->base = s->base;
 		u->image = s->image;
+		u->interpreter = s->interpreter;
 	}
 	if (at >= PROFIL_FRAMES_MAX)
 		return false;
@@ -307,6 +312,64 @@ static __always_inline __u64 row_at(struct unwind *u, __u32 offset)
 	return row;
 }
 
+/*
+ * The frame of an evaluation loop, with rule @row: its functions follow. As the leaf it is replaced
+ * by the innermost function, as where the sample is counted without stacks; elsewhere it is left
+ * out.
+ */
+static __always_inline void step_loop(struct unwind *u, __u64 row, __u32 offset)
+{
+	struct interpreting *in = interpreting_here();
+	__u32 kind = row_rule(row) & PROFIL_UNWIND_KIND;
+	__u64 high = kind == PROFIL_UNWIND_SP	? u->sp + row_cfa(row)
+		     : kind == PROFIL_UNWIND_FP ? u->fp + row_cfa(row)
+						: 0;
+	bool is_leaf = u->depth == 1 && u->leaf, is_entered;
+
+	if (!in || !interpreter_find(u->slot, u->interpreter, u->base, offset))
+		return;
+	is_entered = high && interpreter_enter(u->sp, high);
+	if (is_leaf && !u->native) {
+		if (is_entered && interpreter_frame()) {
+			u->place[0] = in->place;
+		} else {
+			is_entered = false;
+			if (!interpreter_innermost())
+				return;
+			u->place[0] = in->place;
+			in->skip = 1;
+		}
+	} else if (is_entered && !u->native) {
+		u->depth--;
+	}
+	in->depth = u->depth;
+	u->stretch = is_entered;
+}
+
+/* The next function of the stretch. */
+static __always_inline void step_function(struct unwind *u)
+{
+	struct interpreting *in = interpreting_here();
+	__u32 at = u->depth;
+
+	if (!in || !interpreter_frame()) {
+		u->stretch = 0;
+		if (in && in->undo) {
+			u->depth = in->depth;
+			in->skip = u->depth == 1 && u->leaf && !u->native;
+		}
+		return;
+	}
+	if (in->skip) {
+		in->skip = 0;
+		return;
+	}
+	if (at >= PROFIL_FRAMES_MAX)
+		return;
+	u->place[at] = in->place + 1; /* as a return address: behind its unit */
+	u->depth = at + 1;
+}
+
 /* Steps to the caller: PROFIL_STACK_GOES_ON, or the root that says why the walk ends. */
 static __always_inline int step_caller(struct unwind *u)
 {
@@ -315,6 +378,8 @@ static __always_inline int step_caller(struct unwind *u)
 	__u32 kind = row_rule(row) & PROFIL_UNWIND_KIND;
 	int root;
 
+	if (u->interpreter && u->reads)
+		step_loop(u, row, offset);
 	if (kind == PROFIL_UNWIND_SIGNAL)
 		return step_signal(u);
 	switch (kind) {
@@ -345,6 +410,10 @@ static long step(__u32 i __attribute__((unused)), struct unwind **context)
 
 	if (u->depth >= PROFIL_FRAMES_MAX)
 		return 1;
+	if (u->stretch) {
+		step_function(u);
+		return 0;
+	}
 	root = step_place(u) ? step_caller(u) : PROFIL_STACK_NOWHERE;
 	if (root == PROFIL_STACK_GOES_ON)
 		return 0;
@@ -390,7 +459,15 @@ static __always_inline void stack_walk(struct unwind *u, __u64 user_pc, bool in_
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	const struct arch_regs *regs = (void *)bpf_task_pt_regs(task);
+	struct interpreting *in = interpreting_here();
 
+	u->reads = in && !in->busy && u->frames > 1;
+	if (in && u->reads) {
+		*(volatile __u32 *)&in->busy = 1;
+		in->known = 0;
+	}
+	u->stretch = 0;
+	u->interpreter = 0;
 	u->pc = user_pc;
 	u->sp = arch_sp(regs);
 	u->fp = arch_fp(regs);
@@ -402,7 +479,10 @@ static __always_inline void stack_walk(struct unwind *u, __u64 user_pc, bool in_
 	u->leaf = !in_kernel;
 	u->next = in_kernel && !arch_in_syscall(regs);
 	u->root = PROFIL_STACK_DEEP;
-	bpf_loop(u->frames, step, &u, 0);
+	/* A stretch takes a step for its end. */
+	bpf_loop(u->frames > 1 ? 2 * u->frames : 1, step, &u, 0);
+	if (in && u->reads)
+		*(volatile __u32 *)&in->busy = 0;
 }
 
 #endif

@@ -94,7 +94,7 @@ static __always_inline __u64 row_without_pages(__u32 looked)
 __attribute__((noinline)) __u64 row_of(__u32 slot, __u32 image, __u32 offset)
 {
 	void *map = bpf_map_lookup_elem(&unwind_tables, &slot);
-	__u32 key = PROFIL_UNWIND_FILE_PAGES + (image - 1) / PROFIL_PAGE_UNWIND_IMAGES;
+	__u32 key = PROFIL_UNWIND_IMAGE_PAGE + (image - 1) / PROFIL_PAGE_UNWIND_IMAGES;
 	__u32 n = 0, pages, at;
 	const struct profil_unwind_image *of;
 	const struct unwind_page *page;
@@ -123,6 +123,16 @@ __attribute__((noinline)) __u64 row_of(__u32 slot, __u32 image, __u32 offset)
 	return search_rows(bpf_map_lookup_elem(map, &key), offset, PROFIL_PAGE_ROWS);
 }
 
+/* The number of the descriptor of @image; 0: it is no interpreter. Global, as row_of(). */
+__attribute__((noinline)) __u32 image_interpreter(__u32 slot, __u32 image)
+{
+	void *map = bpf_map_lookup_elem(&unwind_tables, &slot);
+	__u32 key = PROFIL_UNWIND_IMAGE_PAGE + (image - 1) / PROFIL_PAGE_UNWIND_IMAGES;
+	const struct unwind_page *page = map ? bpf_map_lookup_elem(map, &key) : NULL;
+
+	return page ? page->image[(image - 1) % PROFIL_PAGE_UNWIND_IMAGES].interpreter : 0;
+}
+
 static __always_inline __u8 row_rule(__u64 row)
 {
 	return (__u8)(row >> 56);
@@ -144,7 +154,7 @@ static __always_inline __u64 row_saved(__u64 row)
 /* Gives image @number the rows of file @f. */
 static __always_inline void adopt(void *map, __u32 number, const struct profil_unwind_file *f)
 {
-	__u32 key = PROFIL_UNWIND_FILE_PAGES + (number - 1) / PROFIL_PAGE_UNWIND_IMAGES;
+	__u32 key = PROFIL_UNWIND_IMAGE_PAGE + (number - 1) / PROFIL_PAGE_UNWIND_IMAGES;
 	struct unwind_page *page = bpf_map_lookup_elem(map, &key);
 	struct profil_unwind_image *image;
 
@@ -153,6 +163,7 @@ static __always_inline void adopt(void *map, __u32 number, const struct profil_u
 	image = &page->image[(number - 1) % PROFIL_PAGE_UNWIND_IMAGES];
 	image->first_page = f->first_page;
 	image->row_page = f->row_page;
+	image->interpreter = (__u16)f->interpreter;
 	*(volatile __u32 *)&image->pages = f->pages;
 }
 

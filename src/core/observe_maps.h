@@ -15,6 +15,7 @@
  *	place_page ...		lines of 5 places, 64 lines to a page
  *	node_page ...		nodes, 170 to a page: with call graphs, callers and callees
  *	sleeper_page ...	sleepers, 128 to a page: with off-CPU time
+ *	function_page ...	functions, 8 to a page: of interpreted languages
  *
  * A sample is counted as a place: (group, image, offset). The kernel claims images, groups and
  * places by compare-and-swap of their first word and never removes them, so a free element ends a
@@ -28,7 +29,7 @@
  * and the user's pc at which it entered the kernel as a FOLDED place. The historical view
  * (--fold-kernel) shows the FOLDED places instead of those of KERNEL images.
  */
-#define PROFIL_TABLE_VERSION 2
+#define PROFIL_TABLE_VERSION 3
 #define PROFIL_TABLE_PAGE 4096
 
 #define PROFIL_LINE_PLACES 5
@@ -78,6 +79,11 @@ enum profil_image_kind {
 	PROFIL_IMAGE_KERNEL,
 	PROFIL_IMAGE_VDSO, /* offsets are from the vdso's start */
 	PROFIL_IMAGE_ANON, /* memory of process tgid without a file: offsets are addresses */
+	/*
+	 * The functions of all interpreters of one language, `generation` of the image (enum
+	 * profil_language). Offsets are in the address space of struct profil_function.
+	 */
+	PROFIL_IMAGE_FUNCTIONS,
 };
 
 #define PROFIL_BUILD_ID_BYTES 20
@@ -158,7 +164,7 @@ enum profil_stack_root {
 	PROFIL_STACK_GOES_ON,	 /* private to the kernel: there is another frame */
 	PROFIL_STACK_ROOTS = 16
 };
-#define PROFIL_FRAMES_MAX 127
+#define PROFIL_FRAMES_MAX 255
 #define PROFIL_KERNEL_FRAMES_MAX 64 /* of the kernel, in addition */
 
 enum profil_stack_mode {
@@ -195,6 +201,50 @@ _Static_assert(sizeof(struct profil_sleeper) == 32, "128 of them are a page");
 /* Off-CPU time as an event: in place of perf_event_attr's type; config 0, periods in ns. */
 #define PROFIL_EVENT_OFF_CPU 0x100
 #define PROFIL_OFF_CPU_LEAST_NS 1000 /* the shortest period */
+
+/* Interpreted languages. */
+enum profil_language { PROFIL_LANGUAGE_NONE, PROFIL_LANGUAGE_PYTHON, PROFIL_LANGUAGES };
+
+#define PROFIL_FUNCTION_FILE 144
+#define PROFIL_FUNCTION_NAME 96
+#define PROFIL_FUNCTION_LINES 232
+
+/*
+ * A function of an interpreted language: what it is, not where a process has it, so that workers
+ * and restarted programs share it. The kernel gives it `length` offsets of its image from `start`
+ * on, one for each unit of its code (start + length is the last one + 1), and copies names and line
+ * table when it first sees it. Texts are raw: `encoding` bytes for each character, 0 for UTF-8; a
+ * longer name is cut, of a longer file the end is kept. A line table that is longer than the room
+ * for it is left out. Offset 0 is a function that has found no room or could not be read.
+ */
+struct profil_function {
+	__u64 id; /* hash of the fields from language to name; 0: free */
+	__u32 start;
+	__u32 ready;
+	__u8 language;	  /* enum profil_language */
+	__u8 line_format; /* enum profil_line_format */
+	__u8 file_encoding;
+	__u8 name_encoding;
+	__u16 file_bytes;
+	__u16 name_bytes;
+	__u32 line; /* the first one */
+	__u32 length;
+	char file[PROFIL_FUNCTION_FILE];
+	char name[PROFIL_FUNCTION_NAME];
+	__u32 lines_bytes; /* of the whole line table, also where it is left out */
+	__u32 zero;
+	__u8 lines[PROFIL_FUNCTION_LINES];
+};
+_Static_assert(sizeof(struct profil_function) == 512, "eight of them are a page");
+#define PROFIL_PAGE_FUNCTIONS (PROFIL_TABLE_PAGE / 512)
+#define PROFIL_FUNCTION_UNITS_MAX (1u << 20)
+
+enum profil_line_format {
+	PROFIL_LINES_NONE,
+	PROFIL_LINES_LNOTAB,  /* CPython up to 3.9: co_lnotab, pairs of bytes */
+	PROFIL_LINES_PEP_626, /* CPython 3.10: co_linetable, pairs of signed bytes */
+	PROFIL_LINES_PEP_657, /* CPython from 3.11 on: entries of variable length */
+};
 
 /* Page 0. Written by the daemon before it freezes the map, except for the counters. */
 struct profil_table {
@@ -243,6 +293,14 @@ struct profil_table {
 	__u32 sleeper_page;
 	__u32 sleepers;
 	__u64 sleepers_full; /* sleeps that are not counted: no room for another sleeper */
+
+	/* Functions of interpreted languages. The last four are counters. */
+	__u32 function_page;
+	__u32 functions;
+	__u32 used_functions;
+	__u32 used_offsets;
+	__u64 function_full;   /* frames of functions without room, at offset 0 */
+	__u64 function_unread; /* frames whose function could not be read, at offset 0 */
 };
 
 /*

@@ -15,6 +15,8 @@ enum profil_observer_flags {
 	PROFIL_OBSERVER_NARROW = 1 << 1,
 	/* Stacks have all frames of the kernel, not only the innermost. */
 	PROFIL_OBSERVER_KERNEL_STACKS = 1 << 2,
+	/* Interpreters' own frames are kept beside those of the functions that they execute. */
+	PROFIL_OBSERVER_NATIVE = 1 << 3,
 };
 
 /* How the BPF programs find the image of a user pc: the first of these that works in this kernel.
@@ -72,8 +74,12 @@ struct profil_observer {
 	__u32 node_page;
 	__u32 node_pages;
 	__u32 sleeper_page; /* 0: none; the attachment does not count off-CPU time */
+	__u32 function_page;
+	__u32 function_mask; /* of pages */
+	__u32 functions;     /* 0: none; interpreters are programs like others */
+	__u32 zero;
 };
-_Static_assert(sizeof(struct profil_observer) == 128, "two cache lines in a map");
+_Static_assert(sizeof(struct profil_observer) == 144, "in a map");
 
 /* Attachments with a wide scope: each sample is tested, instead of a look-up by process. */
 #define PROFIL_MAX_WIDE 16

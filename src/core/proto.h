@@ -133,6 +133,13 @@ enum profil_observe_flags {
 	PROFIL_OBSERVE_LATER = 1 << 4,	       /* count from BEGIN on; not with scope PROCESSES */
 	PROFIL_OBSERVE_EVENT = 1 << 5,	       /* count @event_type instead of CPU time */
 	PROFIL_OBSERVE_CPU_CLOCK = 1 << 6, /* CPU time by perf events, at any rate; not the tick */
+	/*
+	 * Functions of interpreted languages: the table has room for them, and there is a map of
+	 * unwind rules, for the client's descriptors of interpreters, also without stacks.
+	 * Functions are read only from tasks whose memory the caller may read.
+	 */
+	PROFIL_OBSERVE_FUNCTIONS = 1 << 7,
+	PROFIL_OBSERVE_NATIVE = 1 << 8, /* with FUNCTIONS: interpreters' own frames as well */
 };
 
 /* Which samples an attachment counts. All scopes except PROCESSES are tested at each sample. */
@@ -149,8 +156,8 @@ enum profil_scope {
  * Starts an attachment, which ends with the connection. For a caller that may not observe others,
  * every scope is narrowed to processes that the caller may trace, and MACHINE is refused. The reply
  * carries the fd of the table (struct profil_table), to be mapped read-only. If stacks are unwound
- * by tables, it also carries the fd of the map of unwind rules (unwind_maps.h), to be mapped
- * writable.
+ * by tables, or with FUNCTIONS, it also carries the fd of the map of unwind rules (unwind_maps.h),
+ * to be mapped writable.
  */
 struct profil_msg_observe {
 	struct profil_header h;

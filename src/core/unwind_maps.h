@@ -50,6 +50,7 @@ _Static_assert(sizeof(struct profil_unwind_row) == 8, "512 of them are a page of
  * The map of an attachment: pages of 4 KiB, which the client maps writable and the kernel reads.
  *
  *	file pages	PROFIL_UNWIND_FILE_PAGES: files whose rows the client has prepared
+ *	interpreter page	descriptors of interpreters (interpreter_maps.h)
  *	image pages	images, by their number in the table of places, 256 to a page
  *	row pages	the rows of an image, 512 to a page; its last page is filled up with
  *			rows of offset ~0
@@ -69,8 +70,9 @@ enum profil_unwind_looked {
 struct profil_unwind_image {
 	__u32 first_page;
 	__u32 row_page;
-	__u32 pages;  /* of rows; 0: see looked */
-	__u32 looked; /* enum profil_unwind_looked */
+	__u32 pages;	   /* of rows; 0: see looked */
+	__u16 looked;	   /* enum profil_unwind_looked */
+	__u16 interpreter; /* number of its descriptor; 0: it is none */
 };
 _Static_assert(sizeof(struct profil_unwind_image) == 16, "256 of them are a page of a map");
 
@@ -79,8 +81,9 @@ struct profil_unwind_file {
 	__u32 dev; /* as in the kernel: major << 20 | minor; 0: any */
 	__u32 first_page;
 	__u32 row_page;
-	__u32 pages; /* written last */
-	__u64 zero;
+	__u32 pages;	   /* written last */
+	__u32 interpreter; /* as in struct profil_unwind_image */
+	__u32 zero;
 };
 _Static_assert(sizeof(struct profil_unwind_file) == 32, "128 of them are a page of a map");
 
@@ -94,6 +97,8 @@ _Static_assert(sizeof(struct profil_unwind_file) == 32, "128 of them are a page 
 #define PROFIL_FIRST_PAGES_MAX 8 /* of one image: 4 Mi rows */
 
 #define PROFIL_UNWIND_FILE_PAGES 4
+#define PROFIL_UNWIND_INTERPRETER_PAGE PROFIL_UNWIND_FILE_PAGES
+#define PROFIL_UNWIND_IMAGE_PAGE (PROFIL_UNWIND_INTERPRETER_PAGE + 1)
 #define PROFIL_UNWIND_FILE_TRIES 16 /* elements probed from the hash on, in one page */
 
 /* The page and the element in it at which the search for file @ino begins. */

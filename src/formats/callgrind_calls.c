@@ -199,7 +199,7 @@ static void find_lines(struct edges *e)
 	const struct profile *p = e->profile;
 
 	for (__u32 i = 0; i < p->nobjects; i++) {
-		if (p->objects[i].kind == OBJECT_FILE)
+		if (p->objects[i].kind == OBJECT_FILE || p->objects[i].interpreted)
 			lines_open(&e->lines[i], &p->objects[i]);
 	}
 	for (size_t i = 0; i < e->n; i++) {

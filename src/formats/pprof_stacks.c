@@ -46,7 +46,7 @@ static int locations_init(struct locations *l, struct pprof *w)
 	if (!l->of || !l->calls || !l->lines || !l->file || !l->line)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->nobjects; i++) {
-		if (p->objects[i].kind == OBJECT_FILE)
+		if (p->objects[i].kind == OBJECT_FILE || p->objects[i].interpreted)
 			lines_open(&l->lines[i], &p->objects[i]);
 	}
 	return 0;

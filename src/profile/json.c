@@ -10,6 +10,7 @@
 #include "stack_ends.h"
 #include "json.h"
 #include "json_name.h"
+#include "json_interpreted.h"
 #include "json_stacks.h"
 #include "base/hex.h"
 #include "base/utf8.h"
@@ -136,8 +137,9 @@ static json_t *segments_of(const struct segments *s)
 }
 
 /* The kernel's load address is omitted: only CAP_SYSLOG gives access to it. */
-static json_t *object_of(const struct object *o)
+static json_t *object_of(const struct profile *p, __u32 index)
 {
+	const struct object *o = &p->objects[index];
 	const struct segment *first = o->segments.n ? o->segments.segment : NULL;
 	json_int_t vaddr = first ? (json_int_t)(first->vaddr - first->offset) : 0;
 	json_t *j = json_pack("{so ss sI so sb si}", "path", jsonname(o->path), "build_id",
@@ -150,6 +152,8 @@ static json_t *object_of(const struct object *o)
 		err |= json_object_set_new(j, "path_hex", hex_of(o->path));
 	if (*o->unnamed)
 		err |= json_object_set_new(j, "unnamed", json_string(o->unnamed));
+	if (o->interpreted)
+		err |= json_object_set_new(j, "interpreted", json_interpreted(p, index));
 	if (!err)
 		return j;
 	json_decref(j);
@@ -160,8 +164,8 @@ static json_t *objects_of(const struct profile *p)
 {
 	json_t *all = json_array();
 
-	for (size_t i = 0; i < p->nobjects; i++)
-		all = append(all, object_of(&p->objects[i]));
+	for (__u32 i = 0; i < p->nobjects; i++)
+		all = append(all, object_of(p, i));
 	return all;
 }
 
@@ -196,14 +200,15 @@ static json_t *command_status(const struct profile *p)
 static json_t *samples_of(const struct profile *p)
 {
 	return json_pack(
-		"{sI sI sI sI sI sI sI sI sI sI sI sI sI sI}", "total", (json_int_t)p->total,
+		"{sI sI sI sI sI sI sI sI sI sI sI sI sI sI sI sI}", "total", (json_int_t)p->total,
 		"binned", (json_int_t)p->binned, "unmatched", (json_int_t)p->unmatched, "lost",
 		(json_int_t)p->lost, "kernel", (json_int_t)profile_kernel_samples(p), "image_full",
 		(json_int_t)p->image_full, "group_full", (json_int_t)p->group_full, "unfollowed",
 		(json_int_t)p->unfollowed, "secret", (json_int_t)p->secret, "hidden_ns",
 		(json_int_t)p->hidden_ns, "sleepers_full", (json_int_t)p->sleepers_full,
 		"unseen_ns", (json_int_t)p->unseen_ns, "node_full", (json_int_t)p->node_full,
-		"place_full", (json_int_t)p->place_full);
+		"place_full", (json_int_t)p->place_full, "function_full",
+		(json_int_t)p->function_full, "function_unread", (json_int_t)p->function_unread);
 }
 
 static json_t *head(const struct profile *p)

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 
 #include "json.h"
+#include "json_interpreted.h"
 #include "json_stacks.h"
 #include "base/sanitize.h"
 
@@ -85,6 +86,9 @@ static int load_objects(struct profile *p, const json_t *objects)
 			 unnamed ? unnamed : "");
 		p->objects[index].pid = pid;
 		err = load_segments(&p->objects[index].segments, o);
+		if (!err)
+			err = json_interpreted_load(&p->objects[index],
+						    json_object_get(o, "interpreted"));
 		if (err < 0)
 			return err;
 	}
@@ -228,12 +232,14 @@ static int load_samples(struct profile *p, json_t *samples)
 	json_int_t total, unmatched, lost, image_full = 0, group_full = 0;
 	json_int_t unfollowed = 0, secret = 0, hidden_ns = 0;
 	json_int_t sleepers_full = 0, unseen_ns = 0, node_full = 0, place_full = 0;
+	json_int_t function_full = 0, function_unread = 0;
 
-	if (json_unpack(samples, "{sI sI sI s?I s?I s?I s?I s?I s?I s?I s?I s?I}", "total", &total,
-			"unmatched", &unmatched, "lost", &lost, "image_full", &image_full,
+	if (json_unpack(samples, "{sI sI sI s?I s?I s?I s?I s?I s?I s?I s?I s?I s?I s?I}", "total",
+			&total, "unmatched", &unmatched, "lost", &lost, "image_full", &image_full,
 			"group_full", &group_full, "unfollowed", &unfollowed, "secret", &secret,
 			"hidden_ns", &hidden_ns, "sleepers_full", &sleepers_full, "unseen_ns",
-			&unseen_ns, "node_full", &node_full, "place_full", &place_full) < 0 ||
+			&unseen_ns, "node_full", &node_full, "place_full", &place_full,
+			"function_full", &function_full, "function_unread", &function_unread) < 0 ||
 	    total < 0 || unmatched < 0 || lost < 0)
 		return -EINVAL;
 	p->total = (__u64)total;
@@ -247,6 +253,8 @@ static int load_samples(struct profile *p, json_t *samples)
 	p->sleepers_full = (__u64)sleepers_full;
 	p->unseen_ns = (__u64)unseen_ns;
 	p->node_full = (__u64)node_full;
+	p->function_full = (__u64)function_full;
+	p->function_unread = (__u64)function_unread;
 	p->place_full = (__u64)place_full;
 	return 0;
 }

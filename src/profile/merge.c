@@ -163,6 +163,28 @@ static int group_number(struct merge *m, const struct numbers *n, const struct p
 	return err;
 }
 
+/* Functions of interpreted languages have other offsets in each recording. */
+static int own_offset(const struct merge *m, const struct profile *from, __u32 object, __u32 own,
+		      __u64 *offset)
+{
+	struct object *to = &m->into->objects[own];
+	const struct interpreted *functions = from->objects[object].interpreted;
+	const struct interpreted_function *f =
+		functions ? interpreted_find(functions, *offset) : NULL;
+	__u32 start;
+	int err;
+
+	if (!f)
+		return 0;
+	if (!to->interpreted)
+		to->interpreted = calloc(1, sizeof(*to->interpreted));
+	if (!to->interpreted)
+		return -ENOMEM;
+	err = interpreted_same(to->interpreted, f, &start);
+	*offset = *offset - f->start + start;
+	return err;
+}
+
 static int add_places(struct merge *m, const struct numbers *n, const struct profile *from,
 		      struct places *into, const struct places *t)
 {
@@ -175,6 +197,8 @@ static int add_places(struct merge *m, const struct numbers *n, const struct pro
 			err = object_number(m, n, from, place->object, &own.object);
 		if (!err)
 			err = group_number(m, n, from, place->group, &own.group);
+		if (!err)
+			err = own_offset(m, from, place->object, own.object, &own.offset);
 		if (!err)
 			err = places_add(into, &own);
 	}
@@ -190,6 +214,9 @@ static int add_functions(struct merge *m, const struct numbers *n, const struct 
 
 		own.slices = NULL;
 		err = object_number(m, n, from, own.object, &own.object);
+		if (!err)
+			err = own_offset(m, from, from->functions[i].object, own.object,
+					 &own.offset);
 		if (!err)
 			err = copy_name(&own.name, from->functions[i].name);
 		if (!err)
@@ -243,6 +270,8 @@ static void add_outcomes(struct profile *into, const struct profile *from)
 	into->image_full += from->image_full;
 	into->group_full += from->group_full;
 	into->node_full += from->node_full;
+	into->function_full += from->function_full;
+	into->function_unread += from->function_unread;
 	into->place_full += from->place_full;
 	into->unfollowed += from->unfollowed;
 	into->secret += from->secret;

@@ -30,6 +30,7 @@ void profile_free(struct profile *p)
 		closep(&p->objects[i].fd);
 		segments_fini(&p->objects[i].segments);
 		free(p->objects[i].path);
+		interpreted_free(p->objects[i].interpreted);
 	}
 	for (size_t i = 0; i < p->nfunctions; i++) {
 		free(p->functions[i].name);
@@ -93,6 +94,8 @@ static enum object_kind kind_of(const char *path)
 		return OBJECT_KERNEL;
 	if (!strcmp(path, PROFILE_VDSO))
 		return OBJECT_VDSO;
+	if (interpreted_is_language(path))
+		return OBJECT_INTERPRETED;
 	return strcmp(path, PROFILE_ANON) ? OBJECT_FILE : OBJECT_ANON;
 }
 

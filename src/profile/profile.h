@@ -11,6 +11,7 @@
 #include "base/host_identity.h"
 
 #include "call_tree.h"
+#include "interpreted.h"
 #include "places.h"
 #include "segments.h"
 
@@ -37,25 +38,27 @@ enum object_kind {
 	OBJECT_FILE,
 	OBJECT_KERNEL, /* and its modules */
 	OBJECT_VDSO,
-	OBJECT_ANON, /* anonymous executable memory of one process */
+	OBJECT_ANON,	    /* anonymous executable memory of one process */
+	OBJECT_INTERPRETED, /* the functions of an interpreted language, named by path */
 };
 
 struct object {
 	enum object_kind kind;
 	char *path; /* as the target saw the file, or a name in brackets */
 	char build_id[PROFILE_BUILD_ID_MAX];
-	__u64 dev;    /* st_dev */
-	__u64 ino;    /* 0: no file */
+	__u64 dev;		  /* st_dev */
+	__u64 ino;		  /* 0: no file */
 	struct segments segments; /* of a file; none: it could not be read */
 	__u64 kernel_text;	  /* KERNEL: address of _text; 0: hidden */
-	pid_t pid;    /* ANON: the process, in profilctl's pid namespace; 0: any */
-	bool program; /* an executable, not a library */
+	pid_t pid;		  /* ANON: the process, in profilctl's pid namespace; 0: any */
+	bool program;		  /* an executable, not a library */
 	/*
 	 * Why functions can lack names: of the kernel one of KERNEL_HIDDEN_*; of ANON the name of
 	 * the runtime whose perf map was not found. "": they have names, or it is not known.
 	 */
 	char unnamed[PROFILE_UNNAMED_MAX];
 	bool ended; /* ANON: the process had ended before its perf map was last looked for */
+	struct interpreted *interpreted; /* the functions of INTERPRETED; else NULL */
 	int fd; /* the file (ANON: its perf map), opened while a target had it mapped; -1: none */
 };
 
@@ -122,10 +125,12 @@ struct profile {
 	__u64 lost;
 
 	/* Parts of these, by reason. */
-	__u64 image_full; /* of lost: the table of images was full */
-	__u64 group_full; /* of binned: in group 0, because the table of groups was full */
-	__u64 place_full; /* of binned: anywhere in an object, as the table of places was full */
-	__u64 node_full;  /* of binned: at an outer frame, because the tree of calls was full */
+	__u64 image_full;    /* of lost: the table of images was full */
+	__u64 group_full;    /* of binned: in group 0, because the table of groups was full */
+	__u64 place_full;    /* of binned: anywhere in an object, as the table of places was full */
+	__u64 function_full; /* frames without a name: no room for another function */
+	__u64 function_unread; /* frames whose function could not be read */
+	__u64 node_full; /* of binned: at an outer frame, because the tree of calls was full */
 
 	/* Missing from all counts. */
 	__u64 unfollowed; /* processes that did not fit into the process table */

@@ -22,6 +22,7 @@
 #define DEPTH_MAX 200
 
 struct lines {
+	const struct interpreted *interpreted; /* of an interpreted language: it has no DWARF */
 	struct debug_file *file;
 	Dwarf *dwarf;
 	Dwarf_Die unit; /* of the last look-up */
@@ -161,6 +162,11 @@ int lines_open(struct lines **out, const struct object *o)
 
 	if (!l)
 		return -ENOMEM;
+	if (o->interpreted) {
+		l->interpreted = o->interpreted;
+		*out = steal(l);
+		return 0;
+	}
 	if (fd < 0 || debug_file_open(&l->file, fd, o->path) < 0)
 		return -ENOENT;
 	l->dwarf = debug_file_dwarf(l->file, &l->bias);
@@ -326,6 +332,17 @@ static bool find_address(struct lines *l, __u64 offset, Dwarf_Addr *addr)
 	return find_unit(l, *addr);
 }
 
+static bool find_interpreted(const struct lines *l, __u64 offset, const char **file, int *line)
+{
+	const struct interpreted_function *f = interpreted_find(l->interpreted, offset);
+
+	if (!f || !f->file)
+		return false;
+	*file = f->file;
+	*line = interpreted_line(f, offset);
+	return *line > 0;
+}
+
 bool lines_find(struct lines *l, __u64 offset, const char **file, int *line)
 {
 	const struct line_row *row;
@@ -334,6 +351,8 @@ bool lines_find(struct lines *l, __u64 offset, const char **file, int *line)
 	Dwarf_Addr addr;
 	size_t n;
 
+	if (l && l->interpreted)
+		return find_interpreted(l, offset, file, line);
 	if (!find_address(l, offset, &addr))
 		return false;
 	s = scopes_of(l);

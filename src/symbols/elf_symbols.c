@@ -47,6 +47,7 @@ struct symbols {
 	struct plt plt;
 	struct perfmap perfmap;
 	struct kallsyms kallsyms;
+	struct interpreted *interpreted;
 };
 
 /* The end of the section of @sym; 0: not a section with code. */
@@ -260,6 +261,7 @@ void symbols_close(struct symbols *s)
 	perfmap_fini(&s->perfmap);
 	kallsyms_fini(&s->kallsyms);
 	segments_fini(&s->segments);
+	interpreted_free(s->interpreted);
 	free(s->entries);
 	free(s);
 }
@@ -344,6 +346,27 @@ int symbols_open_perfmap(struct symbols **out, int fd)
 		err = take_perfmap(s);
 	if (err < 0)
 		return err;
+	*out = steal(s);
+	return 0;
+}
+
+int symbols_open_interpreted(struct symbols **out, const struct interpreted *i)
+{
+	__cleanup(symbols_closep) struct symbols *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->interpreted = interpreted_copy_names(i);
+	if (!s->interpreted || reserve_addresses(s, i->n) < 0)
+		return -ENOMEM;
+	for (size_t k = 0; k < i->n; k++) {
+		const struct interpreted_function *f = &s->interpreted->function[k];
+
+		s->entries[s->nentries++] = (struct entry){ .start = f->start,
+							    .end = (__u64)f->start + f->length + 1,
+							    .name = f->name,
+							    .len = (__u32)strlen(f->name) };
+	}
 	*out = steal(s);
 	return 0;
 }

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <linux/types.h>
 
+#include "profile/interpreted.h"
+
 struct symbols;
 
 enum symbols_kind {
@@ -42,6 +44,9 @@ int symbols_open_perfmap(struct symbols **out, int fd);
  * @text. -EPERM if the kernel hides its addresses.
  */
 int symbols_open_kernel(struct symbols **out, __u64 text);
+
+/* The functions @i of an interpreted language, of which it keeps a copy. */
+int symbols_open_interpreted(struct symbols **out, const struct interpreted *i);
 
 void symbols_close(struct symbols *s);
 

@@ -20,6 +20,8 @@ static struct symbols *symbols_of(const struct profile *p, const struct object *
 
 	if (o->kind == OBJECT_KERNEL && o->kernel_text)
 		symbols_open_kernel(&s, o->kernel_text);
+	else if (o->kind == OBJECT_INTERPRETED && o->interpreted)
+		symbols_open_interpreted(&s, o->interpreted);
 	else if (!strcmp(o->path, "[vdso]"))
 		symbols_open_vdso(&s);
 	else if (!strcmp(o->path, PROFILE_ANON) && o->fd >= 0)
@@ -68,7 +70,8 @@ void symbolize_cache_renew(struct symbolize_cache *cache, const struct profile *
 	for (size_t i = 0; i < cache->n; i++) {
 		struct symbolize_cache_entry *o = &cache->objects[i];
 
-		if (!strcmp(p->objects[i].path, PROFILE_ANON) || now - o->used_ns > UNUSED_NS)
+		if (p->objects[i].kind == OBJECT_INTERPRETED ||
+		    !strcmp(p->objects[i].path, PROFILE_ANON) || now - o->used_ns > UNUSED_NS)
 			symbols_close(steal(o->symbols));
 		o->tried = o->symbols != NULL;
 	}

@@ -23,7 +23,9 @@ static bool is_sound(const struct profil_table *head)
 	       (!head->stack_mode ||
 		has_room(head, head->node_page, head->nodes, PROFIL_PAGE_NODES)) &&
 	       (!head->sleepers ||
-		has_room(head, head->sleeper_page, head->sleepers, PROFIL_PAGE_SLEEPERS));
+		has_room(head, head->sleeper_page, head->sleepers, PROFIL_PAGE_SLEEPERS)) &&
+	       (!head->functions ||
+		has_room(head, head->function_page, head->functions, PROFIL_PAGE_FUNCTIONS));
 }
 
 /* The size of the table is in its first page. */
@@ -66,6 +68,16 @@ const struct profil_image *table_image(const struct table *t, __u32 index)
 		return NULL;
 	image += index - 1;
 	return __atomic_load_n(&image->ready, __ATOMIC_ACQUIRE) == 1 ? image : NULL;
+}
+
+const struct profil_function *table_function(const struct table *t, __u32 index)
+{
+	const struct profil_function *function = page_of(t, t->head->function_page);
+
+	if (index >= t->head->functions)
+		return NULL;
+	function += index;
+	return __atomic_load_n(&function->ready, __ATOMIC_ACQUIRE) == 1 ? function : NULL;
 }
 
 const struct profil_group *table_group(const struct table *t, __u32 index)

@@ -30,6 +30,9 @@ const struct profil_line *table_lines(const struct table *t);
 /* Node @index of the call stacks, below head->nodes. Complete once its place is not 0. */
 const struct profil_node *table_node(const struct table *t, __u32 index);
 
+/* Function @index of an interpreted language, below head->functions; NULL: not complete (yet). */
+const struct profil_function *table_function(const struct table *t, __u32 index);
+
 /* The head->sleepers sleepers, likewise. */
 const struct profil_sleeper *table_sleepers(const struct table *t);
 

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clocks.h"
 
+#include "function_reader.h"
 #include "image_file.h"
 #include "symbols/jit_processes.h"
 #include "symbols/proc/kernel_text.h"
@@ -94,6 +95,45 @@ static int add_unnamed(struct table_reader *r, const struct profil_image *image,
 		p->objects[*index].kernel_text = r->kernel_text;
 		host_kernel_build_id(p->objects[*index].build_id, PROFILE_BUILD_ID_MAX);
 	}
+	return 0;
+}
+
+static int add_language(struct table_reader *r, const struct profil_image *image, __u32 *index)
+{
+	const char *name = interpreted_language(image->generation);
+
+	if (!name)
+		name = "unknown language";
+	if (!profile_find_object(r->profile, name, 0, 0, index))
+		return 0;
+	r->functions = 0;
+	return profile_add_object(r->profile, name, 0, 0, -1, index);
+}
+
+/* Reads the functions of interpreted languages again if there are more of them. */
+static int read_functions(struct table_reader *r)
+{
+	struct profile *p = r->profile;
+	__u32 n = r->table.head->used_functions;
+
+	if (r->functions == n)
+		return 0;
+	for (__u32 i = 1; i <= r->table.head->images; i++) {
+		const struct profil_image *image = r->object[i] ? table_image(&r->table, i) : NULL;
+		struct object *o = image ? &p->objects[r->object[i] - 1] : NULL;
+		struct interpreted *functions;
+
+		if (!o || image->kind != PROFIL_IMAGE_FUNCTIONS)
+			continue;
+		functions = calloc(1, sizeof(*functions));
+		if (!functions || functions_read(functions, &r->table, image->generation) < 0) {
+			interpreted_free(functions);
+			return -ENOMEM;
+		}
+		interpreted_free(o->interpreted);
+		o->interpreted = functions;
+	}
+	r->functions = n;
 	return 0;
 }
 
@@ -210,8 +250,9 @@ static int notice_images(struct table_reader *r)
 
 		if (!image)
 			continue;
-		err = image->kind == PROFIL_IMAGE_FILE ? add_file(r, image, &index)
-						       : add_unnamed(r, image, &index);
+		err = image->kind == PROFIL_IMAGE_FILE	      ? add_file(r, image, &index)
+		      : image->kind == PROFIL_IMAGE_FUNCTIONS ? add_language(r, image, &index)
+							      : add_unnamed(r, image, &index);
 		if (err < 0)
 			return err;
 		r->object[i] = index + 1;
@@ -312,6 +353,8 @@ int table_reader_update(struct table_reader *r)
 
 	if (!err)
 		err = notice_groups(r);
+	if (!err)
+		err = read_functions(r);
 	if (now_ns() >= r->next_maps_ns)
 		open_perf_maps(r);
 	return err;
@@ -440,6 +483,8 @@ static void read_outcomes(const struct profil_table *head, struct table_seen *se
 	into->image_full += image_full;
 	into->group_full += take_counter(&seen->group_full, &head->group_full);
 	into->node_full += take_counter(&seen->node_full, &head->node_full);
+	into->function_full += take_counter(&seen->function_full, &head->function_full);
+	into->function_unread += take_counter(&seen->function_unread, &head->function_unread);
 	into->unfollowed += take_counter(&seen->unfollowed, &head->unfollowed);
 	into->secret += take_counter(&seen->secret, &head->secret);
 	into->unseen_ns += take_counter(&seen->unseen_ns, &head->unseen_ns);
@@ -487,7 +532,7 @@ int table_reader_read(struct table_reader *r, struct profile *into)
 	err = table_reader_update(r);
 	profile_borrow_again(into, r->profile);
 	into->unmatched = into->lost = into->image_full = into->group_full = 0;
-	into->node_full = 0;
+	into->node_full = into->function_full = into->function_unread = 0;
 	into->unfollowed = into->secret = into->unseen_ns = into->hidden_ns = 0;
 	if (!err)
 		err = read_places(r, NULL, into);

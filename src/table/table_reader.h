@@ -22,6 +22,7 @@ struct table_reader {
 	__u32 images;		   /* found so far */
 	__u32 groups;
 	__u64 next_maps_ns; /* of now_ns(), when perf maps are looked for again */
+	__u32 functions;    /* of interpreted languages, read so far */
 	__u64 kernel_text;  /* address of _text; 0: hidden from this process */
 };
 
@@ -38,6 +39,8 @@ struct table_seen {
 	__u64 unseen_ns;
 	__u64 hidden_ns;
 	__u64 node_full;
+	__u64 function_full;
+	__u64 function_unread;
 };
 
 /* Returns 0 or -ENOMEM; table_seen_fini() in any case. */

@@ -33,7 +33,7 @@ static void *page_at(const struct unwind_feeder *f, size_t page)
 
 static struct profil_unwind_image *entry_of(const struct unwind_feeder *f, __u32 image)
 {
-	struct profil_unwind_image *first = page_at(f, PROFIL_UNWIND_FILE_PAGES);
+	struct profil_unwind_image *first = page_at(f, PROFIL_UNWIND_IMAGE_PAGE);
 
 	return first + (image - 1);
 }
@@ -50,7 +50,7 @@ static bool put_rows(struct unwind_feeder *f, struct profil_unwind_image *at,
 	__u32 *first = page_at(f, f->used);
 
 	*at = (struct profil_unwind_image){ .looked = PROFIL_LOOKED };
-	if (!pages)
+	if (!pages || !f->rows)
 		return false;
 	if (firsts > PROFIL_FIRST_PAGES_MAX || f->used + firsts + pages > f->pages) {
 		at->looked = PROFIL_LOOKED_NO_ROOM;
@@ -65,6 +65,35 @@ static bool put_rows(struct unwind_feeder *f, struct profil_unwind_image *at,
 	f->used += firsts + pages;
 	at->pages = (__u32)pages;
 	return true;
+}
+
+/*
+ * Puts the descriptor of the ELF file @fd, named @path, into the map if it is an interpreter's.
+ * Returns its number; 0: it is none, or there is no room.
+ */
+static __u16 put_interpreter(struct unwind_feeder *f, int fd, const char *path)
+{
+	struct profil_interpreter d, *page = page_at(f, PROFIL_UNWIND_INTERPRETER_PAGE);
+
+	if (interpreter_open(&d, fd, path))
+		return 0;
+	for (__u32 i = 0; i < f->interpreters; i++) {
+		if (!memcmp(&page[i], &d, sizeof(d)))
+			return (__u16)(i + 1);
+	}
+	if (f->interpreters == PROFIL_INTERPRETERS)
+		return 0;
+	page[f->interpreters++] = d;
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	return (__u16)f->interpreters;
+}
+
+/* The rows of the ELF file @fd; none if the attachment has no stacks. */
+static int table_of(const struct unwind_feeder *f, struct unwind_table *t, int fd,
+		    const char *build_id)
+{
+	*t = (struct unwind_table){ 0 };
+	return f->rows ? unwind_cache_table(t, f->cache, fd, build_id) : 0;
 }
 
 /* --- expected files --------------------------------------------------------------------------- */
@@ -97,17 +126,21 @@ static void expect(struct unwind_feeder *f, struct expected_file *e, const struc
 {
 	struct profil_unwind_file *file = free_file(f, e->ino);
 	struct expected_file *grown = file ? grow(f->expected, f->nexpected, sizeof(*e)) : NULL;
+	__u16 interpreter;
 
 	if (!grown)
 		return;
 	f->expected = grown;
-	if (!put_rows(f, &e->at, t))
+	interpreter = e->at.interpreter;
+	if (!put_rows(f, &e->at, t) && !interpreter)
 		return;
+	e->at.interpreter = interpreter;
 	f->expected[f->nexpected++] = *e;
 	file->ino = e->ino;
 	file->dev = e->dev;
 	file->first_page = e->at.first_page;
 	file->row_page = e->at.row_page;
+	file->interpreter = e->at.interpreter;
 	__atomic_store_n(&file->pages, e->at.pages, __ATOMIC_RELEASE);
 }
 
@@ -122,7 +155,7 @@ static __u32 device_of(int fd, const struct stat *st)
 	return mounts_kernel_dev(major(st->st_dev), minor(st->st_dev));
 }
 
-void unwind_feeder_expect(struct unwind_feeder *f, int fd)
+void unwind_feeder_expect(struct unwind_feeder *f, int fd, const char *path)
 {
 	struct expected_file e = { 0 };
 	struct unwind_table t;
@@ -135,8 +168,9 @@ void unwind_feeder_expect(struct unwind_feeder *f, int fd)
 	if (find_expected(f, e.ino, e.dev))
 		return;
 	elf_file_build_id(fd, e.build_id, sizeof(e.build_id));
-	if (unwind_cache_table(&t, f->cache, fd, e.build_id))
+	if (table_of(f, &t, fd, e.build_id))
 		return;
+	e.at.interpreter = put_interpreter(f, fd, path);
 	expect(f, &e, &t);
 	unwind_table_fini(&t);
 }
@@ -165,7 +199,7 @@ static void prepare(struct unwind_feeder *f, pid_t pid, const struct mapping *m)
 	if (fd < 0)
 		fd = regular_file_open(m->path);
 	if (fd >= 0 && !fstat(fd, &st) && st.st_ino == m->ino)
-		unwind_feeder_expect(f, fd);
+		unwind_feeder_expect(f, fd, m->path);
 }
 
 void unwind_feeder_prepare(struct unwind_feeder *f, pid_t pid)
@@ -229,10 +263,11 @@ static void make_rows(struct unwind_feeder *f, const struct object *o, bool vdso
 {
 	struct unwind_table t = { 0 };
 
-	if (vdso ? !unwind_table_open_vdso(&t)
-		 : o->fd >= 0 && !unwind_cache_table(&t, f->cache, o->fd, o->build_id))
+	if (vdso ? !unwind_table_open_vdso(&t) : o->fd >= 0 && !table_of(f, &t, o->fd, o->build_id))
 		put_rows(f, at, &t);
 	unwind_table_fini(&t);
+	if (!vdso && o->fd >= 0)
+		at->interpreter = put_interpreter(f, o->fd, o->path);
 }
 
 /* Rows have 32-bit offsets: code beyond a file's first 4 GiB, very rare, has none. */
@@ -258,6 +293,7 @@ static void feed(struct unwind_feeder *f, const struct table_reader *r, __u32 im
 	__atomic_store_n(&entry->pages, 0, __ATOMIC_RELEASE);
 	entry->first_page = at.first_page;
 	entry->row_page = at.row_page;
+	entry->interpreter = at.interpreter;
 	entry->looked = at.looked;
 	__atomic_store_n(&entry->pages, at.pages, __ATOMIC_RELEASE);
 }
@@ -291,8 +327,11 @@ int unwind_feeder_open(struct unwind_feeder *f, int fd, const struct table *t)
 		return -errno;
 	f->map = map;
 	f->pages = head->unwind_pages;
-	f->used = PROFIL_UNWIND_FILE_PAGES +
+	f->rows = head->stack_mode != PROFIL_STACK_NONE;
+	f->used = PROFIL_UNWIND_IMAGE_PAGE +
 		  (head->images + PROFIL_PAGE_UNWIND_IMAGES - 1) / PROFIL_PAGE_UNWIND_IMAGES;
+	if (!f->rows)
+		return 0;
 	f->cache = unwind_cache_open();
 	expect_vdso(f);
 	return 0;

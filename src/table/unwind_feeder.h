@@ -3,6 +3,7 @@
 #define PROFIL_TABLE_UNWIND_FEEDER_H
 
 #include "symbols/elf/unwind_cache.h"
+#include "symbols/interpreters/interpreter.h"
 #include "table_reader.h"
 
 /* A file whose rows are in the map before the kernel has numbered an image of it. */
@@ -23,14 +24,17 @@ struct unwind_feeder {
 	int cache;    /* folder of the unwind cache; negative: none */
 	struct expected_file *expected;
 	size_t nexpected;
+	__u32 interpreters; /* descriptors in the map */
+	bool rows; /* the attachment has stacks; without, only descriptors of interpreters are fed
+		    */
 	bool foretold; /* the files of the first process are expected already */
 };
 
 /* Maps @fd, which stays the caller's, for the table @t. Returns 0 or a negative errno. */
 int unwind_feeder_open(struct unwind_feeder *f, int fd, const struct table *t);
 
-/* Puts the table of the ELF file @fd into the map before an image of it exists. */
-void unwind_feeder_expect(struct unwind_feeder *f, int fd);
+/* Puts the table of the ELF file @fd, named @path, into the map before an image of it exists. */
+void unwind_feeder_expect(struct unwind_feeder *f, int fd, const char *path);
 
 /* The same for all files that process @pid has mapped executable. */
 void unwind_feeder_prepare(struct unwind_feeder *f, pid_t pid);

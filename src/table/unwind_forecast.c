@@ -81,7 +81,7 @@ static void expect_path(struct unwind_feeder *f, const char *path)
 	__cleanup(closep) int fd = regular_file_open(path);
 
 	if (fd >= 0)
-		unwind_feeder_expect(f, fd);
+		unwind_feeder_expect(f, fd, path);
 }
 
 /* "\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x...)", or only the path. */
@@ -148,7 +148,7 @@ void unwind_forecast(struct unwind_feeder *f, const char *command)
 		bool script = fd >= 0 && read_interpreter(fd, loader, sizeof(loader));
 
 		if (fd >= 0 && !script)
-			unwind_feeder_expect(f, fd);
+			unwind_feeder_expect(f, fd, program);
 		if (files)
 			expect_lines(f, files);
 		if (fd >= 0 && !script && read_loader(fd, loader, sizeof(loader)))

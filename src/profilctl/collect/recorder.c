@@ -117,6 +117,7 @@ static void fill_in(struct recorder *r, const struct profil_msg_observe *m)
 		r->asked.flags |= PROFIL_OBSERVE_USER_ONLY;
 	if (o->kernel_stacks)
 		r->asked.flags |= PROFIL_OBSERVE_KERNEL_STACKS;
+	r->asked.flags |= PROFIL_OBSERVE_FUNCTIONS | (o->native ? PROFIL_OBSERVE_NATIVE : 0u);
 	r->asked.shift = o->shift;
 	r->asked.stack_mode = o->stack_mode;
 	if (o->stack_mode && m->scope != PROFIL_SCOPE_PROCESSES)
@@ -425,7 +426,7 @@ static int timeout_ms(__u64 now, __u64 next_ns)
 
 static __u64 update_every_ns(struct recorder *r, __u64 now)
 {
-	if (!r->feeder.map)
+	if (!r->feeder.rows)
 		return UPDATE_NS;
 	if (!r->fed_since_ns)
 		r->fed_since_ns = now;

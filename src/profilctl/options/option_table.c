@@ -127,6 +127,8 @@ static const struct option_row rows[] = {
 	  .value = value_call_graph },
 	{ OPTION_KERNEL_STACKS, 0, "kernel-stacks", NULL,
 	  "like -g, and record the frames of the kernel", .value = value_kernel_stacks },
+	{ OPTION_CALL_GRAPH, 0, "native", NULL,
+	  "show an interpreter's own frames too, beside its functions", FLAG(native) },
 	{ OPTION_CLOCK, 0, "clock", "CLOCK", "tick, cpu-clock, cycles or auto, of a private daemon",
 	  .value = value_clock },
 	{ OPTION_USER_ONLY, 0, "user-only", NULL, "exclude samples in kernel mode",

@@ -119,6 +119,7 @@ struct options {
 	const char *callers; /* print the callers of this function */
 	const char *callees;
 	bool kernel_stacks;
+	bool native;	   /* interpreters' own frames are kept */
 	__u32 stack_mode;  /* enum profil_stack_mode, with call graphs */
 	const char *since; /* for time_span_parse() */
 	const char *until;

@@ -111,6 +111,8 @@ static const char *unreadable(const struct object *o)
 	case OBJECT_ANON:
 		return "compiled at run time, it was in the memory of the process only; its "
 		       "runtime can print it";
+	case OBJECT_INTERPRETED:
+		return "an interpreter executes it: it has no instructions of the machine";
 	case OBJECT_FILE:
 		break;
 	}

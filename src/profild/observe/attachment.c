@@ -73,14 +73,14 @@ static int select_tasks(struct profil_observer *o, const struct profil_msg_obser
 	o->user_ns = peer->user_ns;
 	o->caps = peer->caps;
 	if (!peer->privileged)
-		o->flags = PROFIL_OBSERVER_HIDES_KERNEL | PROFIL_OBSERVER_NARROW;
+		o->flags |= PROFIL_OBSERVER_HIDES_KERNEL | PROFIL_OBSERVER_NARROW;
 	return 0;
 }
 
 #define KNOWN_FLAGS                                                                   \
 	(PROFIL_OBSERVE_INHERIT | PROFIL_OBSERVE_FOLLOW | PROFIL_OBSERVE_USER_ONLY |  \
 	 PROFIL_OBSERVE_KERNEL_STACKS | PROFIL_OBSERVE_LATER | PROFIL_OBSERVE_EVENT | \
-	 PROFIL_OBSERVE_CPU_CLOCK)
+	 PROFIL_OBSERVE_CPU_CLOCK | PROFIL_OBSERVE_FUNCTIONS | PROFIL_OBSERVE_NATIVE)
 #define KNOWN_GROUPS                                                                               \
 	(PROFIL_GROUP_COMMAND | PROFIL_GROUP_CGROUP | PROFIL_GROUP_PROCESS | PROFIL_GROUP_THREAD | \
 	 PROFIL_GROUP_SUMS)
@@ -222,6 +222,8 @@ int attachment_open(struct attachment **out, struct profild *d, const struct pro
 	a->period_ns = m->period_ns ? m->period_ns : d->config.period_ns;
 	if (m->flags & PROFIL_OBSERVE_KERNEL_STACKS && peer->privileged)
 		o.flags |= PROFIL_OBSERVER_KERNEL_STACKS;
+	if (m->flags & PROFIL_OBSERVE_NATIVE)
+		o.flags |= PROFIL_OBSERVER_NATIVE;
 	err = choose_event(&a->event, m, peer);
 	if (a->event.wanted)
 		a->period_ns = a->event.frequency ? 1 : a->event.period;

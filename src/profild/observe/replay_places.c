@@ -26,7 +26,7 @@ static int replay_open(struct place_source *source, struct attachment *a, struct
 	    pwrite(fd, header, sizeof(*header), 0) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		return -errno;
-	if (header->unwind_pages)
+	if (header->stack_mode && header->unwind_pages)
 		return -EOPNOTSUPP;
 	a->table = steal_fd(fd);
 	a->source = a;

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/cleanup.h"
+#include "core/proto.h"
 #include "core/unwind_maps.h"
 #include "table.h"
 
@@ -19,6 +20,7 @@
 #define USUAL_NODES 65536
 #define USUAL_UNWIND_ROWS (1u << 20)
 #define USUAL_SLEEPERS 8192
+#define USUAL_FUNCTIONS 8192
 
 /* 64 MiB of places; images are named by 16 bits, groups by 14. */
 #define MOST_PLACES (5u << 20)
@@ -44,7 +46,11 @@ static int layout_stacks(struct profil_table *header, struct profil_observer *o,
 {
 	uint32_t nodes = room->nodes ? room->nodes : USUAL_NODES;
 	uint32_t rows = room->unwind_rows ? room->unwind_rows : USUAL_UNWIND_ROWS;
+	uint32_t heads =
+		PROFIL_UNWIND_IMAGE_PAGE + pages_for(header->images, PROFIL_PAGE_UNWIND_IMAGES);
 
+	if (header->flags & PROFIL_OBSERVE_FUNCTIONS && header->stack_mode != PROFIL_STACK_FP)
+		header->unwind_pages = heads;
 	if (!header->stack_mode)
 		return 0;
 	if (nodes > MOST_NODES || rows > MOST_UNWIND_ROWS)
@@ -54,9 +60,7 @@ static int layout_stacks(struct profil_table *header, struct profil_observer *o,
 	header->nodes = o->node_pages * PROFIL_PAGE_NODES;
 	header->pages += o->node_pages;
 	if (header->stack_mode != PROFIL_STACK_FP)
-		header->unwind_pages = PROFIL_UNWIND_FILE_PAGES +
-				       pages_for(header->images, PROFIL_PAGE_UNWIND_IMAGES) +
-				       pages_for(rows, PROFIL_PAGE_ROWS);
+		header->unwind_pages = heads + pages_for(rows, PROFIL_PAGE_ROWS);
 	o->stack_mode = header->stack_mode;
 	o->node_page = header->node_page;
 	return 0;
@@ -80,6 +84,21 @@ static int layout_sleepers(struct profil_table *header, struct profil_observer *
 	o->sleeper_page = header->sleeper_page;
 	o->sleeper_mask = pages - 1;
 	return 0;
+}
+
+/* Functions of interpreted languages, which the kernel finds by descriptors in the unwind map. */
+static void layout_functions(struct profil_table *header, struct profil_observer *o)
+{
+	uint32_t pages = pages_for(USUAL_FUNCTIONS, PROFIL_PAGE_FUNCTIONS);
+
+	if (!(header->flags & PROFIL_OBSERVE_FUNCTIONS) || !header->unwind_pages)
+		return;
+	header->function_page = header->pages;
+	header->functions = pages * PROFIL_PAGE_FUNCTIONS;
+	header->pages += pages;
+	o->function_page = header->function_page;
+	o->function_mask = pages - 1;
+	o->functions = header->functions;
 }
 
 int table_layout(struct profil_table *header, struct profil_observer *o,
@@ -106,7 +125,12 @@ int table_layout(struct profil_table *header, struct profil_observer *o,
 	header->version = PROFIL_TABLE_VERSION;
 	table_describe(o, header);
 	err = layout_stacks(header, o, room);
-	return err ? err : layout_sleepers(header, o, room->sleepers);
+	if (!err)
+		err = layout_sleepers(header, o, room->sleepers);
+	if (err)
+		return err;
+	layout_functions(header, o);
+	return 0;
 }
 
 void table_describe(struct profil_observer *o, const struct profil_table *header)

@@ -168,14 +168,14 @@ Test(kernel_stacks, follow_frame_pointers_through_a_recursion)
 	expect_recursion(110);
 }
 
-Test(kernel_stacks, cut_at_127_frames_are_marked_as_deep)
+Test(kernel_stacks, marks_stacks_of_more_than_255_frames_as_deep)
 {
 	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, TICKS_PERIOD_NS);
 	uint64_t deep = 0, all = 0;
 	struct observer o;
 
 	ask.stack_mode = PROFIL_STACK_FP;
-	observe_recursion(&o, &ask, 200);
+	observe_recursion(&o, &ask, 300);
 	for (uint32_t i = 0; i < o.table->nodes; i++) {
 		const struct profil_node *node = observer_node(&o, PROFIL_STACK_ROOTS + i),
 					 *at = node;

@@ -440,7 +440,7 @@ static void look_at_all(const struct observer *o, enum profil_unwind_looked look
 	size_t bytes = (size_t)o->table->unwind_pages * PROFIL_UNWIND_PAGE;
 	char *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, o->unwind, 0);
 	struct profil_unwind_image *image =
-		(void *)(map + (size_t)PROFIL_UNWIND_FILE_PAGES * PROFIL_UNWIND_PAGE);
+		(void *)(map + (size_t)PROFIL_UNWIND_IMAGE_PAGE * PROFIL_UNWIND_PAGE);
 
 	cr_assert(map != MAP_FAILED);
 	for (uint32_t i = 0; i < o->table->images; i++)

@@ -20,7 +20,7 @@
 #define SLEEPERS 32
 #define OBSERVERS \
 	2 /* as many of off-CPU time as a user may have: each walks the stack of each sleep */
-#define DEEP 200 /* calls: more than a walk follows */
+#define DEEP 300 /* calls: more than a walk follows */
 #define PERIOD_NS 10000000
 #define SPIN_NS (100ull * PERIOD_NS)
 

@@ -1,0 +1,80 @@
+/* interpreter_maps.h - where interpreters keep the functions that they execute: client to kernel */
+#ifndef PROFIL_CORE_INTERPRETER_MAPS_H
+#define PROFIL_CORE_INTERPRETER_MAPS_H
+
+#include <linux/types.h>
+
+/*
+ * A descriptor of an interpreter's binary. The client makes it from the file and writes it into the
+ * map of unwind rules; an image's entry there has its number. The kernel does not trust it: it
+ * bounds every offset, reads the target's memory as the user's, and only where the attachment's
+ * owner may trace the target. A wrong descriptor yields wrong names of the owner's own processes.
+ */
+#define PROFIL_INTERPRETERS 32 /* of one attachment, numbered from 1 */
+#define PROFIL_INTERPRETER_LOOPS 4
+
+/* How the frames of functions lie between those of the machine. */
+enum profil_interpreter_kind {
+	PROFIL_INTERPRETER_NONE,
+	/*
+	 * CPython: the evaluation loop executes a stretch of linked frames. A stretch ends
+	 *	_CALLS	(3.8 to 3.10) after each frame, for each has a call of the loop,
+	 *	_CFRAME	(3.11, 3.12) by a mark in the frame; the loop's own struct _PyCFrame lies on
+	 *		its machine frame,
+	 *	_ENTRY	(3.13 on) at the loop's own entry frame, which lies on its machine frame.
+	 */
+	PROFIL_INTERPRETER_CPYTHON_CALLS,
+	PROFIL_INTERPRETER_CPYTHON_CFRAME,
+	PROFIL_INTERPRETER_CPYTHON_ENTRY,
+	PROFIL_INTERPRETER_KINDS
+};
+
+/* Code of the evaluation loop, in offsets of the file; unused ones are empty. */
+struct profil_interpreter_loop {
+	__u32 start;
+	__u32 end;
+};
+
+/* Offsets in bytes, of CPython's structures. Frames and code objects are read as a whole. */
+struct profil_cpython {
+	__s16 specific;	   /* the blocks of thread-specific data, from the thread pointer */
+	__u16 key;	   /* in _PyRuntime: autoTSSkey */
+	__u16 state_frame; /* PyThreadState: its frame, or its _PyCFrame */
+	__u16 cframe_frame;
+	__u16 cframe_previous;
+	__u16 frame_code;
+	__u16 frame_previous;
+	__u16 frame_instruction;
+	__u16 frame_end; /* a byte: at a stretch's end it is end_value */
+	__u16 code_file;
+	__u16 code_name;
+	__u16 code_line;
+	__u16 code_lines;
+	__u16 code_units;
+	__u16 code_bytes;   /* the code; 0: frame_instruction is an index */
+	__u16 string_ascii; /* characters of a compact ASCII string, and of another compact one */
+	__u16 string_compact;
+	__u8 end_value;
+	__u8 end_is_frame; /* the frame with the mark is the last of its stretch, not behind it */
+	__u8 instruction_shift; /* log2 of the bytes of a unit of frame_instruction */
+	__u8 line_format;	/* enum profil_line_format */
+	__u8 tagged;		/* pointers in frames have tags in their low bits */
+	__u8 zero;
+};
+
+struct profil_interpreter {
+	__u8 kind;     /* enum profil_interpreter_kind */
+	__u8 language; /* enum profil_language */
+	__u16 zero;
+	__u32 zero2;
+	__u64 runtime; /* address of the interpreter's variable, minus (address - file offset) of
+			  its code */
+	struct profil_interpreter_loop loop[PROFIL_INTERPRETER_LOOPS];
+	union {
+		struct profil_cpython cpython;
+		__u8 bytes[80];
+	};
+};
+_Static_assert(sizeof(struct profil_interpreter) == 128, "32 of them are a page");
+
+#endif

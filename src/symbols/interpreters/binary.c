@@ -1,0 +1,189 @@
+/* binary.c - symbols, code and words of an interpreter's ELF file */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "symbols/elf/eh_frame_hdr.h"
+
+#include "binary.h"
+
+bool binary_symbol(struct binary_symbol *out, Elf *elf, const char *name)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	GElf_Sym symbol;
+
+	while ((section = elf_nextscn(elf, section))) {
+		Elf_Data *data;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_DYNSYM)
+			continue;
+		data = elf_getdata(section, NULL);
+		for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
+			const char *is = elf_strptr(elf, header.sh_link, symbol.st_name);
+
+			if (symbol.st_shndx == SHN_UNDEF || !is || strcmp(is, name) != 0)
+				continue;
+			*out = (struct binary_symbol){ symbol.st_value, symbol.st_size };
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The segment that has @n bytes of the file at @vaddr, with all of @flags. */
+static bool segment_of(GElf_Phdr *ph, Elf *elf, __u64 vaddr, size_t n, GElf_Word flags)
+{
+	size_t segments = 0;
+
+	if (elf_getphdrnum(elf, &segments) < 0)
+		return false;
+	for (size_t i = 0; i < segments; i++) {
+		if (gelf_getphdr(elf, (int)i, ph) && ph->p_type == PT_LOAD &&
+		    (ph->p_flags & flags) == flags && vaddr >= ph->p_vaddr &&
+		    vaddr - ph->p_vaddr < ph->p_filesz && n <= ph->p_filesz - (vaddr - ph->p_vaddr))
+			return true;
+	}
+	return false;
+}
+
+bool binary_bytes(Elf *elf, __u64 vaddr, void *out, size_t n)
+{
+	GElf_Phdr ph;
+	size_t size;
+	const char *raw = elf_rawfile(elf, &size);
+	__u64 at;
+
+	if (!raw || !segment_of(&ph, elf, vaddr, n, 0))
+		return false;
+	at = vaddr - ph.p_vaddr + ph.p_offset;
+	if (at > size || n > size - at)
+		return false;
+	memcpy(out, raw + at, n);
+	return true;
+}
+
+bool binary_delta(Elf *elf, __u64 vaddr, __u64 *delta)
+{
+	GElf_Phdr ph;
+
+	if (!segment_of(&ph, elf, vaddr, 1, PF_X))
+		return false;
+	*delta = ph.p_vaddr - ph.p_offset;
+	return true;
+}
+
+/* --- cold parts ------------------------------------------------------------------------------- */
+
+#define COLD_JUMPS_MIN 8 /* bytes that look like a jump rarely agree on one function */
+#define COLD_BYTES_MAX (1u << 20)
+
+struct cold {
+	__u64 start;
+	__u64 end;
+	unsigned int jumps;
+};
+
+/*
+ * The target of the jump at @code, whose address is @vaddr: x86-64's conditional and unconditional
+ * near jumps. Bytes inside of other instructions can look like one.
+ */
+static bool jump_target(const unsigned char *code, size_t left, __u64 vaddr, __u64 *target)
+{
+	size_t at = left >= 6 && code[0] == 0x0f && (code[1] & 0xf0) == 0x80 ? 2
+		    : left >= 5 && code[0] == 0xe9			     ? 1
+									     : 0;
+	__s32 distance;
+
+	if (!at)
+		return false;
+	memcpy(&distance, code + at, sizeof(distance));
+	*target = vaddr + at + sizeof(distance) + (__u64)(__s64)distance;
+	return true;
+}
+
+static bool is_named(Elf *elf, __u64 start)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	GElf_Sym symbol;
+
+	while ((section = elf_nextscn(elf, section))) {
+		Elf_Data *data;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_DYNSYM)
+			continue;
+		data = elf_getdata(section, NULL);
+		for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
+			if (symbol.st_shndx != SHN_UNDEF && symbol.st_value == start)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void count_jump(struct cold *cold, size_t *n, size_t room, const struct frames *frames,
+		       __u64 target)
+{
+	__u64 start, end;
+
+	for (size_t i = 0; i < *n; i++) {
+		if (target - cold[i].start < cold[i].end - cold[i].start) {
+			cold[i].jumps++;
+			return;
+		}
+	}
+	if (*n < room && frames_find(frames, target, &start, &end) && end - start <= COLD_BYTES_MAX)
+		cold[(*n)++] = (struct cold){ start, end, 1 };
+}
+
+#define COLDS_MAX 1024
+
+/* Finds the functions that jumps of @loop enter. Returns their number. */
+static size_t find_cold(struct cold *cold, Elf *elf, const struct binary_symbol *loop)
+{
+	__cleanup(freep) unsigned char *code = malloc(loop->bytes + 1);
+	struct frames frames;
+	size_t n = 0;
+
+	if (!code || !binary_bytes(elf, loop->vaddr, code, loop->bytes) ||
+	    frames_read(&frames, elf))
+		return 0;
+	for (size_t i = 0; i < loop->bytes; i++) {
+		__u64 target;
+
+		if (jump_target(code + i, loop->bytes - i, loop->vaddr + i, &target) &&
+		    target - loop->vaddr >= loop->bytes)
+			count_jump(cold, &n, COLDS_MAX, &frames, target);
+	}
+	frames_fini(&frames);
+	return n;
+}
+
+static bool add_loop(struct profil_interpreter *d, size_t *n, Elf *elf, __u64 start, __u64 end)
+{
+	__u64 delta;
+
+	if (*n == PROFIL_INTERPRETER_LOOPS || !binary_delta(elf, start, &delta) ||
+	    end - delta > UINT32_MAX)
+		return false;
+	d->loop[(*n)++] =
+		(struct profil_interpreter_loop){ (__u32)(start - delta), (__u32)(end - delta) };
+	return true;
+}
+
+bool binary_loops(struct profil_interpreter *d, Elf *elf, const struct binary_symbol *loop)
+{
+	__cleanup(freep) struct cold *cold = calloc(COLDS_MAX, sizeof(*cold));
+	size_t n = 0, ncold;
+
+	if (!cold || !loop->bytes || loop->bytes > COLD_BYTES_MAX ||
+	    !add_loop(d, &n, elf, loop->vaddr, loop->vaddr + loop->bytes))
+		return false;
+	ncold = find_cold(cold, elf, loop);
+	for (size_t i = 0; i < ncold; i++) {
+		if (cold[i].jumps >= COLD_JUMPS_MIN && !is_named(elf, cold[i].start))
+			add_loop(d, &n, elf, cold[i].start, cold[i].end);
+	}
+	return true;
+}

@@ -1,0 +1,35 @@
+/* binary.h - symbols, code and words of an interpreter's ELF file */
+#ifndef PROFIL_SYMBOLS_INTERPRETERS_BINARY_H
+#define PROFIL_SYMBOLS_INTERPRETERS_BINARY_H
+
+#include <gelf.h>
+#include <stdbool.h>
+
+#include "core/interpreter_maps.h"
+
+struct binary_symbol {
+	__u64 vaddr;
+	__u64 bytes;
+};
+
+/*
+ * Finds the defined symbol @name among the dynamic symbols. .symtab, which can have a million
+ * symbols, is not searched: what embeds an interpreter exports its symbols to extension modules.
+ */
+bool binary_symbol(struct binary_symbol *out, Elf *elf, const char *name);
+
+/* Reads @n bytes at @vaddr of the file into @out. */
+bool binary_bytes(Elf *elf, __u64 vaddr, void *out, size_t n);
+
+/* The distance of addresses from file offsets in the segment with code at @vaddr. */
+bool binary_delta(Elf *elf, __u64 vaddr, __u64 *delta);
+
+/*
+ * Stores as loops, in offsets of the file, the function @loop and the parts that the compiler has
+ * moved out of it, "cold" code that only the function itself jumps to: functions by their unwind
+ * information that no symbol names, which jumps of the loop enter. Returns false if the loop is in
+ * no segment with code, or beyond the first 4 GiB of the file.
+ */
+bool binary_loops(struct profil_interpreter *d, Elf *elf, const struct binary_symbol *loop);
+
+#endif

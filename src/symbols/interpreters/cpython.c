@@ -1,0 +1,179 @@
+/* cpython.c - the descriptor of CPython's binaries: python3.x and libpython */
+#include <errno.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/observe_maps.h"
+
+#include "binary.h"
+#include "cpython.h"
+
+/* The layouts of structures, from CPython's headers of each minor version, x86-64 and arm64. */
+struct layout {
+	enum profil_interpreter_kind kind;
+	struct profil_cpython at;
+};
+
+#define MINOR_MIN 8
+#define MINOR_MAX 13
+
+static const struct layout layouts[] = {
+	{ PROFIL_INTERPRETER_CPYTHON_CALLS,
+	  { .key = 1392,
+	    .state_frame = 24,
+	    .frame_code = 32,
+	    .frame_previous = 24,
+	    .frame_instruction = 104,
+	    .code_file = 104,
+	    .code_name = 112,
+	    .code_line = 40,
+	    .code_lines = 120,
+	    .string_ascii = 48,
+	    .string_compact = 72,
+	    .instruction_shift = 1,
+	    .line_format = PROFIL_LINES_LNOTAB,
+	    .end_is_frame = 1,
+	    .end_value = 255 } },
+	{ PROFIL_INTERPRETER_CPYTHON_CALLS,
+	  { .key = 584,
+	    .state_frame = 24,
+	    .frame_code = 32,
+	    .frame_previous = 24,
+	    .frame_instruction = 104,
+	    .code_file = 104,
+	    .code_name = 112,
+	    .code_line = 40,
+	    .code_lines = 120,
+	    .string_ascii = 48,
+	    .string_compact = 72,
+	    .instruction_shift = 1,
+	    .line_format = PROFIL_LINES_LNOTAB,
+	    .end_is_frame = 1,
+	    .end_value = 255 } },
+	{ PROFIL_INTERPRETER_CPYTHON_CALLS,
+	  { .key = 584,
+	    .state_frame = 24,
+	    .frame_code = 32,
+	    .frame_previous = 24,
+	    .frame_instruction = 96,
+	    .code_file = 104,
+	    .code_name = 112,
+	    .code_line = 40,
+	    .code_lines = 120,
+	    .string_ascii = 48,
+	    .string_compact = 72,
+	    .line_format = PROFIL_LINES_PEP_626,
+	    .end_is_frame = 1,
+	    .end_value = 255 } },
+	{ PROFIL_INTERPRETER_CPYTHON_CFRAME,
+	  { .key = 592,
+	    .state_frame = 56,
+	    .cframe_frame = 8,
+	    .cframe_previous = 16,
+	    .frame_code = 32,
+	    .frame_previous = 48,
+	    .frame_instruction = 56,
+	    .frame_end = 68,
+	    .end_value = 1,
+	    .end_is_frame = 1,
+	    .code_file = 112,
+	    .code_name = 128,
+	    .code_line = 72,
+	    .code_lines = 136,
+	    .code_units = 16,
+	    .code_bytes = 184,
+	    .string_ascii = 48,
+	    .string_compact = 72,
+	    .instruction_shift = 1,
+	    .line_format = PROFIL_LINES_PEP_657 } },
+	{ PROFIL_INTERPRETER_CPYTHON_CFRAME,
+	  { .key = 1544,
+	    .state_frame = 56,
+	    .cframe_frame = 0,
+	    .cframe_previous = 8,
+	    .frame_code = 0,
+	    .frame_previous = 8,
+	    .frame_instruction = 56,
+	    .frame_end = 70,
+	    .end_value = 3,
+	    .code_file = 112,
+	    .code_name = 128,
+	    .code_line = 68,
+	    .code_lines = 136,
+	    .code_units = 16,
+	    .code_bytes = 192,
+	    .string_ascii = 40,
+	    .string_compact = 56,
+	    .instruction_shift = 1,
+	    .line_format = PROFIL_LINES_PEP_657 } },
+	{ PROFIL_INTERPRETER_CPYTHON_ENTRY,
+	  { .key = 2160,
+	    .state_frame = 72,
+	    .frame_code = 0,
+	    .frame_previous = 8,
+	    .frame_instruction = 56,
+	    .frame_end = 70,
+	    .end_value = 3,
+	    .code_file = 112,
+	    .code_name = 128,
+	    .code_line = 68,
+	    .code_lines = 136,
+	    .code_units = 16,
+	    .code_bytes = 200,
+	    .string_ascii = 40,
+	    .string_compact = 56,
+	    .instruction_shift = 1,
+	    .line_format = PROFIL_LINES_PEP_657 } },
+};
+_Static_assert(sizeof(layouts) / sizeof(*layouts) == MINOR_MAX - MINOR_MIN + 1, "a row for each");
+
+/* The minor version: since 3.11 it is in the file, before that in the names of file and library. */
+static int minor_of(Elf *elf, const char *path)
+{
+	const char *name = strrchr(path, '/');
+	struct binary_symbol version;
+	__u32 hex;
+	int minor;
+
+	if (binary_symbol(&version, elf, "Py_Version") &&
+	    binary_bytes(elf, version.vaddr, &hex, sizeof(hex)) && hex >> 24 == 3)
+		return (int)(hex >> 16 & 255);
+	name = name ? name + 1 : path;
+	if (sscanf(name, "python3.%d", &minor) == 1 || sscanf(name, "libpython3.%d", &minor) == 1)
+		return minor;
+	return -1;
+}
+
+/*
+ * The offset of glibc's blocks of thread-specific data from the thread pointer. glibc tells
+ * debuggers; the one that this program runs with stands for those of other root directories.
+ */
+static __s16 specific_offset(void)
+{
+	const __u32 *told = dlsym(RTLD_DEFAULT, "_thread_db_pthread_specific");
+
+	return told ? (__s16)told[2] : 0x510;
+}
+
+int cpython_read(struct profil_interpreter *d, Elf *elf, const char *path)
+{
+	struct binary_symbol runtime, loop;
+	const struct layout *layout;
+	__u64 delta;
+	int minor;
+
+	if (!binary_symbol(&loop, elf, "_PyEval_EvalFrameDefault"))
+		return -ENOENT;
+	minor = minor_of(elf, path);
+	if (!binary_symbol(&runtime, elf, "_PyRuntime") || minor < MINOR_MIN || minor > MINOR_MAX ||
+	    !binary_delta(elf, loop.vaddr, &delta))
+		return -EOPNOTSUPP;
+	layout = &layouts[minor - MINOR_MIN];
+	*d = (struct profil_interpreter){ .kind = (__u8)layout->kind,
+					  .language = PROFIL_LANGUAGE_PYTHON,
+					  .runtime = runtime.vaddr - delta,
+					  .cpython = layout->at };
+	d->cpython.specific = specific_offset();
+	return binary_loops(d, elf, &loop) ? 0 : -EOPNOTSUPP;
+}

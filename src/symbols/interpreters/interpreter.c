@@ -1,0 +1,25 @@
+/* interpreter.c - the descriptor of an interpreter's binary, for the kernel's walk of its functions
+ */
+#include <errno.h>
+#include <stddef.h>
+
+#include "cpython.h"
+#include "interpreter.h"
+
+int interpreter_read(struct profil_interpreter *d, Elf *elf, const char *path)
+{
+	*d = (struct profil_interpreter){ 0 };
+	return cpython_read(d, elf, path);
+}
+
+int interpreter_open(struct profil_interpreter *d, int fd, const char *path)
+{
+	Elf *elf;
+	int err;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	err = elf && elf_kind(elf) == ELF_K_ELF ? interpreter_read(d, elf, path) : -ENOENT;
+	elf_end(elf);
+	return err;
+}

@@ -1,0 +1,119 @@
+/* function_reader.c - reads the functions of interpreted languages from a table */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "function_reader.h"
+
+static size_t put_utf8(char *out, __u32 c)
+{
+	if (c < 0x80) {
+		out[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		out[0] = (char)(0xc0 | c >> 6);
+		out[1] = (char)(0x80 | (c & 63));
+		return 2;
+	}
+	if (c < 0x10000) {
+		out[0] = (char)(0xe0 | c >> 12);
+		out[1] = (char)(0x80 | (c >> 6 & 63));
+		out[2] = (char)(0x80 | (c & 63));
+		return 3;
+	}
+	if (c > 0x10ffff)
+		return put_utf8(out, 0xfffd);
+	out[0] = (char)(0xf0 | c >> 18);
+	out[1] = (char)(0x80 | (c >> 12 & 63));
+	out[2] = (char)(0x80 | (c >> 6 & 63));
+	out[3] = (char)(0x80 | (c & 63));
+	return 4;
+}
+
+/* Characters of @encoding bytes, as Python keeps its strings, as UTF-8; 0: UTF-8. */
+static char *text_of(const char *raw, size_t bytes, size_t encoding)
+{
+	char *out = malloc(4 * bytes + 1);
+	size_t n = 0;
+
+	if (!out)
+		return NULL;
+	if (!encoding) {
+		memcpy(out, raw, bytes);
+		n = bytes;
+	}
+	for (size_t i = 0; encoding && i + encoding <= bytes; i += encoding) {
+		__u32 c = 0;
+
+		memcpy(&c, raw + i, encoding <= sizeof(c) ? encoding : sizeof(c));
+		if (c)
+			n += put_utf8(out + n, c);
+	}
+	out[n] = '\0';
+	return out;
+}
+
+static size_t most(size_t n, size_t limit)
+{
+	return n < limit ? n : limit;
+}
+
+/*
+ * A name in angle brackets, as <module> or <lambda>, is one of many: the file distinguishes them,
+ * and the line unless it is the first.
+ */
+static char *full_name(const struct interpreted_function *f)
+{
+	const char *bracket = strrchr(f->name, '<'), *base = f->file ? strrchr(f->file, '/') : NULL;
+	char *name = NULL;
+
+	base = base ? base + 1 : f->file;
+	if (!bracket || f->name[strlen(f->name) - 1] != '>' || !base || !*base)
+		return f->name;
+	if (asprintf(&name, f->line > 1 ? "%s (%s:%u)" : "%s (%s)", f->name, base, f->line) < 0)
+		name = NULL;
+	free(f->name);
+	return name;
+}
+
+static int add(struct interpreted *out, const struct profil_function *from)
+{
+	struct interpreted_function f = { .start = from->start,
+					  .length = from->length,
+					  .line = from->line,
+					  .line_format = from->line_format };
+
+	f.name = text_of(from->name, most(from->name_bytes, sizeof(from->name)),
+			 from->name_encoding);
+	if (from->file_encoding)
+		f.file = text_of(from->file, most(from->file_bytes, sizeof(from->file)),
+				 from->file_encoding);
+	if (from->lines_bytes && from->lines_bytes <= sizeof(from->lines)) {
+		f.lines = malloc(from->lines_bytes);
+		if (f.lines)
+			memcpy(f.lines, from->lines, from->lines_bytes);
+		f.lines_bytes = f.lines ? from->lines_bytes : 0;
+	}
+	if (f.name)
+		f.name = full_name(&f);
+	if (!f.name) {
+		free(f.file);
+		free(f.lines);
+		return -ENOMEM;
+	}
+	return interpreted_add(out, &f);
+}
+
+int functions_read(struct interpreted *out, const struct table *t, __u32 language)
+{
+	for (__u32 i = 0; i < t->head->functions; i++) {
+		const struct profil_function *f = table_function(t, i);
+
+		if (f && f->language == language && f->start && add(out, f) < 0)
+			return -ENOMEM;
+	}
+	interpreted_sort(out);
+	return 0;
+}

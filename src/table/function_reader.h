@@ -1,0 +1,11 @@
+/* function_reader.h - reads the functions of interpreted languages from a table */
+#ifndef PROFIL_TABLE_FUNCTION_READER_H
+#define PROFIL_TABLE_FUNCTION_READER_H
+
+#include "profile/interpreted.h"
+#include "table.h"
+
+/* Reads all functions of @language in @t into the empty @out. Returns 0 or -ENOMEM. */
+int functions_read(struct interpreted *out, const struct table *t, __u32 language);
+
+#endif

@@ -1,0 +1,48 @@
+/* interpreters.c - descriptors of the interpreters that are installed here */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/observe_maps.h"
+#include "symbols/interpreters/interpreter.h"
+
+static int describe(struct profil_interpreter *d, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
+
+	if (fd < 0)
+		return -errno;
+	err = interpreter_open(d, fd, path);
+	close(fd);
+	return err;
+}
+
+Test(interpreters, describes_no_ordinary_program)
+{
+	struct profil_interpreter d;
+
+	cr_expect_eq(describe(&d, "/proc/self/exe"), -ENOENT);
+	cr_expect_eq(describe(&d, "/etc/passwd"), -ENOENT);
+}
+
+/* Debian's python3 is stripped; its loop has a cold part, which has no symbol. */
+Test(interpreters, describes_debians_python)
+{
+	struct profil_interpreter d;
+	int err = describe(&d, "/usr/bin/python3");
+
+	if (err == -ENOENT)
+		cr_skip_test("there is no /usr/bin/python3");
+	cr_assert_eq(err, 0);
+	cr_expect_eq(d.language, PROFIL_LANGUAGE_PYTHON);
+	cr_expect_gt(d.loop[0].end, d.loop[0].start);
+	for (int i = 1; i < PROFIL_INTERPRETER_LOOPS; i++) {
+		cr_expect_geq(d.loop[i].end, d.loop[i].start);
+		cr_expect(d.loop[i].start >= d.loop[0].end || d.loop[i].end <= d.loop[0].start,
+			  "a cold part lies outside of the loop");
+	}
+}

@@ -91,7 +91,7 @@ struct spot {
 	__u32 epoch;	   /* of the observer */
 	__u32 todo;	   /* enum image_todo */
 	__u32 interpreter; /* number of the image's descriptor; 0: it is no interpreter */
-	__u32 zero;
+	__u32 anonymous;   /* it is memory without a file */
 };
 
 static __always_inline __u64 start_of(const struct task_struct *task)

@@ -20,9 +20,10 @@
  * owners who may read the task's memory themselves; a wrong descriptor yields wrong names.
  */
 
-#include "functions.bpf.h"
+#include "cpython.bpf.h"
 #include "permission.bpf.h"
 #include "unwind_rows.bpf.h"
+#include "v8.bpf.h"
 
 #define DESCRIPTOR_MOMENTS 954 /* of 2^20 ns: descriptors are read anew after a second */
 
@@ -34,217 +35,6 @@ static __always_inline bool loop_holds(const struct profil_interpreter *d, __u32
 		holds |= offset - d->loop[i].start < d->loop[i].end - d->loop[i].start;
 	return holds;
 }
-
-/*
- * Reads descriptor @number of the attachment in @slot, and what it says of the running thread,
- * whose code is at @base + offset. Returns 1 if offset @at is in the evaluation loop and the thread
- * executes functions. Global, so that the verifier checks it once.
- */
-
-/* The thread pointer of the running thread. */
-static __always_inline __u64 thread_pointer(struct task_struct *task)
-{
-	if (bpf_core_field_exists(struct thread_struct___x86, fsbase))
-		return BPF_CORE_READ((struct task_struct___x86 *)task, thread.fsbase);
-	if (bpf_core_field_exists(struct thread_struct___arm64, uw))
-		return BPF_CORE_READ((struct task_struct___arm64 *)task, thread.uw.tp_value);
-	return 0;
-}
-
-/* --- CPython ---------------------------------------------------------------------------------- */
-
-#define PYTHON_KEYS_MAX 1024 /* PTHREAD_KEYS_MAX */
-#define PYTHON_KEYS 32	     /* of a block */
-
-/* Finds the thread's state by the key that the runtime has for it, and in it the innermost frame.
- */
-static __always_inline bool python_begin(struct interpreting *in, __u64 base)
-{
-	struct task_struct *task = (void *)bpf_get_current_task_btf();
-	const struct profil_cpython *c = &in->d.cpython;
-	__u64 at, block = 0, state = 0;
-	__u32 key[2];
-
-	at = base + in->d.runtime + c->key;
-	if (bpf_probe_read_user(key, sizeof(key), (void *)at) || !key[0] ||
-	    key[1] >= PYTHON_KEYS_MAX)
-		return false;
-	at = thread_pointer(task) + (__u64)(__s64)c->specific + key[1] / PYTHON_KEYS * 8;
-	if (bpf_probe_read_user(&block, sizeof(block), (void *)at) || !block)
-		return false;
-	at = block + key[1] % PYTHON_KEYS * 16 + 8;
-	if (bpf_probe_read_user(&state, sizeof(state), (void *)at) || !state)
-		return false;
-	return !bpf_probe_read_user(&in->next, sizeof(in->next),
-				    (void *)(state + c->state_frame)) &&
-	       in->next;
-}
-
-/* Begins the stretch of the loop whose machine frame is [low, high); 0, 0: not known. */
-static __always_inline bool python_stretch(struct interpreting *in)
-{
-	const struct profil_cpython *c = &in->d.cpython;
-
-	in->mark = in->next;
-	in->frame = in->next;
-	if (in->d.kind != PROFIL_INTERPRETER_CPYTHON_CFRAME)
-		return in->frame;
-	if (in->high && (in->next < in->low || in->next >= in->high))
-		return false;
-	if (bpf_probe_read_user(in->words, 24, (void *)in->next))
-		return false;
-	in->frame = in->words[c->cframe_frame / 8 & 1];
-	in->next = in->words[c->cframe_previous / 8 & 3];
-	return in->frame;
-}
-
-/* Reads the str object at @at into @to. Returns the bytes of a character; 0: it was not read. */
-static __always_inline __u8 python_text(struct interpreting *in, __u64 at, char *to, __u64 most,
-					bool end, __u16 *bytes)
-{
-	const struct profil_cpython *c = &in->d.cpython;
-	__u64 n, kind, ascii;
-
-	if (bpf_probe_read_user(in->text, sizeof(in->text), (void *)at))
-		return 0;
-	kind = in->text[4] >> 2 & 7;
-	ascii = in->text[4] >> 6 & 1;
-	if (!(in->text[4] >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4))
-		return 0;
-	at += ascii ? c->string_ascii : c->string_compact;
-	n = in->text[2] * kind;
-	if (n > most) {
-		at += end ? n - most : 0;
-		n = most;
-	}
-	asm volatile("" : "+r"(n));
-	if (n > most)
-		return 0;
-	if (bpf_probe_read_user(to, (__u32)n, (void *)at))
-		return 0;
-	*bytes = (__u16)n;
-	return (__u8)kind;
-}
-
-/*
- * Meets the code object @code, whose first words are in->object, for the first time. Returns the
- * start of its offsets; 0: it has none. Global, as interpreter_find().
- */
-__attribute__((noinline)) __u32 python_function(__u32 slot, __u32 length)
-{
-	struct interpreting *in = interpreting_here();
-	const struct profil_cpython *c;
-	struct profil_function *f;
-	__u64 at, n = 0;
-	struct table t;
-
-	if (!in)
-		return 0;
-	c = &in->d.cpython;
-	f = &in->fresh;
-	__builtin_memset(f, 0, sizeof(*f));
-	f->language = PROFIL_LANGUAGE_PYTHON;
-	f->line_format = c->line_format;
-	f->length = length;
-	f->line = ((__u32 *)in->object)[c->code_line / 4 & 63];
-	f->file_encoding = python_text(in, in->object[c->code_file / 8 & 31], f->file,
-				       sizeof(f->file), true, &f->file_bytes);
-	f->name_encoding = python_text(in, in->object[c->code_name / 8 & 31], f->name,
-				       sizeof(f->name), false, &f->name_bytes);
-	if (!f->name_encoding) {
-		if (table_of(&t, slot))
-			TABLE_ADD(&t, function_unread, 1);
-		return 0;
-	}
-	at = in->object[c->code_lines / 8 & 31];
-	if (!bpf_probe_read_user(&n, sizeof(n), (void *)(at + 16))) {
-		f->lines_bytes = n < ~0u ? (__u32)n : ~0u;
-		asm volatile("" : "+r"(n));
-		if (n <= sizeof(f->lines))
-			bpf_probe_read_user(f->lines, (__u32)n, (void *)(at + 32));
-	}
-	return function_number(slot);
-}
-
-/* The function of the code object at @code: its offsets in *@start and *@length. */
-static __always_inline bool python_code(struct interpreting *in, __u64 code, __u32 *start,
-					__u32 *length)
-{
-	const struct profil_cpython *c = &in->d.cpython;
-	__u64 id = mix(code ^ mix(in->owner ^ (__u64)in->epoch << 40)), check;
-	struct cached_function *known;
-	__u32 units;
-
-	if (bpf_probe_read_user(in->object, 160, (void *)code))
-		return false;
-	check = mix(in->object[c->code_file / 8 & 31] ^
-		    mix(in->object[c->code_name / 8 & 31] ^
-			mix(in->object[c->code_lines / 8 & 31] ^ in->object[2])));
-	known = &in->cache[id % FUNCTION_CACHE];
-	if (known->id == id && known->check == check) {
-		*start = known->start;
-		*length = known->length;
-		return true;
-	}
-	units = c->code_units ? ((__u32 *)in->object)[c->code_units / 4 & 63] : 0xffff;
-	*length = units < PROFIL_FUNCTION_UNITS_MAX ? units : PROFIL_FUNCTION_UNITS_MAX;
-	*start = python_function(in->slot, *length);
-	if (!*start)
-		return true;
-	known->id = 0;
-	known->check = check;
-	known->start = *start;
-	known->length = *length;
-	known->id = id;
-	return true;
-}
-
-/* The unit of its code that the frame in in->words executes; 0: it has not begun. */
-static __always_inline __u32 python_unit(struct interpreting *in, __u64 code, __u32 length)
-{
-	const struct profil_cpython *c = &in->d.cpython;
-	__u64 at;
-
-	if (c->code_bytes)
-		at = in->words[c->frame_instruction / 8 & 15] - (code + c->code_bytes);
-	else
-		at = (__u64)(__s64)((__s32 *)in->words)[c->frame_instruction / 4 & 31];
-	at = (__u64)((__s64)at >> (c->instruction_shift & 7));
-	return at < length ? (__u32)at : 0;
-}
-
-static __always_inline int python_frame(struct interpreting *in)
-{
-	const struct profil_cpython *c = &in->d.cpython;
-	__u64 frame = in->frame, code;
-	__u32 start = 0, length = 0, image;
-	bool is_end;
-
-	in->frame = 0;
-	if (bpf_probe_read_user(in->words, 112, (void *)frame))
-		return 0;
-	is_end = ((__u8 *)in->words)[c->frame_end & 127] == c->end_value;
-	if (is_end && !c->end_is_frame) {
-		if (in->d.kind != PROFIL_INTERPRETER_CPYTHON_ENTRY)
-			return 0;
-		in->undo = in->high && (frame < in->low || frame >= in->high);
-		in->next = in->undo ? in->mark : in->words[c->frame_previous / 8 & 15];
-		return 0;
-	}
-	code = in->words[c->frame_code / 8 & 15] & ~(c->tagged ? 7ull : 0ull);
-	if (!python_code(in, code, &start, &length))
-		return 0;
-	image = in->image;
-	in->place = profil_place(0, image, start ? start + python_unit(in, code, length) : 0);
-	frame = in->words[c->frame_previous / 8 & 15];
-	if (in->d.kind == PROFIL_INTERPRETER_CPYTHON_CALLS)
-		in->next = frame;
-	else if (!is_end || !c->end_is_frame)
-		in->frame = frame;
-	return 1;
-}
-
-/* --- all of them ------------------------------------------------------------------------------ */
 
 static __always_inline bool descriptor_read(struct interpreting *in, __u32 slot, __u32 number)
 {
@@ -271,23 +61,40 @@ static __always_inline bool descriptor_read(struct interpreting *in, __u32 slot,
 	       functions_image(slot, in, in->d.language);
 }
 
+#define ANY_OFFSET 0xffffffffu /* of memory without a file */
+
+enum interpreter_found {
+	FOUND_NOTHING,
+	FOUND_STRETCH, /* interpreter_enter(), then interpreter_frame() */
+	FOUND_FRAME,   /* v8_place() */
+};
+
+/*
+ * Reads descriptor @number of the attachment in @slot, and what it says of the running thread,
+ * whose code is at @base + offset. Says how to find its functions if offset @at is in the code of
+ * the interpreter: enum interpreter_found. Global, so that the verifier checks it once.
+ */
 __attribute__((noinline)) int interpreter_find(__u32 slot, __u32 number, __u64 base, __u32 at)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct interpreting *in = interpreting_here();
 	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
+	bool v8;
 
-	if (!in || !o || !descriptor_read(in, slot, number) || !loop_holds(&in->d, at))
-		return 0;
-	if (in->known)
-		return in->known == 2;
-	in->known = 1;
-	in->slot = slot;
-	in->skip = in->undo = 0;
-	in->owner = (__u64)(__u32)task->tgid << 32 | (__u32)task->self_exec_id;
-	if (may_read(o, task) && python_begin(in, base))
-		in->known = 2;
-	return in->known == 2;
+	if (!in || !o || !descriptor_read(in, slot, number))
+		return FOUND_NOTHING;
+	v8 = in->d.kind == PROFIL_INTERPRETER_V8;
+	if (!loop_holds(&in->d, at) && !(v8 && at == ANY_OFFSET))
+		return FOUND_NOTHING;
+	if (!in->known) {
+		in->known = 1;
+		in->slot = slot;
+		in->skip = in->undo = 0;
+		in->owner = (__u64)(__u32)task->tgid << 32 | (__u32)task->self_exec_id;
+		if (may_read(o, task) && (v8 || python_begin(in, base)))
+			in->known = 2;
+	}
+	return in->known != 2 ? FOUND_NOTHING : v8 ? FOUND_FRAME : FOUND_STRETCH;
 }
 
 /*
@@ -347,15 +154,20 @@ __attribute__((noinline)) int interpreter_innermost(void)
  */
 __attribute__((noinline)) __u64 interpreter_leaf(__u32 slot, __u32 number, __u64 base, __u32 offset)
 {
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct interpreting *in = interpreting_here();
 	__u64 place = 0;
+	int found;
 
 	if (!in || in->busy)
 		return 0;
 	*(volatile __u32 *)&in->busy = 1;
 	in->known = 0;
-	if (interpreter_find(slot, number, base, offset) && interpreter_innermost())
+	found = interpreter_find(slot, number, base, offset);
+	if (found == FOUND_STRETCH && interpreter_innermost())
 		place = in->place;
+	if (found == FOUND_FRAME)
+		place = v8_place(arch_fp((const struct arch_regs *)bpf_task_pt_regs(task)));
 	*(volatile __u32 *)&in->busy = 0;
 	return place;
 }

@@ -80,8 +80,8 @@ struct range {
 	__u32 moment;
 	__u32 epoch;
 	__u32 todo;	   /* enum image_todo: left to the next sample */
-	__u32 interpreter; /* as in struct spot */
-	__u32 zero;
+	__u32 interpreter; /* as in struct spot, and the next */
+	__u32 anonymous;
 };
 
 /* The cached group of a process. */
@@ -287,6 +287,17 @@ static __always_inline bool range_holds(struct range *r, __u64 owner, const stru
 	       (!r->vma || !bpf_rdonly_cast || range_is_mapped(r));
 }
 
+/* The interpreter of the running process's code without a file, by the program that it executes. */
+static __always_inline void anonymous_adopt(__u32 slot, __u32 number)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct inode *inode = BPF_CORE_READ(task, mm, exe_file, f_inode);
+
+	if (inode)
+		unwind_adopt_anonymous(slot, number, BPF_CORE_READ(inode, i_ino),
+				       BPF_CORE_READ(inode, i_sb, s_dev));
+}
+
 /* Finds the image at @pc without the CPU's cache. */
 static __always_inline void spot_search(__u32 slot, struct spot *s, bool kernel, __u64 pc)
 {
@@ -304,12 +315,15 @@ static __always_inline void spot_search(__u32 slot, struct spot *s, bool kernel,
 			unwind_adopt(slot, s->image, s->ino, s->dev);
 		else if (s->kind == PROFIL_IMAGE_VDSO)
 			unwind_adopt(slot, s->image, PROFIL_UNWIND_VDSO, 0);
+		else if (s->kind == PROFIL_IMAGE_ANON)
+			anonymous_adopt(slot, s->image);
 		image_fill(slot, s);
 	}
 	if (s->todo & IMAGE_BUILD_ID && s->kind == PROFIL_IMAGE_FILE)
 		image_build_id(slot, s);
-	if (s->image && s->kind == PROFIL_IMAGE_FILE)
+	if (s->image && (s->kind == PROFIL_IMAGE_FILE || s->kind == PROFIL_IMAGE_ANON))
 		s->interpreter = image_interpreter(slot, s->image);
+	s->anonymous = s->kind == PROFIL_IMAGE_ANON;
 }
 
 /*
@@ -384,6 +398,7 @@ static __always_inline void spot_of(__u32 slot, struct spot *s, __u64 owner, __u
 		s->base = r->base;
 		s->image = r->image;
 		s->interpreter = r->interpreter;
+		s->anonymous = r->anonymous;
 		s->kind = kernel ? PROFIL_IMAGE_KERNEL : PROFIL_IMAGE_FILE;
 		if (r->todo)
 			range_build_id(slot, s, r, pc);
@@ -401,6 +416,7 @@ static __always_inline void spot_of(__u32 slot, struct spot *s, __u64 owner, __u
 		r->inode = s->inode;
 		r->image = s->image;
 		r->interpreter = s->interpreter;
+		r->anonymous = s->anonymous;
 		r->moment = moment_now();
 		r->epoch = epoch;
 		r->todo = image_lookup == PROFIL_LOOKUP_FIND_VMA && s->kind == PROFIL_IMAGE_FILE
@@ -447,7 +463,8 @@ static __always_inline void spot_count(__u32 slot, const struct spot *s, __u64 p
 	if (!o)
 		return;
 	if (s->interpreter && !(o->flags & PROFIL_OBSERVER_NATIVE)) {
-		key = interpreter_leaf(slot, s->interpreter, s->base, offset);
+		key = interpreter_leaf(slot, s->interpreter, s->base,
+				       s->anonymous ? ANY_OFFSET : offset);
 		if (key) {
 			image = profil_place_image(key);
 			offset = profil_place_offset(key);

@@ -117,10 +117,12 @@ struct unwind {
 			    */
 	__u32 kernel_image;
 	__u32 interpreter; /* as in struct spot, of the latest pc */
+	__u32 anonymous;   /* likewise */
 	__u32 reads;	   /* interpreters' functions */
 	__u32 native;	   /* keep the frames of evaluation loops */
 	__u32 stretch;	   /* the next frames are functions: 1 */
-	__u64 leaf_place;  /* the innermost frame's; 0: it has no image */
+	__u32 zero;
+	__u64 leaf_place; /* the innermost frame's; 0: it has no image */
 	__u64 kernel_window;
 	__u32 moment;
 	__u32 nwords;
@@ -169,6 +171,7 @@ static __always_inline bool step_place(struct unwind *u)
 		u->base = s->base;
 		u->image = s->image;
 		u->interpreter = s->interpreter;
+		u->anonymous = s->anonymous;
 	}
 	if (at >= PROFIL_FRAMES_MAX)
 		return false;
@@ -312,6 +315,18 @@ static __always_inline __u64 row_at(struct unwind *u, __u32 offset)
 	return row;
 }
 
+/* A machine frame with the function in it, which takes its place. */
+static __always_inline void step_framed(struct unwind *u, bool is_leaf)
+{
+	__u64 place = v8_place(u->fp);
+	__u32 at = u->depth - !u->native;
+
+	if (!place || at >= PROFIL_FRAMES_MAX)
+		return;
+	u->place[at] = place + !is_leaf;
+	u->depth = at + 1;
+}
+
 /*
  * The frame of an evaluation loop, with rule @row: its functions follow. As the leaf it is replaced
  * by the innermost function, as where the sample is counted without stacks; elsewhere it is left
@@ -325,8 +340,15 @@ static __always_inline void step_loop(struct unwind *u, __u64 row, __u32 offset)
 		     : kind == PROFIL_UNWIND_FP ? u->fp + row_cfa(row)
 						: 0;
 	bool is_leaf = u->depth == 1 && u->leaf, is_entered;
+	int found;
 
-	if (!in || !interpreter_find(u->slot, u->interpreter, u->base, offset))
+	if (!in)
+		return;
+	found = interpreter_find(u->slot, u->interpreter, u->base,
+				 u->anonymous ? ANY_OFFSET : offset);
+	if (found == FOUND_FRAME)
+		step_framed(u, is_leaf);
+	if (found != FOUND_STRETCH)
 		return;
 	is_entered = high && interpreter_enter(u->sp, high);
 	if (is_leaf && !u->native) {

@@ -168,6 +168,34 @@ static __always_inline void adopt(void *map, __u32 number, const struct profil_u
 }
 
 /*
+ * Gives the new image @number, memory without a file, the interpreter whose code it has if the
+ * process executes file @ino of device @dev. Global, as row_of().
+ */
+__attribute__((noinline)) int unwind_adopt_anonymous(__u32 slot, __u32 number, __u64 ino, __u32 dev)
+{
+	void *map = bpf_map_lookup_elem(&unwind_tables, &slot);
+	__u32 key = profil_unwind_file_page(ino), at = profil_unwind_file_at(ino), anonymous = 0;
+	struct unwind_page *page = map ? bpf_map_lookup_elem(map, &key) : NULL;
+
+	if (!page || !number)
+		return 0;
+	for (int i = 0; i < PROFIL_UNWIND_FILE_TRIES; i++, at++) {
+		const struct profil_unwind_file *f = &page->file[at % PROFIL_PAGE_UNWIND_FILES];
+
+		if (f->ino == ino && (!f->dev || f->dev == dev)) {
+			anonymous = f->anonymous;
+			break;
+		}
+	}
+	key = PROFIL_UNWIND_IMAGE_PAGE + (number - 1) / PROFIL_PAGE_UNWIND_IMAGES;
+	page = anonymous ? bpf_map_lookup_elem(map, &key) : NULL;
+	if (page)
+		page->image[(number - 1) % PROFIL_PAGE_UNWIND_IMAGES].interpreter =
+			(__u16)anonymous;
+	return 0;
+}
+
+/*
  * Gives the new image @number the rows that the client has prepared for file @ino of device @dev,
  * if any. Global, so that the verifier checks it once.
  */

@@ -26,6 +26,12 @@ enum profil_interpreter_kind {
 	PROFIL_INTERPRETER_CPYTHON_CALLS,
 	PROFIL_INTERPRETER_CPYTHON_CFRAME,
 	PROFIL_INTERPRETER_CPYTHON_ENTRY,
+	/*
+	 * V8: functions have machine frames, in compiled code or in the interpreter's, linked by
+	 * frame pointers; the function is in the frame. The loops are the code of all builtins.
+	 * Code that V8 has compiled is in memory without a file.
+	 */
+	PROFIL_INTERPRETER_V8,
 	PROFIL_INTERPRETER_KINDS
 };
 
@@ -62,6 +68,28 @@ struct profil_cpython {
 	__u8 zero;
 };
 
+/* Offsets of V8's objects from their pointers, which are tagged: an object is at pointer - 1. */
+struct profil_v8 {
+	__s16 frame_function; /* from the frame pointer, as the next */
+	__s16 frame_context;  /* a small integer in frames of stubs */
+	__u16 function_shared;
+	__u16 shared_name; /* a string, or the function's ScopeInfo */
+	__u16 shared_script;
+	__u16 script_name;
+	__u16 map_type;
+	__u16 string_length;
+	__u16 string_chars;
+	__u16 scope_locals; /* ScopeInfo: the number of context locals, then the first of them */
+	__u16 scope_first;
+	__u16 type_nonstring; /* types of strings are below it */
+	__u16 type_shared;
+	__u16 type_script;
+	__u16 type_function; /* the first of the types of functions */
+	__u16 type_function_last;
+	__u16 string_kind_mask; /* bits of a string's type, which are 0 in a sequential one */
+	__u16 string_one_byte;
+};
+
 struct profil_interpreter {
 	__u8 kind;     /* enum profil_interpreter_kind */
 	__u8 language; /* enum profil_language */
@@ -72,6 +100,7 @@ struct profil_interpreter {
 	struct profil_interpreter_loop loop[PROFIL_INTERPRETER_LOOPS];
 	union {
 		struct profil_cpython cpython;
+		struct profil_v8 v8;
 		__u8 bytes[80];
 	};
 };

@@ -203,7 +203,12 @@ _Static_assert(sizeof(struct profil_sleeper) == 32, "128 of them are a page");
 #define PROFIL_OFF_CPU_LEAST_NS 1000 /* the shortest period */
 
 /* Interpreted languages. */
-enum profil_language { PROFIL_LANGUAGE_NONE, PROFIL_LANGUAGE_PYTHON, PROFIL_LANGUAGES };
+enum profil_language {
+	PROFIL_LANGUAGE_NONE,
+	PROFIL_LANGUAGE_PYTHON,
+	PROFIL_LANGUAGE_JAVASCRIPT,
+	PROFIL_LANGUAGES,
+};
 
 #define PROFIL_FUNCTION_FILE 144
 #define PROFIL_FUNCTION_NAME 96
@@ -241,9 +246,10 @@ _Static_assert(sizeof(struct profil_function) == 512, "eight of them are a page"
 
 enum profil_line_format {
 	PROFIL_LINES_NONE,
-	PROFIL_LINES_LNOTAB,  /* CPython up to 3.9: co_lnotab, pairs of bytes */
-	PROFIL_LINES_PEP_626, /* CPython 3.10: co_linetable, pairs of signed bytes */
-	PROFIL_LINES_PEP_657, /* CPython from 3.11 on: entries of variable length */
+	PROFIL_LINES_LNOTAB,   /* CPython up to 3.9: co_lnotab, pairs of bytes */
+	PROFIL_LINES_PEP_626,  /* CPython 3.10: co_linetable, pairs of signed bytes */
+	PROFIL_LINES_PEP_657,  /* CPython from 3.11 on: entries of variable length */
+	PROFIL_LINES_POSITION, /* none; `line` is a position in the text of the file */
 };
 
 /* Page 0. Written by the daemon before it freezes the map, except for the counters. */

@@ -83,7 +83,8 @@ struct profil_unwind_file {
 	__u32 row_page;
 	__u32 pages;	   /* written last */
 	__u32 interpreter; /* as in struct profil_unwind_image */
-	__u32 zero;
+	__u32 anonymous;   /* likewise, of memory without a file in processes that execute this file
+			    */
 };
 _Static_assert(sizeof(struct profil_unwind_file) == 32, "128 of them are a page of a map");
 

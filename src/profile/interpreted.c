@@ -9,7 +9,9 @@
 
 #include "interpreted.h"
 
-static const char *const languages[PROFIL_LANGUAGES] = { [PROFIL_LANGUAGE_PYTHON] = "python" };
+static const char *const languages[PROFIL_LANGUAGES] = {
+	[PROFIL_LANGUAGE_PYTHON] = "python", [PROFIL_LANGUAGE_JAVASCRIPT] = "node"
+};
 
 const char *interpreted_language(__u32 language)
 {

@@ -3,6 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/regular_file.h"
 
 #include "function_reader.h"
 
@@ -64,13 +69,18 @@ static size_t most(size_t n, size_t limit)
  * A name in angle brackets, as <module> or <lambda>, is one of many: the file distinguishes them,
  * and the line unless it is the first.
  */
-static char *full_name(const struct interpreted_function *f)
+static char *full_name(struct interpreted_function *f)
 {
 	const char *bracket = strrchr(f->name, '<'), *base = f->file ? strrchr(f->file, '/') : NULL;
 	char *name = NULL;
 
 	base = base ? base + 1 : f->file;
-	if (!bracket || f->name[strlen(f->name) - 1] != '>' || !base || !*base)
+	if (!*f->name) {
+		free(f->name);
+		f->name = strdup("(anonymous)");
+		bracket = f->name;
+	}
+	if (!f->name || !bracket || !strchr(">)", f->name[strlen(f->name) - 1]) || !base || !*base)
 		return f->name;
 	if (asprintf(&name, f->line > 1 ? "%s (%s:%u)" : "%s (%s)", f->name, base, f->line) < 0)
 		name = NULL;
@@ -78,7 +88,77 @@ static char *full_name(const struct interpreted_function *f)
 	return name;
 }
 
-static int add(struct interpreted *out, const struct profil_function *from)
+/* --- lines by position ------------------------------------------------------------------------ */
+
+#define SOURCE_BYTES_MAX (16u << 20)
+
+/* The file that was read last: most functions follow others of their file. */
+struct source {
+	char *path;
+	char *text;
+	size_t n;
+};
+
+static void source_fini(struct source *s)
+{
+	free(s->path);
+	free(s->text);
+	*s = (struct source){ 0 };
+}
+
+/* Reads the source at @path. It stays empty if it cannot be read. */
+static void source_read(struct source *s, const char *path)
+{
+	__cleanup(closep) int fd = -1;
+	struct stat st;
+	ssize_t n;
+
+	if (s->path && !strcmp(s->path, path))
+		return;
+	source_fini(s);
+	s->path = strdup(path);
+	fd = regular_file_open(path);
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size > (off_t)SOURCE_BYTES_MAX)
+		return;
+	s->text = malloc((size_t)st.st_size + 1);
+	n = s->text ? read(fd, s->text, (size_t)st.st_size) : -1;
+	s->n = n > 0 ? (size_t)n : 0;
+}
+
+/* The line of character @position of the text; 0: unknown. Characters are UTF-16's. */
+static __u32 line_at(const struct source *s, __u32 position)
+{
+	__u32 line = 1, at = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		unsigned char c = (unsigned char)s->text[i];
+
+		if ((c & 0xc0) == 0x80)
+			continue;
+		if (at >= position)
+			return line;
+		at += c >= 0xf0 ? 2 : 1;
+		line += c == '\n';
+	}
+	return 0;
+}
+
+static void place_in_source(struct interpreted_function *f, struct source *s)
+{
+	static const char url[] = "file://";
+	const char *path = f->file;
+
+	if (f->line_format != PROFIL_LINES_POSITION)
+		return;
+	f->line_format = PROFIL_LINES_NONE;
+	if (path && !strncmp(path, url, strlen(url)))
+		path += strlen(url);
+	if (path && *path == '/')
+		source_read(s, path);
+	f->line = path && *path == '/' ? line_at(s, f->line) : 0;
+}
+
+static int add(struct interpreted *out, const struct profil_function *from, struct source *source)
 {
 	struct interpreted_function f = { .start = from->start,
 					  .length = from->length,
@@ -96,6 +176,7 @@ static int add(struct interpreted *out, const struct profil_function *from)
 			memcpy(f.lines, from->lines, from->lines_bytes);
 		f.lines_bytes = f.lines ? from->lines_bytes : 0;
 	}
+	place_in_source(&f, source);
 	if (f.name)
 		f.name = full_name(&f);
 	if (!f.name) {
@@ -108,12 +189,16 @@ static int add(struct interpreted *out, const struct profil_function *from)
 
 int functions_read(struct interpreted *out, const struct table *t, __u32 language)
 {
-	for (__u32 i = 0; i < t->head->functions; i++) {
+	struct source source = { 0 };
+	int err = 0;
+
+	for (__u32 i = 0; i < t->head->functions && !err; i++) {
 		const struct profil_function *f = table_function(t, i);
 
-		if (f && f->language == language && f->start && add(out, f) < 0)
-			return -ENOMEM;
+		if (f && f->language == language && f->start)
+			err = add(out, f, &source);
 	}
+	source_fini(&source);
 	interpreted_sort(out);
-	return 0;
+	return err;
 }

@@ -116,7 +116,7 @@ static struct expected_file *find_expected(const struct unwind_feeder *f, __u64 
 	for (size_t i = 0; i < f->nexpected; i++) {
 		struct expected_file *e = &f->expected[i];
 
-		if (e->ino == ino && (!e->dev || e->dev == dev))
+		if (e->ino == ino && (!e->dev || !dev || e->dev == dev))
 			return e;
 	}
 	return NULL;
@@ -202,6 +202,84 @@ static void prepare(struct unwind_feeder *f, pid_t pid, const struct mapping *m)
 		unwind_feeder_expect(f, fd, m->path);
 }
 
+/* The descriptor of an interpreter that compiles code, if file @ino of @dev has one; 0: none. */
+static __u16 compiler_of(const struct unwind_feeder *f, __u64 ino, __u32 dev)
+{
+	const struct profil_interpreter *page = page_at(f, PROFIL_UNWIND_INTERPRETER_PAGE);
+	const struct expected_file *e = find_expected(f, ino, dev);
+
+	return e && e->at.interpreter && page[e->at.interpreter - 1].kind == PROFIL_INTERPRETER_V8
+		       ? e->at.interpreter
+		       : 0;
+}
+
+/* Says that code without a file in processes that execute file @ino is of interpreter @number. */
+static void set_anonymous(struct unwind_feeder *f, __u64 ino, __u32 dev, __u16 number)
+{
+	struct profil_unwind_file *page = page_at(f, profil_unwind_file_page(ino));
+	__u32 at = profil_unwind_file_at(ino);
+
+	for (__u32 i = 0; number && i < PROFIL_UNWIND_FILE_TRIES; i++) {
+		struct profil_unwind_file *file = &page[(at + i) % PROFIL_PAGE_UNWIND_FILES];
+
+		if (file->ino == ino && (!file->dev || file->dev == dev))
+			file->anonymous = number;
+	}
+}
+
+void unwind_feeder_program(struct unwind_feeder *f, int fd)
+{
+	struct stat st;
+	__u16 number = 0;
+
+	if (!f->map || fstat(fd, &st) < 0)
+		return;
+	for (size_t i = 0; i < f->nexpected && !number; i++)
+		number = compiler_of(f, f->expected[i].ino, f->expected[i].dev);
+	set_anonymous(f, st.st_ino, device_of(fd, &st), number);
+}
+
+/* The interpreter among the files in @maps that compiles code; 0: none. */
+static __u16 compiler_among(const struct unwind_feeder *f, const struct maps *maps)
+{
+	__u16 number = 0;
+
+	for (size_t i = 0; i < maps->n && !number; i++) {
+		if (maps->mapping[i].ino)
+			number = compiler_of(f, maps->mapping[i].ino, 0);
+	}
+	return number;
+}
+
+/* The same of process @pid. */
+static __u16 compiler_in(const struct unwind_feeder *f, pid_t pid)
+{
+	struct maps maps;
+	__u16 number;
+
+	if (!pid || maps_read(&maps, pid))
+		return 0;
+	number = compiler_among(f, &maps);
+	maps_fini(&maps);
+	return number;
+}
+
+/* unwind_feeder_program() for process @pid, which has mapped @maps. */
+static void note_program(struct unwind_feeder *f, pid_t pid, const struct maps *maps)
+{
+	__u16 number = compiler_among(f, maps);
+	__cleanup(closep) int fd = -1;
+	struct stat st;
+	char path[32];
+
+	if (!number)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	fd = regular_file_open(path);
+	if (fd >= 0 && !fstat(fd, &st))
+		set_anonymous(f, st.st_ino, device_of(fd, &st), number);
+}
+
 void unwind_feeder_prepare(struct unwind_feeder *f, pid_t pid)
 {
 	struct maps maps;
@@ -210,6 +288,7 @@ void unwind_feeder_prepare(struct unwind_feeder *f, pid_t pid)
 		return;
 	for (size_t i = 0; i < maps.n; i++)
 		prepare(f, pid, &maps.mapping[i]);
+	note_program(f, pid, &maps);
 	maps_fini(&maps);
 }
 
@@ -286,6 +365,9 @@ static void feed(struct unwind_feeder *f, const struct table_reader *r, __u32 im
 		make_rows(f, o, vdso, &at);
 	else
 		at = e->at;
+	if (i->kind == PROFIL_IMAGE_ANON)
+		at.interpreter =
+			entry->interpreter ? entry->interpreter : compiler_in(f, (pid_t)i->tgid);
 	if (entry->pages && entry->row_page == at.row_page) {
 		entry->looked = PROFIL_LOOKED;
 		return;

@@ -36,7 +36,10 @@ int unwind_feeder_open(struct unwind_feeder *f, int fd, const struct table *t);
 /* Puts the table of the ELF file @fd, named @path, into the map before an image of it exists. */
 void unwind_feeder_expect(struct unwind_feeder *f, int fd, const char *path);
 
-/* The same for all files that process @pid has mapped executable. */
+/* Says that all files expected so far are those of the program @fd, whose code one may compile. */
+void unwind_feeder_program(struct unwind_feeder *f, int fd);
+
+/* unwind_feeder_expect() for all files that process @pid has mapped executable. */
 void unwind_feeder_prepare(struct unwind_feeder *f, pid_t pid);
 
 /*

@@ -153,6 +153,8 @@ void unwind_forecast(struct unwind_feeder *f, const char *command)
 			expect_lines(f, files);
 		if (fd >= 0 && !script && read_loader(fd, loader, sizeof(loader)))
 			ask_loader(f, loader, program);
+		if (fd >= 0 && !script)
+			unwind_feeder_program(f, fd);
 		free(steal(program));
 		program = script ? realpath(loader, NULL) : NULL;
 	}

@@ -187,3 +187,27 @@ bool binary_loops(struct profil_interpreter *d, Elf *elf, const struct binary_sy
 	}
 	return true;
 }
+
+/* --- code without unwind information ---------------------------------------------------------- */
+
+#define GAP_MIN (256u << 10)
+
+bool binary_largest_gap(struct profil_interpreter *d, Elf *elf)
+{
+	struct frames frames;
+	__u64 most = 0, from = 0, start, end;
+	size_t n = 0;
+
+	if (frames_read(&frames, elf))
+		return false;
+	for (size_t i = 0; i + 1 < frames.n; i++) {
+		if (!frames_find(&frames, frames.row[i].start, &start, &end))
+			continue;
+		if (frames.row[i + 1].start > end && frames.row[i + 1].start - end > most) {
+			most = frames.row[i + 1].start - end;
+			from = end;
+		}
+	}
+	frames_fini(&frames);
+	return most >= GAP_MIN && add_loop(d, &n, elf, from, from + most);
+}

@@ -32,4 +32,10 @@ bool binary_delta(Elf *elf, __u64 vaddr, __u64 *delta);
  */
 bool binary_loops(struct profil_interpreter *d, Elf *elf, const struct binary_symbol *loop);
 
+/*
+ * Stores as the loop the largest range of code without unwind information: V8's builtins, which
+ * have no symbols in a stripped file. Returns false if there is none of 256 KiB or more.
+ */
+bool binary_largest_gap(struct profil_interpreter *d, Elf *elf);
+
 #endif

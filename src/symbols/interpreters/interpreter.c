@@ -5,11 +5,15 @@
 
 #include "cpython.h"
 #include "interpreter.h"
+#include "v8.h"
 
 int interpreter_read(struct profil_interpreter *d, Elf *elf, const char *path)
 {
+	int err;
+
 	*d = (struct profil_interpreter){ 0 };
-	return cpython_read(d, elf, path);
+	err = cpython_read(d, elf, path);
+	return err == -ENOENT ? v8_read(d, elf) : err;
 }
 
 int interpreter_open(struct profil_interpreter *d, int fd, const char *path)

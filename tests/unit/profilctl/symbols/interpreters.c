@@ -46,3 +46,21 @@ Test(interpreters, describes_debians_python)
 			  "a cold part lies outside of the loop");
 	}
 }
+
+/* The builtins are a range without unwind information. */
+Test(interpreters, describes_v8_by_its_constants_for_debuggers)
+{
+	struct profil_interpreter d;
+	int err = describe(&d, "/usr/bin/node");
+
+	if (err == -ENOENT)
+		err = describe(&d, "/usr/lib/x86_64-linux-gnu/libnode.so.108");
+	if (err == -ENOENT)
+		cr_skip_test("there is no node");
+	cr_assert_eq(err, 0);
+	cr_expect_eq(d.kind, PROFIL_INTERPRETER_V8);
+	cr_expect_eq(d.language, PROFIL_LANGUAGE_JAVASCRIPT);
+	cr_expect_eq(d.v8.frame_function, -16);
+	cr_expect_eq(d.v8.frame_context, -8);
+	cr_expect_geq(d.loop[0].end - d.loop[0].start, 256 << 10);
+}

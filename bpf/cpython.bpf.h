@@ -9,16 +9,7 @@
  */
 
 #include "functions.bpf.h"
-
-/* The thread pointer of the running thread. */
-static __always_inline __u64 thread_pointer(struct task_struct *task)
-{
-	if (bpf_core_field_exists(struct thread_struct___x86, fsbase))
-		return BPF_CORE_READ((struct task_struct___x86 *)task, thread.fsbase);
-	if (bpf_core_field_exists(struct thread_struct___arm64, uw))
-		return BPF_CORE_READ((struct task_struct___arm64 *)task, thread.uw.tp_value);
-	return 0;
-}
+#include "thread_pointer.bpf.h"
 
 #define PYTHON_KEYS_MAX 1024 /* PTHREAD_KEYS_MAX */
 #define PYTHON_KEYS 32	     /* of a block */

@@ -51,10 +51,12 @@ struct interpreting {
 	__u64 place;	/* of the frame */
 	__u64 low;	/* the machine frame of the loop is [low, high) */
 	__u64 high;
-	__u64 mark;  /* where this stretch began */
-	__u32 depth; /* of the stack, there */
-	__u32 skip;  /* the next frame stands in the stack already */
-	__u32 undo;  /* the stretch is not this loop's: its frames are to be taken back */
+	__u64 mark;   /* where this stretch began */
+	__u32 depth;  /* of the stack, there */
+	__u32 skip;   /* the next frame stands in the stack already */
+	__u32 undo;   /* the stretch is not this loop's: its frames are to be taken back */
+	__u32 linked; /* frames are in a list of the thread */
+	__u32 zero;
 	__u32 known; /* the thread's frames were looked for; 2: and found */
 	struct spot spot;
 	__u64 words[16];  /* a frame's first ones */

@@ -21,6 +21,7 @@
  */
 
 #include "cpython.bpf.h"
+#include "linked_frames.bpf.h"
 #include "permission.bpf.h"
 #include "unwind_rows.bpf.h"
 #include "v8.bpf.h"
@@ -91,7 +92,9 @@ __attribute__((noinline)) int interpreter_find(__u32 slot, __u32 number, __u64 b
 		in->slot = slot;
 		in->skip = in->undo = 0;
 		in->owner = (__u64)(__u32)task->tgid << 32 | (__u32)task->self_exec_id;
-		if (may_read(o, task) && (v8 || python_begin(in, base)))
+		in->linked = in->d.kind == PROFIL_INTERPRETER_LINKED;
+		if (may_read(o, task) &&
+		    (v8 || (in->linked ? linked_begin(in, base) : python_begin(in, base))))
 			in->known = 2;
 	}
 	return in->known != 2 ? FOUND_NOTHING : v8 ? FOUND_FRAME : FOUND_STRETCH;
@@ -107,9 +110,13 @@ __attribute__((noinline)) int interpreter_enter(__u64 low, __u64 high)
 
 	if (!in)
 		return 0;
+	in->undo = 0;
+	if (in->linked) {
+		in->frame = in->next;
+		return in->frame != 0;
+	}
 	in->low = low;
 	in->high = high;
-	in->undo = 0;
 	return python_stretch(in);
 }
 
@@ -118,7 +125,9 @@ __attribute__((noinline)) int interpreter_frame(void)
 {
 	struct interpreting *in = interpreting_here();
 
-	return in && in->frame ? python_frame(in) : 0;
+	if (!in || !in->frame)
+		return 0;
+	return in->linked ? linked_frame(in) : python_frame(in);
 }
 
 /*
@@ -134,6 +143,13 @@ __attribute__((noinline)) int interpreter_innermost(void)
 	if (!in)
 		return 0;
 	next = in->next;
+	if (in->linked) {
+		in->frame = next;
+		found = interpreter_frame();
+		in->frame = 0;
+		in->next = next;
+		return found;
+	}
 	in->low = in->high = 0;
 	if (python_stretch(in)) {
 		found = interpreter_frame();

@@ -32,6 +32,11 @@ enum profil_interpreter_kind {
 	 * Code that V8 has compiled is in memory without a file.
 	 */
 	PROFIL_INTERPRETER_V8,
+	/*
+	 * Linked frames, one list for each thread: PHP, Ruby. Each call of the evaluation loop
+	 * executes a stretch of it, whose last frame has a mark.
+	 */
+	PROFIL_INTERPRETER_LINKED,
 	PROFIL_INTERPRETER_KINDS
 };
 
@@ -90,6 +95,39 @@ struct profil_v8 {
 	__u16 string_one_byte;
 };
 
+enum profil_linked_string {
+	PROFIL_STRING_ZEND = 1,
+	PROFIL_STRING_RUBY_3_1, /* the length of an embedded string is in its flags */
+};
+
+#define PROFIL_LINKED_NONE 0xffff /* instead of an offset: there is no such field */
+
+/* Offsets in bytes. */
+struct profil_linked {
+	__u8 string;	     /* enum profil_linked_string */
+	__u8 is_thread_data; /* runtime is the slot of thread-local data, module and offset */
+	__u8 end_is_behind;  /* frame_end is a pointer to the word with the mark */
+	__u8 kind_is;	     /* of function_kind: a function of the language */
+	__u32 end_mask;	     /* bits of the word at frame_end: the last frame of its stretch */
+	__u16 head;	     /* the innermost frame, in the variable */
+	__u16 list_start;    /* likewise, of frames in one piece: the start of it, */
+	__u16 list_words;    /* and its size in words */
+	__u16 frame_bytes;   /* of frames in one piece; 0: they are linked by frame_next */
+	__u16 frame_next;
+	__u16 frame_function;
+	__u16 frame_end;
+	__u16 frame_instruction; /* of the instruction, which has its line at instruction_line */
+	__u16 instruction_line;
+	__u16 function_body; /* the next are in what this points to, else in the function itself */
+	__u16 function_kind; /* a byte */
+	__u16 function_name;
+	__u16 function_file;
+	__u16 function_line;
+	__u16 function_class; /* which has its name at class_name */
+	__u16 class_name;
+	__u16 line_shift; /* lines are shifted left so many bits: Ruby's small integers */
+};
+
 struct profil_interpreter {
 	__u8 kind;     /* enum profil_interpreter_kind */
 	__u8 language; /* enum profil_language */
@@ -101,6 +139,7 @@ struct profil_interpreter {
 	union {
 		struct profil_cpython cpython;
 		struct profil_v8 v8;
+		struct profil_linked linked;
 		__u8 bytes[80];
 	};
 };

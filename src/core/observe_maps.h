@@ -207,6 +207,8 @@ enum profil_language {
 	PROFIL_LANGUAGE_NONE,
 	PROFIL_LANGUAGE_PYTHON,
 	PROFIL_LANGUAGE_JAVASCRIPT,
+	PROFIL_LANGUAGE_PHP,
+	PROFIL_LANGUAGE_RUBY,
 	PROFIL_LANGUAGES,
 };
 
@@ -250,6 +252,7 @@ enum profil_line_format {
 	PROFIL_LINES_PEP_626,  /* CPython 3.10: co_linetable, pairs of signed bytes */
 	PROFIL_LINES_PEP_657,  /* CPython from 3.11 on: entries of variable length */
 	PROFIL_LINES_POSITION, /* none; `line` is a position in the text of the file */
+	PROFIL_LINES_UNITS,    /* none; units are lines, from the first one on */
 };
 
 /* Page 0. Written by the daemon before it freezes the map, except for the counters. */

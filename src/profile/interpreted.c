@@ -10,7 +10,10 @@
 #include "interpreted.h"
 
 static const char *const languages[PROFIL_LANGUAGES] = {
-	[PROFIL_LANGUAGE_PYTHON] = "python", [PROFIL_LANGUAGE_JAVASCRIPT] = "node"
+	[PROFIL_LANGUAGE_PYTHON] = "python",
+	[PROFIL_LANGUAGE_JAVASCRIPT] = "node",
+	[PROFIL_LANGUAGE_PHP] = "php",
+	[PROFIL_LANGUAGE_RUBY] = "ruby",
 };
 
 const char *interpreted_language(__u32 language)
@@ -314,6 +317,8 @@ int interpreted_line(const struct interpreted_function *f, __u64 offset)
 {
 	__u32 unit = (__u32)(offset - f->start);
 
+	if (f->line_format == PROFIL_LINES_UNITS)
+		return unit < f->length ? (int)(f->line + unit) : (int)f->line;
 	if (!f->lines)
 		return (int)f->line;
 	switch (f->line_format) {

@@ -107,7 +107,7 @@ static int load_one(struct interpreted *i, const json_t *one, __u64 *behind)
 			&hex) < 0 ||
 	    start < (json_int_t)*behind || start < 1 || length < 0 ||
 	    length > PROFIL_FUNCTION_UNITS_MAX || start > UINT32_MAX - length - 1 || line < 0 ||
-	    line > INT32_MAX || format < 0 || format > PROFIL_LINES_POSITION)
+	    line > INT32_MAX || format < 0 || format > PROFIL_LINES_UNITS)
 		return -EINVAL;
 	*behind = (__u64)start + (__u64)length + 1;
 	f.start = (__u32)start;

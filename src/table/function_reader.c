@@ -176,6 +176,11 @@ static int add(struct interpreted *out, const struct profil_function *from, stru
 			memcpy(f.lines, from->lines, from->lines_bytes);
 		f.lines_bytes = f.lines ? from->lines_bytes : 0;
 	}
+	/* PHP's main script has no name. */
+	if (f.name && !*f.name && from->language == PROFIL_LANGUAGE_PHP) {
+		free(f.name);
+		f.name = strdup("<main>");
+	}
 	place_in_source(&f, source);
 	if (f.name)
 		f.name = full_name(&f);

@@ -211,3 +211,33 @@ bool binary_largest_gap(struct profil_interpreter *d, Elf *elf)
 	frames_fini(&frames);
 	return most >= GAP_MIN && add_loop(d, &n, elf, from, from + most);
 }
+
+/* --- a loop that only its caller names -------------------------------------------------------- */
+
+#define CALLEE_MIN (8u << 10)
+
+bool binary_largest_callee(struct binary_symbol *out, Elf *elf, const struct binary_symbol *caller)
+{
+	__cleanup(freep) unsigned char *code = malloc(caller->bytes + 1);
+	struct frames frames;
+	__u64 start, end;
+
+	*out = (struct binary_symbol){ 0 };
+	if (!code || caller->bytes > COLD_BYTES_MAX ||
+	    !binary_bytes(elf, caller->vaddr, code, caller->bytes) || frames_read(&frames, elf))
+		return false;
+	for (size_t i = 0; i + 5 <= caller->bytes; i++) {
+		__s32 distance;
+		__u64 target;
+
+		if (code[i] != 0xe8)
+			continue;
+		memcpy(&distance, code + i + 1, sizeof(distance));
+		target = caller->vaddr + i + 5 + (__u64)(__s64)distance;
+		if (frames_find(&frames, target, &start, &end) && start == target &&
+		    end - start > out->bytes)
+			*out = (struct binary_symbol){ start, end - start };
+	}
+	frames_fini(&frames);
+	return out->bytes >= CALLEE_MIN;
+}

@@ -33,6 +33,12 @@ bool binary_delta(Elf *elf, __u64 vaddr, __u64 *delta);
 bool binary_loops(struct profil_interpreter *d, Elf *elf, const struct binary_symbol *loop);
 
 /*
+ * Finds the largest function that @caller calls, by the unwind information: a loop without a
+ * symbol. Returns false if it has less than 8 KiB.
+ */
+bool binary_largest_callee(struct binary_symbol *out, Elf *elf, const struct binary_symbol *caller);
+
+/*
  * Stores as the loop the largest range of code without unwind information: V8's builtins, which
  * have no symbols in a stripped file. Returns false if there is none of 256 KiB or more.
  */

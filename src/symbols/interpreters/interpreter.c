@@ -5,6 +5,7 @@
 
 #include "cpython.h"
 #include "interpreter.h"
+#include "linked.h"
 #include "v8.h"
 
 int interpreter_read(struct profil_interpreter *d, Elf *elf, const char *path)
@@ -13,7 +14,11 @@ int interpreter_read(struct profil_interpreter *d, Elf *elf, const char *path)
 
 	*d = (struct profil_interpreter){ 0 };
 	err = cpython_read(d, elf, path);
-	return err == -ENOENT ? v8_read(d, elf) : err;
+	if (err == -ENOENT)
+		err = v8_read(d, elf);
+	if (err == -ENOENT)
+		err = php_read(d, elf);
+	return err == -ENOENT ? ruby_read(d, elf) : err;
 }
 
 int interpreter_open(struct profil_interpreter *d, int fd, const char *path)

@@ -64,3 +64,27 @@ Test(interpreters, describes_v8_by_its_constants_for_debuggers)
 	cr_expect_eq(d.v8.frame_context, -8);
 	cr_expect_geq(d.loop[0].end - d.loop[0].start, 256 << 10);
 }
+
+static void expect_linked(const char *path, __u8 language)
+{
+	struct profil_interpreter d;
+	int err = describe(&d, path);
+
+	if (err == -ENOENT)
+		cr_skip_test("there is no %s", path);
+	cr_assert_eq(err, 0);
+	cr_expect_eq(d.kind, PROFIL_INTERPRETER_LINKED);
+	cr_expect_eq(d.language, language);
+	cr_expect_gt(d.loop[0].end - d.loop[0].start, 8 << 10);
+}
+
+Test(interpreters, describes_debians_php)
+{
+	expect_linked("/usr/bin/php8.2", PROFIL_LANGUAGE_PHP);
+}
+
+/* Its loop has no symbol: it is the largest function that rb_vm_exec() calls. */
+Test(interpreters, describes_debians_ruby)
+{
+	expect_linked("/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1", PROFIL_LANGUAGE_RUBY);
+}

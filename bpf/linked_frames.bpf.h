@@ -1,0 +1,240 @@
+/* linked_frames.bpf.h - PHP, Ruby: one list of frames for each thread, cut at calls of the loop */
+#ifndef PROFIL_BPF_LINKED_FRAMES_BPF_H
+#define PROFIL_BPF_LINKED_FRAMES_BPF_H
+
+/*
+ * The innermost call of the evaluation loop executes the frames from the innermost one to the first
+ * with a mark, the next call of the loop those behind it, and so on. Frames of functions in C are in
+ * the list, too, and are passed over: the machine's frames show them. No structure of the loop lies in
+ * its machine frame, so there is no proof that a stretch is the loop's.
+ */
+
+#include "functions.bpf.h"
+#include "thread_pointer.bpf.h"
+
+#define LINKED_LINES 4095 /* units of a function: lines from its first one on */
+#define LINKED_PASSES 16  /* frames in C that follow each other */
+
+/* The variable of the running thread: the runtime's, or the thread's own copy of it. */
+static __always_inline __u64 linked_variable(struct interpreting *in, __u64 base)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	__u64 slot[2], vector = 0, block = 0, at = base + in->d.runtime;
+
+	if (!in->d.linked.is_thread_data)
+		return at;
+	/* glibc: the thread pointer's second word is the vector of modules' blocks. */
+	if (bpf_probe_read_user(slot, sizeof(slot), (void *)at) || slot[0] > 4096 ||
+	    bpf_probe_read_user(&vector, 8, (void *)(thread_pointer(task) + 8)) ||
+	    bpf_probe_read_user(&block, 8, (void *)(vector + 16 * slot[0])) || !block ||
+	    bpf_probe_read_user(&at, 8, (void *)(block + slot[1])))
+		return 0;
+	return at;
+}
+
+static __always_inline bool linked_begin(struct interpreting *in, __u64 base)
+{
+	const struct profil_linked *l = &in->d.linked;
+	__u64 at = linked_variable(in, base), start = 0, words = 0;
+
+	if (!at || bpf_probe_read_user(&in->next, 8, (void *)(at + l->head)) || !in->next)
+		return false;
+	in->low = 0;
+	in->high = ~0ull;
+	if (!l->frame_bytes)
+		return true;
+	if (bpf_probe_read_user(&start, 8, (void *)(at + l->list_start)) ||
+	    bpf_probe_read_user(&words, 8, (void *)(at + l->list_words)) || words >> 32)
+		return false;
+	in->low = start;
+	in->high = start + 8 * words;
+	return true;
+}
+
+/* Where the characters of the string at @at are, and how many; 0: it is no string. */
+static __always_inline __u64 linked_string(struct interpreting *in, __u64 at, __u64 *n)
+{
+	__u32 kind = in->d.linked.string;
+	__u64 *w = in->text;
+
+	*n = 0;
+	if (!at || bpf_probe_read_user(w, 32, (void *)at))
+		return 0;
+	if (kind == PROFIL_STRING_ZEND) {
+		*n = w[2];
+		return at + 24;
+	}
+	if ((w[0] & 31) == 7) { /* Ruby's array of path and real path, embedded */
+		at = w[2];
+		if (!at || bpf_probe_read_user(w, 32, (void *)at))
+			return 0;
+	}
+	if ((w[0] & 31) != 5)
+		return 0;
+	if (w[0] >> 13 & 1) {
+		*n = w[2];
+		return w[3];
+	}
+	*n = w[0] >> 14 & 31;
+	return at + 16;
+}
+
+/* Copies the string at @at to @to, which has room for @most bytes. Returns the number of bytes. */
+static __always_inline __u32 linked_text(struct interpreting *in, __u64 at, char *to, __u64 most,
+					 bool end)
+{
+	__u64 n, from = linked_string(in, at, &n);
+
+	if (!from)
+		return 0;
+	if (n > most) {
+		from += end ? n - most : 0;
+		n = most;
+	}
+	asm volatile("" : "+r"(n));
+	if (n > most || bpf_probe_read_user(to, (__u32)n, (void *)from))
+		return 0;
+	return (__u32)n;
+}
+
+#define CLASS_BYTES 40
+
+/* Meets the function whose fields are in->object for the first time. Global, as v8_function(). */
+__attribute__((noinline)) __u64 linked_function(__u32 slot)
+{
+	struct interpreting *in = interpreting_here();
+	const struct profil_linked *l;
+	struct profil_function *f;
+	__u64 class_at, name = 0;
+	struct table t;
+	__u32 n = 0;
+
+	if (!in)
+		return 0;
+	l = &in->d.linked;
+	f = &in->fresh;
+	__builtin_memset(f, 0, sizeof(*f));
+	f->language = in->d.language;
+	f->line_format = PROFIL_LINES_UNITS;
+	f->length = LINKED_LINES;
+	f->line = ((__u32 *)in->object)[l->function_line / 4 & 63] >> (l->line_shift & 3);
+	class_at = l->function_class == PROFIL_LINKED_NONE
+			   ? 0
+			   : in->object[l->function_class / 8 & 31];
+	if (class_at && !bpf_probe_read_user(&name, 8, (void *)(class_at + l->class_name)))
+		n = linked_text(in, name, f->name, CLASS_BYTES, false);
+	if (n && n <= CLASS_BYTES) {
+		f->name[n & 63] = ':';
+		f->name[(n + 1) & 63] = ':';
+		n += 2;
+	}
+	f->name_bytes = (__u16)(n + linked_text(in, in->object[l->function_name / 8 & 31],
+						f->name + (n & 63), 48, false));
+	f->file_bytes = (__u16)linked_text(in, in->object[l->function_file / 8 & 31], f->file,
+					   sizeof(f->file), true);
+	if (f->name_bytes == n && !f->file_bytes) {
+		if (table_of(&t, slot))
+			TABLE_ADD(&t, function_unread, 1);
+		return 0;
+	}
+	f->file_encoding = f->file_bytes ? 1 : 0;
+	return function_number(slot);
+}
+
+/* Reads the function of the frame in in->words into in->object. False: it is one in C. */
+static __always_inline bool linked_read(struct interpreting *in, __u64 *at)
+{
+	const struct profil_linked *l = &in->d.linked;
+
+	*at = in->words[l->frame_function / 8 & 15];
+	if (!*at)
+		return false;
+	if (l->function_body != PROFIL_LINKED_NONE &&
+	    bpf_probe_read_user(at, 8, (void *)(*at + l->function_body)))
+		return false;
+	if (bpf_probe_read_user(in->object, 176, (void *)*at))
+		return false;
+	return l->function_kind == PROFIL_LINKED_NONE ||
+	       ((__u8 *)in->object)[l->function_kind & 127] == l->kind_is;
+}
+
+/* The line that the frame in in->words executes, from the function's first one on. */
+static __always_inline __u32 linked_unit(struct interpreting *in)
+{
+	const struct profil_linked *l = &in->d.linked;
+	__u32 first = ((__u32 *)in->object)[l->function_line / 4 & 63], line = 0;
+
+	if (l->frame_instruction == PROFIL_LINKED_NONE ||
+	    bpf_probe_read_user(&line, 4,
+				(void *)(in->words[l->frame_instruction / 8 & 15] +
+					 l->instruction_line)))
+		return 0;
+	return line - first < LINKED_LINES ? line - first : 0;
+}
+
+/* Whether the frame in in->words is the last one of its stretch. */
+static __always_inline bool linked_is_end(struct interpreting *in)
+{
+	const struct profil_linked *l = &in->d.linked;
+	__u64 word = in->words[l->frame_end / 8 & 15];
+
+	if (l->end_is_behind && bpf_probe_read_user(&word, 8, (void *)word))
+		return true;
+	if (!l->end_is_behind && l->frame_end & 4)
+		word >>= 32;
+	return word & l->end_mask;
+}
+
+/* The place of the function whose fields are in->object, at @at. */
+static __always_inline __u64 linked_place(struct interpreting *in, __u64 at)
+{
+	const struct profil_linked *l = &in->d.linked;
+	__u64 id = mix(at ^ mix(in->owner ^ (__u64)in->epoch << 40));
+	__u64 check = mix(in->object[l->function_name / 8 & 31] ^
+			  mix(in->object[l->function_file / 8 & 31] ^
+			      ((__u32 *)in->object)[l->function_line / 4 & 63]));
+	struct cached_function *known = &in->cache[id % FUNCTION_CACHE];
+	__u32 start;
+
+	if (known->id == id && known->check == check)
+		return profil_place(0, in->image, known->start + linked_unit(in));
+	start = (__u32)linked_function(in->slot);
+	if (!start)
+		return profil_place(0, in->image, 0);
+	known->id = 0;
+	known->check = check;
+	known->start = start;
+	known->length = LINKED_LINES;
+	known->id = id;
+	return profil_place(0, in->image, start + linked_unit(in));
+}
+
+/* The next function of the stretch: 1 if it is in in->place; 0: the stretch has ended. */
+static __always_inline int linked_frame(struct interpreting *in)
+{
+	const struct profil_linked *l = &in->d.linked;
+	__u64 frame = in->frame, at;
+
+	in->frame = 0;
+	for (int i = 0; i < LINKED_PASSES; i++) {
+		bool is_function;
+
+		if (!frame || frame < in->low || frame >= in->high ||
+		    bpf_probe_read_user(in->words, 64, (void *)frame))
+			return 0;
+		is_function = linked_read(in, &at);
+		frame = l->frame_bytes ? frame + l->frame_bytes
+				       : in->words[l->frame_next / 8 & 15];
+		in->next = frame;
+		if (!is_function)
+			continue;
+		in->place = linked_place(in, at);
+		if (!linked_is_end(in))
+			in->frame = frame;
+		return 1;
+	}
+	in->frame = frame;
+	return 0;
+}
+
+#endif

@@ -23,6 +23,8 @@ from manager import PRIORITY, Daemon  # noqa: E402
 
 ATTACKER = 60001  # and those after it
 VICTIM = 60020
+ACCOUNTS = 60100  # and those after it
+SUBORDINATE = 200000  # and those after it: one person's, by neighbour.sh's /etc/subuid
 NICE = -15  # of the victim that computes
 MARGIN_US = {"short": 50000, "long": 5000}
 RUNS_LONG = 5
@@ -46,16 +48,19 @@ IN_GUEST = [
 
 
 class Attack:
-    """@root: root prepares it."""
+    """@root: root prepares it. @keeps: what the daemon loads once, and keeps."""
 
-    def __init__(self, name, *command, root=False):
+    def __init__(self, name, *command, root=False, keeps=None):
         self.name, self.command, self.root = name, list(command), root
+        self.keeps = keeps or {}
 
 
 def attacks(scale):
     """In the order of the table. @scale: "short" or "long"."""
     children = "10500" if scale == "long" else "9000"
     gib = "48" if scale == "long" else "8"
+    ids = ["64" if scale == "long" else "16", str(SUBORDINATE)]
+    accounts = ["8", str(ACCOUNTS)]
     return [
         Attack("connections held by 8 users", "connections", "hold", "8", root=True),
         Attack("connections opened and closed", "connections", "churn"),
@@ -81,6 +86,19 @@ def attacks(scale):
         Attack("mmap_lock held by mprotect", "memory", "lock", gib),
         Attack("12,000 dead threads", "memory", "threads"),
         Attack("16,384 mappings", "memory", "mappings"),
+        Attack("one person's ids make tables", "ids", "churn", *ids, root=True),
+        Attack("one person's ids hold large tables", "ids", "tables", *ids, root=True),
+        Attack("one person's ids hold attachments", "ids", "slots", *ids, root=True),
+        Attack("one person's ids hold wide scopes", "ids", "wide", *ids, root=True),
+        Attack("one person's ids hold events", "ids", "events", *ids, root=True),
+        Attack("one person's ids hold off-CPU time", "ids", "off-cpu", *ids, root=True,
+               keeps={"fds": 2}),
+        Attack("one person's ids hold regions", "ids", "regions", *ids, root=True),
+        Attack("8 accounts make tables", "ids", "churn", *accounts, root=True),
+        Attack("8 accounts hold large tables", "ids", "tables", *accounts, root=True),
+        Attack("8 accounts hold attachments", "ids", "slots", *accounts, root=True),
+        Attack("8 accounts hold wide scopes", "ids", "wide", *accounts, root=True),
+        Attack("8 accounts hold regions", "ids", "regions", *accounts, root=True),
     ]
 
 
@@ -251,12 +269,13 @@ class Suite:
         load.end()
         return measure
 
-    def settled(self, daemon, before):
+    def settled(self, attack, daemon, before):
         """What is left of an attack after some time: a text, empty for nothing."""
         until = time.monotonic() + SETTLE_S
         while True:
             now = daemon.footprint()
-            left = {k: now[k] - before[k] for k in now if now[k] > before[k]}
+            grown = {k: now[k] - before[k] - attack.keeps.get(k, 0) for k in now}
+            left = {k: v for k, v in grown.items() if v > 0}
             if not left or time.monotonic() > until:
                 return ", ".join(f"{v} {k}" for k, v in left.items())
             time.sleep(0.5)
@@ -311,7 +330,7 @@ class Suite:
                 break
             loads.append(self.load(daemon, percent))
         gap, alive = daemon.watchdog_gap(), daemon.alive()
-        left = self.settled(daemon, before) if alive else "the daemon ended"
+        left = self.settled(attack, daemon, before) if alive else "the daemon ended"
         self.judge(attack, daemon, alone, loads or [alone], measures, gap, alive, left)
         return True
 
@@ -333,6 +352,9 @@ class Suite:
                 alive and gap < daemon.watchdog_s,
                 f"alive {alive}, {gap:.1f} s without a sign; it said:\n{daemon.said()[-2000:]}")
         self.ok(f"{name}: nothing is left afterwards", not left, left)
+        if "others" in self.results:
+            self.ok(f"{name}: another user gets one", not self.results["refused"],
+                    f"{self.results['refused']} times refused")
 
     def table(self):
         print("\n%-32s %32s %32s %32s %7s %5s %6s  %s" % (

@@ -10,5 +10,10 @@ if test "$(id -u)" -ne 0; then
 	skip "attacks beside a neighbour" "needs root: sudo make test"
 	finish
 fi
+# In this run's own mount namespace all ids from 200000 on are one person's.
+if test -n "${PROFIL_TEST_APART:-}"; then
+	echo 60040:200000:65536 >"$dir/subuid"
+	test -e /etc/subuid && mount --bind "$dir/subuid" /etc/subuid
+fi
 # shellcheck disable=SC2086 # a list
 exec python3 tests/hostile/neighbour.py "$BUILD" "$dir" "${PROFIL_TEST_HOSTILE:-short}" ${PROFIL_TEST_ATTACKS:-}

@@ -439,7 +439,7 @@ int observers_open(struct place_source **out, struct sampler_bpf *b, sd_event *e
 	err = table_slots_open(&s->slots, bpf_map__fd(b->maps.skel->maps.observed),
 			       bpf_map__fd(b->maps.skel->maps.unwind_tables), s->found >= 0, event);
 	if (!err)
-		err = table_maker_open(&s->maker);
+		err = table_maker_open(&s->maker, event);
 	if (err) {
 		observers_close(&s->source);
 		return err;

@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 
 #include "base/cleanup.h"
 #include "base/clocks.h"
@@ -39,6 +41,8 @@ struct table_maker {
 	pthread_cond_t more;
 	bool ends;
 	struct table_making *first;
+	int made; /* eventfd: wakes the main thread, to reap */
+	sd_event_source *source;
 	struct maker_thread {
 		struct table_maker *maker;
 		uint64_t most_bytes;
@@ -96,34 +100,10 @@ static void *make_tables(void *arg)
 		next->spent_ns = now_ns() - began_ns;
 		pthread_mutex_lock(&m->mutex);
 		next->state = MADE;
+		eventfd_write(m->made, 1);
 	}
 	pthread_mutex_unlock(&m->mutex);
 	return NULL;
-}
-
-int table_maker_open(struct table_maker **out)
-{
-	struct table_maker *m = calloc(1, sizeof(*m));
-	int err = 0;
-
-	if (!m)
-		return -ENOMEM;
-	pthread_mutex_init(&m->mutex, NULL);
-	pthread_cond_init(&m->more, NULL);
-	for (int i = 0; !err && i < 2; i++) {
-		struct maker_thread *t = &m->thread[i];
-
-		*t = (struct maker_thread){ .maker = m,
-					    .most_bytes = i ? SMALL_BYTES : UINT64_MAX };
-		err = thread_start(&t->thread, make_tables, t);
-		t->running = !err;
-	}
-	if (err) {
-		table_maker_close(m);
-		return err;
-	}
-	*out = m;
-	return 0;
 }
 
 /* --- the main thread -------------------------------------------------------------------------- */
@@ -165,6 +145,46 @@ static void reap(struct table_maker *m)
 	}
 }
 
+static int on_made(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	eventfd_t n;
+
+	(void)source;
+	(void)revents;
+	eventfd_read(fd, &n);
+	reap(userdata);
+	return 0;
+}
+
+int table_maker_open(struct table_maker **out, sd_event *event)
+{
+	struct table_maker *m = calloc(1, sizeof(*m));
+	int err;
+
+	if (!m)
+		return -ENOMEM;
+	pthread_mutex_init(&m->mutex, NULL);
+	pthread_cond_init(&m->more, NULL);
+	m->made = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = m->made < 0 ? -errno : 0;
+	if (!err)
+		err = sd_event_add_io(event, &m->source, m->made, EPOLLIN, on_made, m);
+	for (int i = 0; err >= 0 && i < 2; i++) {
+		struct maker_thread *t = &m->thread[i];
+
+		*t = (struct maker_thread){ .maker = m,
+					    .most_bytes = i ? SMALL_BYTES : UINT64_MAX };
+		err = thread_start(&t->thread, make_tables, t);
+		t->running = !err;
+	}
+	if (err < 0) {
+		table_maker_close(m);
+		return err;
+	}
+	*out = m;
+	return 0;
+}
+
 struct table_maker *table_maker_close(struct table_maker *m)
 {
 	if (!m)
@@ -179,6 +199,8 @@ struct table_maker *table_maker_close(struct table_maker *m)
 	}
 	while (m->first)
 		making_free(m->first);
+	sd_event_source_unref(m->source);
+	closep(&m->made);
 	pthread_cond_destroy(&m->more);
 	pthread_mutex_destroy(&m->mutex);
 	free(m);
@@ -200,7 +222,6 @@ int table_making_begin(struct table_making **out, struct table_maker *m, struct 
 {
 	struct table_making **place, *t;
 
-	reap(m);
 	if (is_busy_for(m, user))
 		return -EINPROGRESS;
 	t = calloc(1, sizeof(*t));

@@ -2,6 +2,8 @@
 #ifndef PROFIL_PROFILD_BPF_TABLE_MAKER_H
 #define PROFIL_PROFILD_BPF_TABLE_MAKER_H
 
+#include <systemd/sd-event.h>
+
 #include "core/observe_maps.h"
 #include "profild/quota/quota.h"
 
@@ -13,7 +15,7 @@
 struct table_maker;
 struct table_making;
 
-int table_maker_open(struct table_maker **out);
+int table_maker_open(struct table_maker **out, sd_event *event);
 /* All tables have been taken or dropped. Waits for those that are being made. */
 struct table_maker *table_maker_close(struct table_maker *m);
 

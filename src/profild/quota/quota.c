@@ -124,6 +124,8 @@ int user_request(struct user *u, uint64_t now_ns)
 	return 0;
 }
 
+#define PRICE_MOST 16 /* so that no debt lasts long: a user may still have 1.6 % of the time */
+
 /*
  * What a nanosecond of the main thread costs: 1 while all users together keep to their allowance,
  * and more the further it is overdrawn. So those who use much wait, until their sum is within it;
@@ -136,6 +138,8 @@ static int64_t time_price(struct quota *q, uint64_t now_ns)
 	if (!r->a_second)
 		return 1;
 	refill(&q->everyones_time, r, now_ns);
+	if (q->everyones_time.left < -(PRICE_MOST - 1) * (int64_t)r->burst)
+		q->everyones_time.left = -(PRICE_MOST - 1) * (int64_t)r->burst;
 	return q->everyones_time.left < 0 ? 1 - q->everyones_time.left / (int64_t)r->burst : 1;
 }
 

@@ -254,7 +254,7 @@ __attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kerne
 	u->root = PROFIL_STACK_WHOLE;
 	u->limited = t->observer->flags & PROFIL_OBSERVER_NARROW;
 	if (u->limited)
-		u->frames = walk_begin(u);
+		u->frames = walk_begin(u, slot);
 	task_memory_read(&u->memory);
 	if (user_pc && u->memory.mm)
 		stack_walk(u, user_pc, kernel_pc);

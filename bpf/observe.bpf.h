@@ -103,7 +103,7 @@ static __always_inline bool is_observed(const struct profil_target *target, cons
 
 static __always_inline struct profil_target *wide_target(__u32 i)
 {
-	__u32 index = tables.wide.target[i % PROFIL_MAX_WIDE] % PROFIL_MAX_TARGETS;
+	__u32 index = profil_wide_target(tables.wide.of[i % PROFIL_MAX_WIDE]) % PROFIL_MAX_TARGETS;
 
 	return PLACE(&tables.target[index]);
 }
@@ -176,11 +176,15 @@ __attribute__((noinline)) int observe_wide_stack(const struct sample *s, __u32 i
 /* Counts @s of @task for the attachments with a wide scope on its clock. */
 static __always_inline void observe_wide(const struct sample *s, const struct task_struct *task)
 {
+	__u32 uid = BPF_CORE_READ(cred_of((struct task_struct *)task), uid.val);
+
 	for (__u32 i = 0; task->pid && i < PROFIL_MAX_WIDE; i++) { /* pid 0: idle */
 		__u32 stacks;
 
 		if (i >= *(volatile __u32 *)&tables.wide.n)
 			break;
+		if (!profil_wide_is_for(tables.wide.of[i], uid))
+			continue;
 		stacks = (__u32)observe_wide_one(s, i);
 		if (stacks)
 			observe_wide_stack(s, i, stacks);
@@ -231,7 +235,7 @@ static __always_inline void unseen_time(struct task_struct *task)
 		}
 	}
 	for (__u32 i = 0; i < PROFIL_MAX_WIDE && i < *(volatile __u32 *)&tables.wide.n; i++)
-		unseen_book(tables.wide.target[i], ns, PROFIL_SCOPE_MACHINE);
+		unseen_book(profil_wide_target(tables.wide.of[i]), ns, PROFIL_SCOPE_MACHINE);
 }
 
 #endif

@@ -239,10 +239,14 @@ static __always_inline bool counts_sleep(const struct profil_target *target)
 	       *(volatile __u32 *)&tables.off_cpu;
 }
 
-/* Calls sleep_begin() for the running thread, or sleeper_leave() for @tid, for all its targets. */
-static __always_inline void sleep_all(const struct sample *s, __u32 tgid, __u32 tid)
+/*
+ * Calls sleep_begin() for the running thread @task, or sleeper_leave() for thread @tid, for all its
+ * targets. A thread's real uid does not change while it sleeps, so that the wide attachments of other
+ * users cost it a comparison.
+ */
+static __always_inline void sleep_all(const struct sample *s, struct task_struct *task, __u32 tid)
 {
-	__u32 end = buckets();
+	__u32 end = buckets(), tgid = tgid_of(task), uid;
 
 	for (__u32 which = 0; which < 2 && which < end; which++) {
 		const struct profil_bucket *bucket = bucket_of(tgid, which);
@@ -258,11 +262,14 @@ static __always_inline void sleep_all(const struct sample *s, __u32 tgid, __u32 
 				sleep_begin(s, entry);
 		}
 	}
+	if (!*(volatile __u32 *)&tables.wide.n)
+		return;
+	uid = BPF_CORE_READ(cred_of(task), uid.val);
 	for (__u32 i = 0; i < PROFIL_MAX_WIDE && i < *(volatile __u32 *)&tables.wide.n; i++) {
-		if (!counts_sleep(wide_target(i)))
+		if (!profil_wide_is_for(tables.wide.of[i], uid) || !counts_sleep(wide_target(i)))
 			continue;
 		if (tid)
-			sleeper_leave(tables.wide.target[i], tid);
+			sleeper_leave(profil_wide_target(tables.wide.of[i]), tid);
 		else
 			sleep_begin_wide(s, i);
 	}

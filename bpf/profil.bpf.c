@@ -197,10 +197,10 @@ int sched_switch(__u64 *args)
 	    (wide || first_entry(tgid_of(prev), flags))) {
 		s.user_pc = arch_pc((struct arch_regs *)bpf_task_pt_regs(prev));
 		if (s.user_pc) /* 0: a kernel thread of io_uring, which has the process's memory */
-			sleep_all(&s, tgid_of(prev), 0);
+			sleep_all(&s, prev, 0);
 	}
 	if (next->mm)
-		sleep_all(NULL, tgid_of(next), (__u32)next->pid);
+		sleep_all(NULL, next, (__u32)next->pid);
 	return 0;
 }
 

@@ -34,6 +34,7 @@
 #include <stdbool.h>
 
 #include "core/arch.h"
+#include "core/walk_budget.h"
 #include "place.bpf.h"
 #include "unwind_rows.bpf.h"
 
@@ -71,22 +72,6 @@ struct latest_stack {
 	__u32 common; /* the frames of the stack that is entered have been the same so far */
 	__u32 node[PROFIL_FRAMES_MAX + 1];
 	__u64 place[PROFIL_FRAMES_MAX + 1];
-};
-
-/*
- * The walks for users that may not observe others take at most 1/WALK_SHARE of a CPU's time: their
- * programs decide how long a walk takes, interrupts are off meanwhile, and at a context switch it
- * is in no thread's CPU time. A single user has half of that, so that it cannot use up another's.
- * Beyond that, a sample is counted at its place, and in stack_lost instead of at a stack.
- */
-#define WALK_SHARE 10
-#define WALK_USERS_SHARE 20
-#define WALK_USERS 64
-#define WALK_BURST_NS 10000000
-
-struct walk_budget {
-	__u64 paid_until_ns;
-	__s64 ns;
 };
 
 struct unwind {
@@ -130,9 +115,8 @@ struct unwind {
 	__u64 words_at;
 	__u64 words[STACK_WORDS]; /* of the stack, from words_at on */
 	struct walk_budget everyones;
-	struct walk_budget users[WALK_USERS]; /* by uid, modulo their number */
 	__u64 began_ns;
-	__u32 user;
+	__u32 user; /* of the attachment: its slot in tables.user */
 	struct task_memory memory;
 	struct spot spot; /* of a step; here because the BPF stack is full */
 	struct found_row found[FOUND_ROWS];
@@ -147,6 +131,20 @@ struct {
 	__type(key, __u32);
 	__type(value, struct unwind);
 } unwinds SEC(".maps");
+
+/* The budgets of users, by their slots in tables.user: an element for each 256 of them. */
+#define WALK_PAGE_USERS 256
+
+struct walk_budgets {
+	struct walk_budget user[WALK_PAGE_USERS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PROFIL_MAX_TARGETS / WALK_PAGE_USERS);
+	__type(key, __u32);
+	__type(value, struct walk_budgets);
+} walk_budgets SEC(".maps");
 
 /* --- one step --------------------------------------------------------------------------------- */
 
@@ -445,35 +443,32 @@ static long step(__u32 i __attribute__((unused)), struct unwind **context)
 
 /* --- the walk --------------------------------------------------------------------------------- */
 
-/* Adds what @b's share of the time has brought. Returns false if nothing is left. */
-static __always_inline bool budget_pay(struct walk_budget *b, __u64 now_ns, __u64 share)
+static __always_inline struct walk_budget *walk_budget_of(__u32 user)
 {
-	__u64 paid_ns = (now_ns - b->paid_until_ns) / share;
-	__s64 ns = b->ns + (__s64)(paid_ns < WALK_BURST_NS ? paid_ns : WALK_BURST_NS);
+	__u32 page = user / WALK_PAGE_USERS;
+	struct walk_budgets *b = bpf_map_lookup_elem(&walk_budgets, &page);
 
-	b->paid_until_ns = now_ns;
-	b->ns = ns < WALK_BURST_NS ? ns : WALK_BURST_NS;
-	return b->ns > 0;
+	return b ? &b->user[user % WALK_PAGE_USERS] : NULL;
 }
 
-/* Returns how many frames the walk may have. */
-static __attribute__((noinline)) __u32 walk_begin(struct unwind *u)
+/* Returns how many frames the walk for the attachment in @slot may have. */
+static __attribute__((noinline)) __u32 walk_begin(struct unwind *u, __u32 slot)
 {
-	bool is_left;
+	struct walk_budget *users;
 
-	u->user = (__u32)bpf_get_current_uid_gid() % WALK_USERS;
+	u->user = tables.owner[slot % PROFIL_MAX_OBSERVERS];
+	users = walk_budget_of(u->user);
 	u->began_ns = bpf_ktime_get_ns();
-	is_left = budget_pay(&u->everyones, u->began_ns, WALK_SHARE);
-	is_left &= budget_pay(&u->users[u->user % WALK_USERS], u->began_ns, WALK_USERS_SHARE);
-	return is_left ? PROFIL_FRAMES_MAX : 1;
+	walk_pay(&u->everyones, u->began_ns, WALK_SHARE);
+	return users && walk_pay(users, u->began_ns, WALK_USERS_SHARE) ? PROFIL_FRAMES_MAX : 1;
 }
 
 static __attribute__((noinline)) void walk_end(struct unwind *u)
 {
-	__s64 ns = (__s64)(bpf_ktime_get_ns() - u->began_ns);
+	struct walk_budget *users = walk_budget_of(u->user);
 
-	u->everyones.ns -= ns;
-	u->users[u->user % WALK_USERS].ns -= ns;
+	if (users)
+		walk_charge(&u->everyones, users, bpf_ktime_get_ns() - u->began_ns);
 }
 
 /* Walks the user's stack. */

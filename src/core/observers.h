@@ -87,7 +87,26 @@ _Static_assert(sizeof(struct profil_observer) == 144, "in a map");
 struct profil_wide {
 	__u32 n;
 	__u32 zero;
-	__u32 target[PROFIL_MAX_WIDE]; /* their targets' indices */
+	/* The index of its target, and in the upper half the only uid that it counts. */
+	__u64 of[PROFIL_MAX_WIDE];
 };
+
+#define PROFIL_WIDE_ANY ((__u32)-1) /* processes of all users */
+
+static inline __u64 profil_wide(__u32 target, __u32 uid)
+{
+	return (__u64)uid << 32 | target;
+}
+
+static inline __u32 profil_wide_target(__u64 wide)
+{
+	return (__u32)wide;
+}
+
+/* Whether it may count a process of @uid: its real user id. */
+static inline int profil_wide_is_for(__u64 wide, __u32 uid)
+{
+	return (__u32)(wide >> 32) == PROFIL_WIDE_ANY || (__u32)(wide >> 32) == uid;
+}
 
 #endif

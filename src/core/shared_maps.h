@@ -10,7 +10,7 @@
 #include "observers.h"
 
 /* Raised with every change to a struct below: a daemon takes over only maps of its own version. */
-#define PROFIL_LAYOUT_VERSION 24
+#define PROFIL_LAYOUT_VERSION 25
 
 /*
  * Counters are in chunks. A chunk is the one element of a BPF array: a dirty flag for each block of
@@ -177,6 +177,7 @@ struct profil_tables {
 	__u32 events;	    /* that are linked to a program, besides the clocks */
 	__u32 off_cpu;	    /* the number of off-CPU time among events, as in a target's flags */
 	struct profil_wide wide;
+	__u32 owner[PROFIL_MAX_OBSERVERS]; /* of each slot of attachments: its slot in user */
 };
 
 #define PROFIL_ENTRY_LIVE (1u << 31)	/* distinguishes target 0 from an empty entry */

@@ -29,6 +29,7 @@ struct observer {
 	struct table_making *making;	 /* its tables; NULL: they exist */
 	struct profil_observer observer; /* while they are made */
 	bool begun;			 /* it has a target */
+	uint32_t uid;			 /* the only one that it counts, or PROFIL_WIDE_ANY */
 };
 
 struct observers {
@@ -73,13 +74,13 @@ static int put_maps(struct observers *s, const struct observer *observer,
 	return table_slots_put(s->slots, observer->slot, a->table, a->unwind);
 }
 
-static int widen(struct observers *s, uint32_t target)
+static int widen(struct observers *s, const struct observer *observer)
 {
 	struct profil_wide *wide = &tables_of(s)->wide;
 
 	if (wide->n == PROFIL_MAX_WIDE)
 		return -EAGAIN;
-	wide->target[wide->n] = target;
+	wide->of[wide->n] = profil_wide(observer->target.index, observer->uid);
 	__atomic_store_n(&wide->n, wide->n + 1, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -90,9 +91,9 @@ static void narrow(struct observers *s, uint32_t target)
 	struct profil_wide *wide = &tables_of(s)->wide;
 
 	for (uint32_t i = 0; i < wide->n; i++) {
-		if (wide->target[i] != target)
+		if (profil_wide_target(wide->of[i]) != target)
 			continue;
-		__atomic_store_n(&wide->target[i], wide->target[wide->n - 1], __ATOMIC_RELEASE);
+		__atomic_store_n(&wide->of[i], wide->of[wide->n - 1], __ATOMIC_RELEASE);
 		__atomic_store_n(&wide->n, wide->n - 1, __ATOMIC_RELEASE);
 	}
 }
@@ -158,6 +159,7 @@ static void begin(struct observers *s, const struct observer *observer)
 		.slot = observer->slot,
 		.user = t->user,
 	};
+	tables_of(s)->owner[observer->slot] = t->user;
 	clocks_begin(s->bpf->clocks, k);
 	process_table_set_dirty(&s->bpf->maps.processes,
 				t->index); /* stays set: nothing is drained */
@@ -170,6 +172,9 @@ static int observe(struct observers *s, struct observer *observer, struct attach
 	struct target *t = &observer->target;
 	int err = put_maps(s, observer, a, o);
 
+	observer->uid = o->flags & PROFIL_OBSERVER_NARROW || o->scope == PROFIL_SCOPE_USER
+				? o->uid
+				: PROFIL_WIDE_ANY;
 	if (err)
 		return err;
 	err = use(s->bpf, t, &a->event);
@@ -185,7 +190,7 @@ static int observe(struct observers *s, struct observer *observer, struct attach
 	}
 	begin(s, observer);
 	if (a->scope != PROFIL_SCOPE_PROCESSES && !(a->flags & PROFIL_OBSERVE_LATER))
-		err = widen(s, t->index);
+		err = widen(s, observer);
 	if (err) {
 		unuse(s->bpf, t);
 		reservation_give(s->bpf->reservations, t, false);
@@ -314,7 +319,7 @@ static int observer_begin(struct place_source *source, struct attachment *a)
 {
 	struct observers *s = self(source);
 	const struct observer *observer = a->source;
-	int err = observer->begun ? widen(s, observer->target.index) : -EINPROGRESS;
+	int err = observer->begun ? widen(s, observer) : -EINPROGRESS;
 
 	if (!err && a->machine)
 		store_machine(s, observer, a->table);

@@ -8,14 +8,14 @@
 
 #include "base/cleanup.h"
 
-#include "base/regular_file.h"
+#include "symbols/proc/guarded_file.h"
 #include "source_file.h"
 
 #define SOURCE_BYTES_MAX (64u << 20)
 
 static int read_all(char **out, const char *path)
 {
-	__cleanup(closep) int fd = regular_file_open(path);
+	__cleanup(closep) int fd = guarded_file_open(path, NULL);
 	struct stat st;
 	size_t n = 0;
 	ssize_t got;

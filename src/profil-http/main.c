@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 
+#include "symbols/proc/guarded_file.h"
 #include "base/log.h"
 #include "base/truncated_file.h"
 #include "server.h"
@@ -54,6 +55,7 @@ int main(int argc, char **argv)
 	}
 	raise_limit();
 	truncated_file_reads_as_zeroes();
+	guarded_files_copy_network(); /* an answer must not wait for a file server */
 	unsetenv("DEBUGINFOD_URLS"); /* requests must not wait for debuginfod servers */
 	err = sd_event_new(&event);
 	if (err >= 0)

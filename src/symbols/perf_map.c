@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 
 #include "perf_map.h"
-#include "base/regular_file.h"
+#include "symbols/proc/guarded_file.h"
 
 #define STEP_BYTES_MIN (64u << 10)
 #define STEP_BYTES_MAX (4u << 20)
@@ -62,47 +62,33 @@ static int inner_pid(int proc)
  * Symbolic links must not lead out of @root: the process controls them. It can also mount a device
  * over the file.
  */
-static int open_below(int root, const char *path)
-{
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
-				.resolve = RESOLVE_IN_ROOT };
-
-	__cleanup(closep) int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-
-	return fd < 0 ? -errno : regular_file_reopen(fd);
-}
-
-static int open_owned(int root, int pid, uid_t owner)
+static int open_owned(const char *root, int pid, uid_t owner)
 {
 	__cleanup(closep) int fd = -1;
 	struct stat st;
 	char path[64];
 
 	snprintf(path, sizeof(path), "tmp/perf-%d.map", pid);
-	fd = open_below(root, path);
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != owner)
-		return -ENOENT;
-	return steal_fd(fd);
+	fd = guarded_file_open_below(root, path, &st);
+	return fd < 0 || st.st_uid != owner ? -ENOENT : steal_fd(fd);
 }
 
 int perfmap_open(pid_t pid)
 {
 	__cleanup(closep) int proc = -1;
-	__cleanup(closep) int root = -1;
+	__cleanup(closep) int at_root = -1;
 	struct stat st;
-	char path[64];
+	char path[64], root[64];
 	int inner;
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (proc >= 0)
-		root = openat(proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	inner = proc < 0 ? 0 : inner_pid(proc);
-	if (inner && root >= 0 && !fstat(proc, &st))
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+	at_root = proc < 0 ? -1 : openat(proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (inner && at_root >= 0 && !fstat(proc, &st))
 		return open_owned(root, inner, st.st_uid);
-	closep(&root);
-	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return root < 0 ? -ENOENT : open_owned(root, (int)pid, geteuid());
+	return open_owned("/", (int)pid, geteuid());
 }
 
 /* Makes room for some more text. Returns 0, -EFBIG or -ENOMEM. */

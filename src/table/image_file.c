@@ -12,11 +12,11 @@
 #include "base/cleanup.h"
 
 #include "image_file.h"
+#include "symbols/proc/guarded_file.h"
 #include "symbols/proc/mounts.h"
 #include "profile/profile.h"
 #include "symbols/elf/elf_file.h"
 #include "base/hex.h"
-#include "base/regular_file.h"
 
 void image_file_build_id(const struct profil_image *image, char *out, size_t bytes)
 {
@@ -37,13 +37,12 @@ static bool has_inode(const struct profil_image *image, const struct stat *st)
 	return st->st_ino == image->ino && (dev == image->dev || !major(st->st_dev));
 }
 
-static bool is_file_of(int fd, const struct profil_image *image)
+static bool is_file_of(int fd, const struct stat *st, const struct profil_image *image)
 {
 	char want[PROFILE_BUILD_ID_MAX], got[PROFILE_BUILD_ID_MAX];
-	struct stat st;
 
 	if (!image->build_id_bytes)
-		return !fstat(fd, &st) && has_inode(image, &st);
+		return has_inode(image, st);
 	image_file_build_id(image, want, sizeof(want));
 	elf_file_build_id(fd, got, sizeof(got));
 	return !strcmp(want, got);
@@ -51,28 +50,24 @@ static bool is_file_of(int fd, const struct profil_image *image)
 
 static int open_checked(const char *path, const struct profil_image *image)
 {
-	__cleanup(closep) int fd = regular_file_open(path);
+	struct stat st;
+	__cleanup(closep) int fd = guarded_file_open(path, &st);
 
-	return fd >= 0 && is_file_of(fd, image) ? steal_fd(fd) : -ENOENT;
+	return fd >= 0 && is_file_of(fd, &st, image) ? steal_fd(fd) : -ENOENT;
 }
 
 /* Opens @path in the root directory of process @pid. */
-static int open_below_root(const char *pid, const char *path, const struct profil_image *image,
-			   enum image_file_way way)
+static int open_below_root(const char *pid, const char *path, const struct profil_image *image)
 {
 	char full[PATH_MAX + 64];
 
-	if (way == IMAGE_FILE_LOCAL && mounts_has_server_for(pid, path))
-		return -ENOENT;
 	snprintf(full, sizeof(full), "/proc/%s/root%s", pid, path);
 	return open_checked(full, image);
 }
 
 /* Opens @path in the root directory of this process. */
-static int open_here(const char *path, const struct profil_image *image, enum image_file_way way)
+static int open_here(const char *path, const struct profil_image *image)
 {
-	if (way == IMAGE_FILE_LOCAL && mounts_has_server_for("self", path))
-		return -ENOENT;
 	return open_checked(path, image);
 }
 
@@ -86,8 +81,7 @@ static __u64 mount_ns_of(const char *pid)
 }
 
 /* Any process in the image's mount namespace will do: all see the same file. */
-static int open_in_namespace(const char *path, const struct profil_image *image,
-			     enum image_file_way way)
+static int open_in_namespace(const char *path, const struct profil_image *image)
 {
 	const struct dirent *e;
 	int fd = -ENOENT;
@@ -102,7 +96,7 @@ static int open_in_namespace(const char *path, const struct profil_image *image,
 		if (!isdigit((unsigned char)*e->d_name) ||
 		    mount_ns_of(e->d_name) != image->mount_ns)
 			continue;
-		fd = open_below_root(e->d_name, path, image, way);
+		fd = open_below_root(e->d_name, path, image);
 		break;
 	}
 	closedir(proc);
@@ -113,7 +107,7 @@ static int open_in_namespace(const char *path, const struct profil_image *image,
  * map_files opens the mapped inode even if it was deleted or replaced, but needs privileges; the
  * other ways look up the path.
  */
-int image_file_open(const struct profil_image *image, const char *path, enum image_file_way way)
+int image_file_open(const struct profil_image *image, const char *path)
 {
 	char mapped[96], pid[16];
 	int fd = -ENOENT;
@@ -121,13 +115,13 @@ int image_file_open(const struct profil_image *image, const char *path, enum ima
 	snprintf(pid, sizeof(pid), "%u", image->tgid);
 	snprintf(mapped, sizeof(mapped), "/proc/%s/map_files/%llx-%llx", pid, image->start,
 		 image->end);
-	if (image->tgid && !(way == IMAGE_FILE_LOCAL && mounts_has_server_for(pid, path)))
+	if (image->tgid)
 		fd = open_checked(mapped, image);
 	if (fd >= 0 || *path != '/')
 		return fd;
 	if (image->tgid)
-		fd = open_below_root(pid, path, image, way);
+		fd = open_below_root(pid, path, image);
 	if (fd < 0)
-		fd = open_here(path, image, way);
-	return fd < 0 ? open_in_namespace(path, image, way) : fd;
+		fd = open_here(path, image);
+	return fd < 0 ? open_in_namespace(path, image) : fd;
 }

@@ -224,7 +224,7 @@ static int add_file(struct table_reader *r, const struct profil_image *image, __
 	image_file_build_id(image, like.build_id, sizeof(like.build_id));
 	if (!find_inode(r->profile, &like, index))
 		return 0;
-	like.fd = image_file_open(image, path, r->files);
+	like.fd = image_file_open(image, path);
 	err = find_build(r->profile, &like, index);
 	if (err)
 		err = profile_add_object(r->profile, path, image->dev, image->ino, -1, index);

@@ -16,7 +16,6 @@ struct table_reader {
 	struct table table;
 	struct profile *profile; /* not owned */
 	struct cgroups cgroups;
-	enum image_file_way files; /* which may be opened; IMAGE_FILE_ANY by default */
 	__u32 *object;		   /* of each image: object + 1; 0: not found yet */
 	__u32 *group;		   /* of each group of the table; 0: not found yet */
 	__u32 images;		   /* found so far */

@@ -18,7 +18,7 @@
 #include "symbols/proc/procfs.h"
 #include "symbols/elf/elf_file.h"
 #include "base/grow.h"
-#include "base/regular_file.h"
+#include "symbols/proc/guarded_file.h"
 
 #include "unwind_feeder.h"
 
@@ -195,9 +195,9 @@ static void prepare(struct unwind_feeder *f, pid_t pid, const struct mapping *m)
 	if (!m->ino)
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid, m->lo, m->hi);
-	fd = regular_file_open(path);
+	fd = guarded_file_open(path, NULL);
 	if (fd < 0)
-		fd = regular_file_open(m->path);
+		fd = guarded_file_open(m->path, NULL);
 	if (fd >= 0 && !fstat(fd, &st) && st.st_ino == m->ino)
 		unwind_feeder_expect(f, fd, m->path);
 }
@@ -275,7 +275,7 @@ static void note_program(struct unwind_feeder *f, pid_t pid, const struct maps *
 	if (!number)
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	fd = regular_file_open(path);
+	fd = guarded_file_open(path, NULL);
 	if (fd >= 0 && !fstat(fd, &st))
 		set_anonymous(f, st.st_ino, device_of(fd, &st), number);
 }
@@ -407,6 +407,7 @@ int unwind_feeder_open(struct unwind_feeder *f, int fd, const struct table *t)
 		   MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
+	madvise(map, (size_t)head->unwind_pages * PROFIL_UNWIND_PAGE, MADV_DONTFORK);
 	f->map = map;
 	f->pages = head->unwind_pages;
 	f->rows = head->stack_mode != PROFIL_STACK_NONE;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/regular_file.h"
+#include "symbols/proc/guarded_file.h"
 
 #include "unwind_forecast.h"
 
@@ -78,7 +78,7 @@ static bool read_loader(int fd, char *out, size_t bytes)
 
 static void expect_path(struct unwind_feeder *f, const char *path)
 {
-	__cleanup(closep) int fd = regular_file_open(path);
+	__cleanup(closep) int fd = guarded_file_open(path, NULL);
 
 	if (fd >= 0)
 		unwind_feeder_expect(f, fd, path);
@@ -143,7 +143,7 @@ void unwind_forecast(struct unwind_feeder *f, const char *command)
 		return;
 	f->foretold = true;
 	for (int i = 0; i < SCRIPTS_MAX && program; i++) {
-		__cleanup(closep) int fd = regular_file_open(program);
+		__cleanup(closep) int fd = guarded_file_open(program, NULL);
 		__cleanup(freep) char *files = unwind_cache_files(f->cache, program);
 		bool script = fd >= 0 && read_interpreter(fd, loader, sizeof(loader));
 

@@ -18,7 +18,6 @@ static int begin(struct names *n, struct source *source)
 		names_fini(n);
 		return err;
 	}
-	n->reader.files = IMAGE_FILE_LOCAL; /* an answer must not wait for a file server */
 	n->source = source_ref(source);
 	return 0;
 }

@@ -88,7 +88,6 @@ static int attach(struct stack_attachment *a, struct source **s)
 	if (!a->profile)
 		return -ENOMEM;
 	err = table_reader_open(&a->reader, (*s)->fd, a->profile);
-	a->reader.files = IMAGE_FILE_LOCAL;
 	if (!err && unwind >= 0)
 		err = unwind_feeder_open(&a->feeder, unwind, &a->reader.table);
 	return err;

@@ -10,6 +10,7 @@
 #include "machine_source.h"
 #include "profilctl/collect/recorder.h"
 #include "profilctl/collect/daemon_spawn.h"
+#include "symbols/proc/guarded_file.h"
 #include "symbols/symbolize.h"
 #include "profilctl/util/exit_status.h"
 #include "base/host_identity.h"
@@ -55,7 +56,7 @@ static int open_table(struct machine_source *s, int fd)
 		close_table(s);
 		return err;
 	}
-	s->reader.files = IMAGE_FILE_LOCAL; /* an interval must end though a file server hangs */
+	guarded_files_copy_network(); /* an interval must end though a file server hangs */
 	host_identify(&s->names->host);
 	s->names->tick_ns = s->reader.table.head->period_ns;
 	s->table_ns = s->reader.table.head->started_ns;

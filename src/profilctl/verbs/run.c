@@ -24,6 +24,7 @@
 #include "profilctl/collect/self_setup.h"
 #include "base/hex.h"
 #include "run_cause.h"
+#include "symbols/proc/guarded_file.h"
 #include "verb.h"
 
 #define LIBRARY "libprofil.so.1"
@@ -279,7 +280,7 @@ static bool has_ended(struct run *r, pid_t pid)
 	return true;
 }
 
-/* Reaps all ended children except the private daemon. Returns the number of others. */
+/* Reaps all ended children that are not profilctl's own helpers. Returns the number of others. */
 static unsigned int reap(struct run *r)
 {
 	unsigned int left, ended;
@@ -292,7 +293,7 @@ static unsigned int reap(struct run *r)
 		left = ended = 0;
 		rewind(r->children);
 		while (fscanf(r->children, "%d", &pid) == 1) {
-			if (pid == daemon_pid(r->daemon))
+			if (pid == daemon_pid(r->daemon) || guarded_file_is_helper(pid))
 				continue;
 			if (has_ended(r, pid))
 				ended++;

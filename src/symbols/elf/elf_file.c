@@ -10,7 +10,7 @@
 #include "elf_file.h"
 #include "elf_image.h"
 #include "base/hex.h"
-#include "base/regular_file.h"
+#include "symbols/proc/guarded_file.h"
 
 #define GO_BUILD_ID_BYTES 20
 
@@ -89,7 +89,7 @@ int elf_file_open(const struct object *o)
 	}
 	if (*o->path != '/' || !*o->build_id)
 		return -ENOENT;
-	fd = regular_file_open(o->path);
+	fd = guarded_file_open(o->path, NULL);
 	if (fd < 0)
 		return -ENOENT;
 	elf_file_build_id(fd, build_id, sizeof(build_id));

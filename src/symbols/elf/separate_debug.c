@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "profile/profile.h"
-#include "base/regular_file.h"
+#include "symbols/proc/guarded_file.h"
 
 #include "elf_file.h"
 #include "separate_debug.h"
@@ -85,7 +85,7 @@ static int search(const struct wanted *w)
 		__cleanup(closep) int fd = -1;
 
 		if (name_in(path, sizeof(path), folder, w))
-			fd = regular_file_open(path);
+			fd = guarded_file_open(path, NULL);
 		if (fd >= 0 && is_right(fd, w))
 			return steal_fd(fd);
 	}
@@ -163,6 +163,6 @@ int separate_debug_open_alternate(const char *folder, const char *name, const ch
 		return steal_fd(found);
 	snprintf(path, sizeof(path), "%s%s%s", *name == '/' ? "" : folder, *name == '/' ? "" : "/",
 		 name);
-	found = regular_file_open(path);
+	found = guarded_file_open(path, NULL);
 	return found >= 0 && is_right(found, &w) ? steal_fd(found) : -ENOENT;
 }

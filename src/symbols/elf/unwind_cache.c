@@ -289,7 +289,8 @@ static bool is_trusted(int fd)
 	struct stat st, here;
 	ssize_t n;
 
-	if (fstat(fd, &st) < 0 || (st.st_uid && st.st_uid != geteuid()) || st.st_mode & S_IWOTH)
+	if (fstat(fd, &st) < 0 || (st.st_uid && st.st_uid != geteuid()) || st.st_mode & S_IWOTH ||
+	    (st.st_mode & S_IWGRP && st.st_gid)) /* /usr/local is its group's in Debian */
 		return false;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	n = readlink(self, path, sizeof(path) - 1);

@@ -109,6 +109,100 @@ bool mounts_has_server_for(const char *pid, const char *path)
 	return !f || mounts_has_server(f, path, !strcmp(pid, "self"));
 }
 
+/* --- kinds of mounts -------------------------------------------------------------------------- */
+
+/* "22 1 8:1 / /point options - type source options": the fields that matter, in the text. */
+struct mount_line {
+	unsigned int id;
+	unsigned int major;
+	unsigned int minor;
+	bool root; /* the mount point is "/" */
+	const char *type;
+	const char *source;
+};
+
+/* Reads the line at *@at and moves on to the next; false: there is none. */
+static bool next_mount(struct mount_line *out, const char **at)
+{
+	const char *line = *at, *end = strchr(line, '\n'), *rest;
+	char *after;
+
+	if (!end)
+		return false;
+	*at = end + 1;
+	*out = (struct mount_line){ .id = (unsigned int)strtoul(line, &after, 10), .type = "" };
+	strtoul(after, &after, 10);
+	out->major = (unsigned int)strtoul(after, &after, 10);
+	if (*after == ':')
+		out->minor = (unsigned int)strtoul(after + 1, &after, 10);
+	rest = after < end && *after == ' ' ? memchr(after + 1, ' ', (size_t)(end - after - 1))
+					    : NULL;
+	out->root = rest && rest[1] == '/' && rest[2] == ' ';
+	rest = rest ? memmem(rest, (size_t)(end - rest), " - ", strlen(" - ")) : NULL;
+	out->type = rest ? rest + strlen(" - ") : "";
+	out->source = rest ? memchr(out->type, ' ', (size_t)(end - out->type)) : NULL;
+	return true;
+}
+
+static bool find_mount(struct mount_line *out, const char *text, unsigned int id)
+{
+	while (next_mount(out, &text)) {
+		if (out->id == id)
+			return true;
+	}
+	return false;
+}
+
+static bool find_superblock(struct mount_line *out, const char *text, const struct mount_line *m)
+{
+	while (next_mount(out, &text)) {
+		if (out->major == m->major && out->minor == m->minor)
+			return true;
+	}
+	return false;
+}
+
+static bool has_type(const struct mount_line *m, const char *type)
+{
+	size_t n = strlen(type);
+
+	return !strncmp(m->type, type, n) && (m->type[n] == ' ' || m->type[n] == '.');
+}
+
+/*
+ * The kind of a mount of this namespace. Only root mounts overlays here, but users may mount what
+ * they serve themselves: FUSE, ecryptfs on any folder of theirs, images on loop devices.
+ */
+static enum mount_kind own_kind(const struct mount_line *m)
+{
+	if (!*m->type)
+		return MOUNT_FOREIGN;
+	if (m->root) /* this program was read from it */
+		return MOUNT_LOCAL;
+	if (has_type(m, "fuse") || has_type(m, "fuseblk") || has_type(m, "ecryptfs"))
+		return MOUNT_FOREIGN;
+	if (m->source && !strncmp(m->source, " /dev/loop", strlen(" /dev/loop")))
+		return MOUNT_FOREIGN;
+	for (size_t i = 0; i < sizeof(served) / sizeof(*served); i++) {
+		if (has_type(m, served[i]))
+			return MOUNT_NETWORK;
+	}
+	return MOUNT_LOCAL;
+}
+
+enum mount_kind mounts_kind(const char *own, const char *other, unsigned int id)
+{
+	struct mount_line m, same;
+
+	if (find_mount(&m, own, id))
+		return own_kind(&m);
+	if (find_mount(&m, other, id) && find_superblock(&same, own, &m))
+		return own_kind(&same);
+	return MOUNT_FOREIGN;
+}
+
+/* --- the kernel's device numbers -------------------------------------------------------------- */
+
 /* The device of mount @id in @mountinfo; false: there is no such mount. */
 static bool find_device(__u32 *dev, FILE *mountinfo, __u64 id)
 {

@@ -537,14 +537,14 @@ Test(ctl_table, opens_only_the_file_that_was_executed)
 	int fd;
 
 	describe_self(&image, path, sizeof(path));
-	fd = image_file_open(&image, path, IMAGE_FILE_LOCAL);
+	fd = image_file_open(&image, path);
 	cr_expect_geq(fd, 0);
 	close(fd);
 	image.ino++;
-	cr_expect_lt(image_file_open(&image, path, IMAGE_FILE_LOCAL), 0, "another inode");
+	cr_expect_lt(image_file_open(&image, path), 0, "another inode");
 	image.ino--;
 	image.build_id_bytes = 20;
-	cr_expect_lt(image_file_open(&image, path, IMAGE_FILE_LOCAL), 0, "another build id");
-	cr_expect_lt(image_file_open(&image, "/dev/null", IMAGE_FILE_ANY), 0);
-	cr_expect_lt(image_file_open(&image, "", IMAGE_FILE_ANY), 0);
+	cr_expect_lt(image_file_open(&image, path), 0, "another build id");
+	cr_expect_lt(image_file_open(&image, "/dev/null"), 0);
+	cr_expect_lt(image_file_open(&image, ""), 0);
 }

@@ -212,6 +212,6 @@ Test(special_files, are_no_files_of_images)
 	struct profil_image image = { .tgid = (__u32)getpid(), .build_id_bytes = 8 };
 
 	link_to_device("device");
-	cr_expect_eq(image_file_open(&image, path_of("device"), IMAGE_FILE_ANY), -ENOENT);
+	cr_expect_eq(image_file_open(&image, path_of("device")), -ENOENT);
 	cr_expect_not(device_was_opened());
 }

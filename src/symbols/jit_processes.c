@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 
 #include "symbols/proc/procfs.h"
+#include "interpreters/running.h"
 #include "jit_processes.h"
 #include "perf_map.h"
 
@@ -84,16 +85,21 @@ const struct jit_runtime *jit_runtime_of(pid_t pid)
 	return r ? r : by_library(pid);
 }
 
-/* Says whether a file of NUL-separated arguments has one of the words. */
-static bool has_words(pid_t pid, const char *file, const struct jit_runtime *r)
+/* Says whether a file of NUL-separated arguments has @word. */
+static bool has_word(pid_t pid, const char *file, const char *word)
 {
 	static char text[ARGUMENTS_MAX];
 	size_t n = procfs_read(pid, file, text, sizeof(text));
 
 	for (size_t i = 0; i < n; i++)
 		text[i] = text[i] ? text[i] : ' ';
+	return strstr(text, word) != NULL;
+}
+
+static bool has_words(pid_t pid, const char *file, const struct jit_runtime *r)
+{
 	for (size_t i = 0; i < JIT_WORDS_MAX && r->words[i]; i++) {
-		if (strstr(text, r->words[i]))
+		if (has_word(pid, file, r->words[i]))
 			return true;
 	}
 	return false;
@@ -106,9 +112,16 @@ static bool has_names(pid_t pid, const struct jit_runtime *r)
 	return map >= 0 || has_words(pid, "cmdline", r) || has_words(pid, "environ", r);
 }
 
+/* A jitdump is not read. Its writer wants names for code that is no function's, too. */
+static bool writes_jitdump(pid_t pid)
+{
+	return has_word(pid, "cmdline", "--perf-prof") || has_word(pid, "environ", "--perf-prof");
+}
+
 const struct jit_processes *jit_processes(void)
 {
 	static struct jit_processes found[RUNTIMES_MAX];
+	bool is_shown;
 	__cleanup(freep) pid_t *pids = NULL;
 	size_t npids = 0;
 
@@ -120,8 +133,13 @@ const struct jit_processes *jit_processes(void)
 		const struct jit_runtime *r = by_program(pids[i]);
 		struct jit_processes *f = r ? &found[r - jit_runtimes] : NULL;
 
-		if (f && !has_names(pids[i], r))
-			f->first = f->unnamed++ ? f->first : pids[i];
+		if (!f || has_names(pids[i], r))
+			continue;
+		is_shown = running_is_shown(pids[i]);
+		if (is_shown && !writes_jitdump(pids[i]))
+			continue;
+		f->first = f->unnamed++ ? f->first : pids[i];
+		f->functions_shown = is_shown;
 	}
 	return found;
 }

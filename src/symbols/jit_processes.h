@@ -10,6 +10,7 @@
 /* Processes of one runtime without that file that the caller has permission to inspect. */
 struct jit_processes {
 	const struct jit_runtime *runtime;
+	bool functions_shown; /* its functions have names: only other code has none */
 	size_t unnamed;
 	pid_t first; /* one of them */
 };

@@ -20,6 +20,7 @@
 #include "profilctl/collect/daemon_spawn.h"
 #include "profilctl/collect/private_dir.h"
 #include "profilctl/output/output.h"
+#include "symbols/interpreters/running.h"
 #include "symbols/jit_processes.h"
 #include "symbols/proc/kernel_text.h"
 #include "base/first_line.h"
@@ -304,6 +305,31 @@ static void find_kernel_names(struct examination *e)
 		      "/proc/kallsyms cannot be read: functions of the kernel have no names");
 }
 
+/* Which interpreters run, and what is seen of them. */
+static void find_interpreters(struct examination *e)
+{
+	struct running_interpreter *r = NULL;
+	size_t n = 0;
+
+	running_interpreters(&r, &n);
+	for (size_t i = 0; i < n; i++) {
+		const char *base = profile_base_name(r[i].path), *others = "";
+
+		if (r[i].processes > 1)
+			others = " and others";
+		if (r[i].language)
+			found(e, r[i].language, STATE_OK, NULL,
+			      "%s of process %d%s: its functions are shown", base, (int)r[i].first,
+			      others);
+		else
+			found(e, "interpreter", STATE_NOTE, "use a version that profilctl(1) names",
+			      "%s of process %d%s: of this version only its own functions are "
+			      "shown",
+			      base, (int)r[i].first, others);
+	}
+	running_free(r, n);
+}
+
 static void find_jit(struct examination *e)
 {
 	const struct jit_processes *of = jit_processes();
@@ -311,8 +337,12 @@ static void find_jit(struct examination *e)
 	for (size_t i = 0; i < jit_nruntimes; i++) {
 		if (of[i].unnamed)
 			found(e, of[i].runtime->name, STATE_NOTE, of[i].runtime->names_cure,
-			      "process %d%s: compiled functions have no names", (int)of[i].first,
-			      of[i].unnamed > 1 ? " and others" : "");
+			      "process %d%s: %s", (int)of[i].first,
+			      of[i].unnamed > 1 ? " and others" : "",
+			      of[i].functions_shown ? "its jitdump is not read: code that is no "
+						      "function's, as of regular expressions, has "
+						      "no names"
+						    : "compiled functions have no names");
 	}
 }
 
@@ -350,6 +380,7 @@ static void examine(struct examination *e)
 	find_image_lookup(e);
 	find_symbols(e);
 	find_kernel_names(e);
+	find_interpreters(e);
 	find_jit(e);
 	find_objdump(e);
 	find_stale(e);

@@ -338,4 +338,38 @@ int mapping_query(struct profil_mapping_query *q)
 	return 0;
 }
 
+struct bpf_map {
+	__u32 id;
+	char name[16];
+} __attribute__((preserve_access_index));
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+} __attribute__((preserve_access_index));
+
+struct bpf_iter__bpf_map {
+	struct bpf_iter_meta *meta;
+	struct bpf_map *map;
+} __attribute__((preserve_access_index));
+
+/* For the daemon: the ids of all tables that exist, in ascending order. */
+SEC("iter/bpf_map")
+int table_ids(struct bpf_iter__bpf_map *ctx)
+{
+	struct bpf_map *map = ctx->map;
+	char name[8] = { 0 };
+	__u32 id;
+
+	if (!map)
+		return 0;
+	bpf_probe_read_kernel(name, sizeof(name) - 1, map->name);
+	if (bpf_strncmp(name, 7, "profil_"))
+		return 0;
+	id = map->id;
+	bpf_seq_write(ctx->meta->seq, &id, sizeof(id));
+	return 0;
+}
+
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -32,6 +32,7 @@ install: all
 		> $(D)$(LIBDIR)/pkgconfig/libprofil-$$d.pc || exit 1; done
 	$(Q)for u in $(notdir $(wildcard systemd/*.service)); do $(fill) systemd/$$u > $(D)$(UNITDIR)/$$u || exit 1; done
 	$(Q)$(INSTALL) -m 644 systemd/*.socket $(D)$(UNITDIR)
+	$(Q)$(INSTALL) -D -m 644 systemd/perf-events.conf $(D)$(DATADIR)/profil/perf-events.conf
 	$(Q)for u in profil profil-spool; do $(INSTALL) -m 644 systemd/$$u.sysusers $(D)$(SYSUSERSDIR)/$$u.conf || exit 1; done
 	$(Q)test -e $(D)$(SYSCONFDIR)/profil/profild.conf || \
 		$(INSTALL) -D -m 644 systemd/profild.conf $(D)$(SYSCONFDIR)/profil/profild.conf

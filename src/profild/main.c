@@ -159,6 +159,7 @@ static int profild_open(struct profild *d)
 		err = sampler_bpf_open(&d->sampler, &d->config, d->event, &sink);
 	if (err < 0)
 		return err;
+	retired_tables_list_by(d->retired, d->sampler->table_ids);
 	d->places = d->config.replay_path ? &replay_places : d->sampler->places;
 	d->sampler->ops->recover(d->sampler);
 	machine_open(d);

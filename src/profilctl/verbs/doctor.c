@@ -23,6 +23,7 @@
 #include "symbols/interpreters/running.h"
 #include "symbols/jit_processes.h"
 #include "symbols/proc/kernel_text.h"
+#include "symbols/proc/procfs.h"
 #include "base/first_line.h"
 #include "base/membership.h"
 #include "verb.h"
@@ -51,6 +52,7 @@ struct finding {
 struct examination {
 	const struct options *options;
 	bool has_daemon;
+	pid_t daemon; /* 0: unknown */
 	unsigned int image_lookup; /* of the daemon; 0: unknown */
 	struct finding finding[FINDINGS_MAX];
 	size_t n;
@@ -80,7 +82,7 @@ static enum state lacking(bool ok, const struct examination *e)
 	return ok ? STATE_OK : e->has_daemon ? STATE_NOTE : STATE_LACK;
 }
 
-static unsigned int image_lookup_of(struct client *c)
+static unsigned int image_lookup_of(struct client *c, pid_t *pid)
 {
 	const struct profil_msg_status *m;
 	const struct profil_header *answer;
@@ -89,6 +91,7 @@ static unsigned int image_lookup_of(struct client *c)
 	    !wire_fits(answer, sizeof(*m), sizeof(m->user[0]), PROFIL_MSG_USER_MAX))
 		return 0;
 	m = (const void *)answer;
+	*pid = (pid_t)m->pid;
 	return m->image_lookup;
 }
 
@@ -98,7 +101,7 @@ static void find_daemon(struct examination *e)
 	int err = client_open(&c, e->options->socket);
 
 	if (!err)
-		e->image_lookup = image_lookup_of(c);
+		e->image_lookup = image_lookup_of(c, &e->daemon);
 	client_close(c);
 	e->has_daemon = !err;
 	if (!err)
@@ -203,16 +206,35 @@ static void find_namespaces(struct examination *e)
 			 : "the machine's own");
 }
 
+/* True if the kernel does not say, too. */
+static bool daemon_has(const struct examination *e, int capability)
+{
+	char text[4096], *line;
+
+	procfs_read(e->daemon, "status", text, sizeof(text));
+	line = strstr(text, "\nCapEff:");
+	return !line || strtoull(line + strlen("\nCapEff:"), NULL, 16) & 1ull << capability;
+}
+
+/* 3 is known to the kernels of Debian and Ubuntu alone. */
 static void find_paranoia(struct examination *e)
 {
+	bool lacks, ok;
 	char line[64];
-	bool ok;
+	long value;
 
 	first_line("/proc/sys/kernel/perf_event_paranoid", line, sizeof(line));
-	ok = e->has_daemon || !geteuid() || strtol(line, NULL, 10) < 2;
+	value = strtol(line, NULL, 10);
+	lacks = e->has_daemon && value >= 3 && !daemon_has(e, CAP_SYS_ADMIN);
+	ok = !lacks && (e->has_daemon || !geteuid() || value < 2);
 	found(e, "paranoia", ok ? STATE_OK : STATE_NOTE,
-	      "start profild, which has the privilege: lowering it is not needed",
-	      "kernel.perf_event_paranoid is %s", *line ? line : "missing");
+	      lacks ? "copy perf-events.conf (in share/profil) to "
+		      "/etc/systemd/system/profild.service.d/, then systemctl daemon-reload and "
+		      "restart profild"
+		    : "start profild, which has the privilege: lowering it is not needed",
+	      "kernel.perf_event_paranoid is %s%s", *line ? line : "missing",
+	      lacks ? ", and profild has no CAP_SYS_ADMIN: no rates above the timer's, no events"
+		    : "");
 }
 
 static void find_bpffs(struct examination *e)

@@ -434,6 +434,8 @@ static struct sampler *bpf_close(struct sampler *s)
 	struct sampler_bpf *b = self(s);
 
 	observers_close(b->s.places);
+	if (b->s.table_ids > 0)
+		close(b->s.table_ids);
 	reservations_close(b->reservations);
 	clocks_close(b->clocks);
 	event_links_close(b->events);
@@ -529,6 +531,12 @@ int sampler_bpf_open(struct sampler **out, const struct config *config, sd_event
 	b->s.ops = &bpf_ops;
 	b->s.sink = sink;
 	b->s.image_lookup = b->maps.image_lookup;
+	b->s.table_ids = bpf_link_create(bpf_program__fd(b->maps.skel->progs.table_ids), 0,
+					 BPF_TRACE_ITER, NULL);
+	if (b->s.table_ids < 0)
+		log_warning("cannot list tables: %s (those that clients keep after the end of their "
+			    "connections are not limited)",
+			    strerror(errno));
 	*out = &b->s;
 	return 0;
 }

@@ -147,7 +147,7 @@ static int load(struct maps *m, struct store *store)
 	uint32_t salt;
 	int err;
 
-	m->skel = profil_bpf__open();
+	m->skel = skeleton_open();
 	if (!m->skel)
 		return -errno;
 	err = find_state(store, &state, &m->found);
@@ -163,7 +163,7 @@ static int load(struct maps *m, struct store *store)
 				    strerror(-err));
 			store_clear(store);
 			profil_bpf__destroy(m->skel);
-			m->skel = profil_bpf__open();
+			m->skel = skeleton_open();
 			m->found = false;
 			if (!m->skel)
 				return -errno;

@@ -69,7 +69,7 @@ static int keep(int *fd, const struct bpf_program *program)
 
 static int load(struct event_programs *p)
 {
-	struct profil_bpf *skel = profil_bpf__open();
+	struct profil_bpf *skel = skeleton_open();
 	struct bpf_program *program;
 	int err = skel ? share_maps(p->skel, skel) : -errno;
 

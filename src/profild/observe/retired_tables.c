@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clocks.h"
-#include "base/log.h"
 #include "retired_tables.h"
 
-/* Limits the main thread's time for one sweep: a map takes about 2 us. */
-#define SWEEP_MAPS 64
+/* Limits the main thread's time for one sweep. */
+#define SWEEP_MAPS 256
 
 /*
  * Until then the daemon's own references can be the last: for some grace periods, while a user's 64
@@ -32,7 +32,10 @@ struct retired_tables {
 	struct retired *first;
 	struct retired **end;
 	sd_event_source *timer;
-	bool warned;
+	int iterator; /* link; <= 0: none */
+	uint32_t *id; /* of the tables that exist, ascending */
+	size_t n;
+	size_t room;
 };
 
 void table_charges_give(struct table_charges *c)
@@ -65,26 +68,44 @@ static void give(struct retired *t)
 }
 
 /*
- * A map whose last reference is dropped loses its id at once; its memory is freed some grace
- * periods later. Without CAP_SYS_ADMIN the kernel does not tell (EPERM): then a table counts as
- * gone with its attachment, and what clients keep is not charged.
+ * Lists the tables that exist. A map whose last reference is dropped loses its id at once; its
+ * memory is freed some grace periods later. To ask for a map by its id would need CAP_SYS_ADMIN.
  */
-static bool exists(struct retired_tables *r, uint32_t id)
+static int list(struct retired_tables *r)
 {
-	int fd = id ? bpf_map_get_fd_by_id(id) : -1;
+	__cleanup(closep) int fd = r->iterator > 0 ? bpf_iter_create(r->iterator) : -1;
+	size_t bytes = 0;
+	ssize_t more;
 
-	if (!id)
-		return false;
-	if (fd >= 0) {
-		close(fd);
-		return true;
-	}
-	if (errno == EPERM && !r->warned) {
-		r->warned = true;
-		log_warning("without CAP_SYS_ADMIN, tables that clients keep after the end of "
-			    "their connections are not limited");
-	}
-	return errno != ENOENT && errno != EPERM;
+	r->n = 0;
+	if (fd < 0)
+		return r->iterator > 0 ? -errno : 0;
+	do {
+		if (r->room - bytes < 1024) {
+			uint32_t *id = realloc(r->id, 2 * r->room + 4096);
+
+			if (!id)
+				return -ENOMEM;
+			r->id = id;
+			r->room = 2 * r->room + 4096;
+		}
+		more = read(fd, (char *)r->id + bytes, r->room - bytes);
+		bytes += more > 0 ? (size_t)more : 0;
+	} while (more > 0 || (more < 0 && errno == EAGAIN));
+	r->n = bytes / sizeof(*r->id);
+	return more < 0 ? -errno : 0;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static bool exists(const struct retired_tables *r, uint32_t id)
+{
+	return id && r->n && bsearch(&id, r->id, r->n, sizeof(*r->id), by_id);
 }
 
 /* Looks at @max tables of @u (NULL: of all users). Returns true if one no longer exists. */
@@ -93,6 +114,8 @@ static bool sweep(struct retired_tables *r, const struct user *u, unsigned int m
 	struct retired **place = &r->first, *last = NULL;
 	bool found = false;
 
+	if (!*place || list(r))
+		return false;
 	while (*place && *place != last && max) {
 		struct retired *t = *place;
 
@@ -150,6 +173,11 @@ int retired_tables_open(struct retired_tables **out, sd_event *event)
 	return 0;
 }
 
+void retired_tables_list_by(struct retired_tables *r, int fd)
+{
+	r->iterator = fd;
+}
+
 struct retired_tables *retired_tables_close(struct retired_tables *r)
 {
 	if (!r)
@@ -157,6 +185,7 @@ struct retired_tables *retired_tables_close(struct retired_tables *r)
 	while (r->first)
 		give(take(r, &r->first));
 	sd_event_source_disable_unref(r->timer);
+	free(r->id);
 	free(r);
 	return NULL;
 }

@@ -22,6 +22,12 @@ struct table_charges {
 };
 
 int retired_tables_open(struct retired_tables **out, sd_event *event);
+/*
+ * From now on the tables that exist are listed by the BPF iterator with link @fd, which the caller
+ * keeps; <= 0: none can be listed, and a table counts as gone with its attachment.
+ */
+void retired_tables_list_by(struct retired_tables *r, int fd);
+
 /* Gives back all charges. */
 struct retired_tables *retired_tables_close(struct retired_tables *r);
 

@@ -35,6 +35,22 @@ bound() { # FILE TEXT
 		"${as[*]} $ctl"
 }
 
+# Runs doctor where perf_event_paranoid is 3, with a daemon that has no CAP_SYS_ADMIN.
+starved() {
+	local pid
+
+	echo 0x1000 >"$dir/ticks"
+	echo 3 >"$dir/file"
+	setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin \
+		"$BUILD/profild" --replay "$dir/ticks" --socket "$dir/starved" &
+	pid=$!
+	until test -S "$dir/starved"; do alive $pid || break; done
+	# shellcheck disable=SC2016 # another shell's
+	unshare --mount sh -c 'mount --bind "$1" "$2" && exec "$3" doctor -s "$4"' - "$dir/file" \
+		/proc/sys/kernel/perf_event_paranoid "$ctl" "$dir/starved"
+	kill $pid
+}
+
 # Runs doctor beside a copy of sleep under the name of a runtime, with VARIABLE in its environment, MAP
 # as its perf map and OPTION as its argument. It is process 2 of a pid namespace in which no other runtime can be.
 beside() { # NAME [VARIABLE [MAP [OPTION]]]
@@ -77,6 +93,8 @@ if test "$(id -u)" -eq 0 && unshare --mount true 2>/dev/null; then
 	as=(setpriv --reuid=12345 --regid=12345 --clear-groups)
 	finds "doctor reports perf_event_paranoid" paranoia note 'perf_event_paranoid is 3' 'start profild' \
 		bound /proc/sys/kernel/perf_event_paranoid 3
+	finds "doctor reports that profild may not open perf events, with the drop-in" paranoia note \
+		'profild has no CAP_SYS_ADMIN' perf-events.conf starved
 	finds "doctor reports missing privileges" privileges lack 'user 12345 may not load BPF programs' 'sudo profilctl' \
 		"${as[@]}" "$ctl" doctor -s "$dir/none"
 	check "doctor returns 5 when nothing can be profiled" test "$(

@@ -260,6 +260,7 @@ run_hard() { # all|nightly
 	run_kernel_faults "$1"
 	run_suite kernel:tests/hostile/attack.sh
 	run_suite kernel:tests/hostile/escapes.sh
+	run_suite kernel:tests/hostile/served.sh
 	limit=3600 run_suite kernel:tests/hostile/neighbour.sh
 	test "$1" = nightly || return
 	run_suite replay:tests/care/coverage.sh

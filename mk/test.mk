@@ -81,11 +81,15 @@ programs = $(patsubst %.c,$(B)/%,$(filter-out $(PORTED),$(PROGRAMS))) $(patsubst
 FUZZERS = $(patsubst tests/fuzz/corpus/%,$(B)/tests/fuzz/%,$(wildcard tests/fuzz/corpus/*))
 FUZZ_MAIN = $(B)/tests/fuzz/seeds.o
 
+# profil-http's names are also the daemon's.
+FUZZ_PARTS = $(UNIT_PARTS)
+$(B)/tests/fuzz/http: FUZZ_PARTS = $(filter-out %/profild.a,$(UNIT_PARTS))
+
 $(FUZZERS): %: %.o $(B)/tests/fuzz/fuzz.o $(FUZZ_MAIN) $(UNIT_PARTS)
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) $(FUZZ_LDFLAGS) -o $@ $(filter %.o,$^) \
-		-Wl,--start-group $(UNIT_PARTS) -Wl,--end-group \
-		$(call libs,$(PROFILD_PKGS) $(PROFILCTL_PKGS)) $(PROFILCTL_LIBS) -pthread
+		-Wl,--start-group $(FUZZ_PARTS) -Wl,--end-group \
+		$(call libs,$(PROFILD_PKGS) $(PROFILCTL_PKGS) $(PROFIL_HTTP_PKGS)) $(PROFILCTL_LIBS) -pthread
 
 fuzzers: $(FUZZERS)
 

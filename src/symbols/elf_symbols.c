@@ -444,6 +444,7 @@ static void find_vaddr(const struct symbols *s, __u64 vaddr, __u64 lo, __u64 hi,
 {
 	size_t last = last_below(s, vaddr);
 	const struct entry *e = covering(s, last, vaddr);
+	const __u64 first = lo, behind = hi; /* a forged symbol can reach beyond the segment */
 
 	if (last != SIZE_MAX && s->entries[last].end > lo && !e)
 		lo = s->entries[last].end;
@@ -453,8 +454,8 @@ static void find_vaddr(const struct symbols *s, __u64 vaddr, __u64 lo, __u64 hi,
 		*out = (struct symbols_range){ .kind = SYMBOLS_NAMED,
 					       .name = e->name,
 					       .name_len = e->len,
-					       .start = e->start,
-					       .end = e->end,
+					       .start = e->start > first ? e->start : first,
+					       .end = e->end < behind ? e->end : behind,
 					       .upto = e->end < hi ? e->end : hi };
 		return;
 	}

@@ -2,9 +2,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "core/wire.h"
@@ -136,6 +140,33 @@ int client_fd(const struct client *c)
 	return c->sock;
 }
 
+/* A map of the kernel's BPF programs, or with --replay a file that no one can change any more. */
+static bool is_table(int fd)
+{
+	static const char map[] = "anon_inode:bpf-map";
+	char name[64], what[64];
+	int seals = fcntl(fd, F_GET_SEALS);
+	ssize_t n;
+
+	if (seals >= 0)
+		return seals & F_SEAL_WRITE && seals & F_SEAL_SHRINK;
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	n = readlink(name, what, sizeof(what));
+	return n == (ssize_t)strlen(map) && !memcmp(what, map, strlen(map));
+}
+
+/*
+ * What else a daemon passes that was started by another user could change while it is read, be cut
+ * off, or block. @fd becomes -1.
+ */
+static int check_table(int *fd)
+{
+	if (*fd < 0 || is_table(*fd))
+		return 0;
+	close(steal_fd(*fd));
+	return -EPROTO;
+}
+
 int client_observe(struct client *c, const struct profil_msg_observe *m,
 		   struct profil_msg_reply *reply, int *table, int *unwind)
 {
@@ -146,6 +177,10 @@ int client_observe(struct client *c, const struct profil_msg_observe *m,
 	err = send_all(c, &whole.h, NULL, 0);
 	if (!err)
 		err = await_reply(c, reply, fd, 2);
+	if (!err)
+		err = check_table(&fd[0]);
+	if (!err)
+		err = check_table(&fd[1]);
 	*table = fd[0];
 	*unwind = fd[1];
 	return err || *table >= 0 ? err : -EPROTO;
@@ -192,7 +227,9 @@ int client_machine(struct client *c, __u32 ask, __u64 period_ns, struct profil_m
 	*table = -1;
 	wire_header(&m.h, PROFIL_MSG_MACHINE, sizeof(m), 0, 0);
 	err = send_all(c, &m.h, NULL, 0);
-	return err ? err : await_reply(c, reply, table, 1);
+	if (!err)
+		err = await_reply(c, reply, table, 1);
+	return err ? err : check_table(table);
 }
 
 int client_ask(struct client *c, unsigned int type, const struct profil_header **answer)
@@ -206,7 +243,8 @@ int client_ask(struct client *c, unsigned int type, const struct profil_header *
 		err = await(c, NULL, NULL);
 	if (err < 0)
 		return err;
-	if (err == PROFIL_MSG_REPLY && c->in.reply.error)
+	if (err == PROFIL_MSG_REPLY && c->in.h.bytes == sizeof(c->in.reply) &&
+	    c->in.reply.error - 1 < 4095)
 		return -(int)c->in.reply.error;
 	*answer = &c->in.h;
 	return err == (int)type ? 0 : -EPROTO;

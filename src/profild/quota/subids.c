@@ -133,6 +133,8 @@ static void set_accounts(struct subids *s)
 	struct passwd *p;
 	unsigned long long uid;
 
+	if (!s->n)
+		return;
 	qsort(s->range, s->n, sizeof(*s->range), by_owner);
 	for (size_t i = 0, first = 0; i < s->n; i++) {
 		if (strcmp(r[i].owner, r[first].owner))

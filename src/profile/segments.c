@@ -8,12 +8,8 @@
 
 int segments_add(struct segments *s, const struct segment *add)
 {
-	struct segment *more;
+	struct segment *more = grow(s->segment, s->n, sizeof(*more));
 
-	/* No file has code there: sums of offsets and addresses must not overflow. */
-	if (add->offset + add->bytes < add->offset || add->vaddr + add->bytes < add->vaddr)
-		return 0;
-	more = grow(s->segment, s->n, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
 	s->segment = more;

@@ -56,6 +56,12 @@ static void put_text_first(struct segments *s, Elf *elf)
 	s->segment[0] = first;
 }
 
+/* No file has code there: sums of its offsets and addresses must not overflow. */
+static bool overflows(const struct segment *g)
+{
+	return g->offset + g->bytes < g->offset || g->vaddr + g->bytes < g->vaddr;
+}
+
 int elf_image_segments(struct segments *out, Elf *elf)
 {
 	size_t n;
@@ -65,10 +71,13 @@ int elf_image_segments(struct segments *out, Elf *elf)
 		return -ENOEXEC;
 	for (size_t i = 0; i < n && !err; i++) {
 		GElf_Phdr ph;
+		struct segment g;
 
-		if (gelf_getphdr(elf, (int)i, &ph) && ph.p_type == PT_LOAD && ph.p_flags & PF_X)
-			err = segments_add(
-				out, &(struct segment){ ph.p_offset, ph.p_filesz, ph.p_vaddr });
+		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD || !(ph.p_flags & PF_X))
+			continue;
+		g = (struct segment){ ph.p_offset, ph.p_filesz, ph.p_vaddr };
+		if (!overflows(&g))
+			err = segments_add(out, &g);
 	}
 	put_text_first(out, elf);
 	return err;
@@ -77,14 +86,16 @@ int elf_image_segments(struct segments *out, Elf *elf)
 int elf_image_code(struct segments *out, Elf *elf, __u64 bias)
 {
 	Elf_Scn *scn = NULL;
+	struct segment g;
 	GElf_Shdr sh;
 	int err = 0;
 
 	while (!err && (scn = elf_nextscn(elf, scn))) {
 		if (!gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_EXECINSTR) || !sh.sh_addr)
 			continue;
-		err = segments_add(
-			out, &(struct segment){ sh.sh_offset, sh.sh_size, sh.sh_addr - bias });
+		g = (struct segment){ sh.sh_offset, sh.sh_size, sh.sh_addr - bias };
+		if (!overflows(&g))
+			err = segments_add(out, &g);
 	}
 	if (err || out->n)
 		return err;

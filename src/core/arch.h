@@ -5,7 +5,6 @@
 /* clang-format off */
 /*
  * ARCH_PC_SHIFT	log2 of the shortest instruction's bytes
- * ARCH_PLT_HEADER	bytes before the stubs of .plt; .plt.sec has none
  * ARCH_KERNEL_TEXT	where vmlinux is linked
  * arch_regs		a thread's registers, as the kernel saves them
  * arch_pc()		the program counter in them
@@ -27,7 +26,6 @@
 /* clang-format on */
 #if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
 #define ARCH_PC_SHIFT 0
-#define ARCH_PLT_HEADER 16
 #define ARCH_KERNEL_TEXT 0xffffffff81000000u
 #define arch_regs pt_regs
 #define arch_pc(regs) ((regs)->rip)
@@ -51,7 +49,6 @@
 #define ARCH_MCOUNT_ASIDE 1
 #elif defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
 #define ARCH_PC_SHIFT 2
-#define ARCH_PLT_HEADER 32
 #define ARCH_KERNEL_TEXT 0xffff800080000000u
 #define arch_regs user_pt_regs
 #define arch_pc(regs) ((regs)->pc)

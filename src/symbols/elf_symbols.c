@@ -172,12 +172,12 @@ static int take_plt(struct symbols *s)
 	if (err < 0)
 		return err;
 	for (size_t i = 0; i < s->plt.n; i++) {
-		__u64 start = s->plt.start + i * s->plt.stub_bytes;
+		const struct plt_stub *stub = &s->plt.stub[i];
 
-		s->entries[s->nentries++] = (struct entry){ .start = start,
-							    .end = start + s->plt.stub_bytes,
-							    .name = s->plt.names[i],
-							    .len = (__u32)strlen(s->plt.names[i]) };
+		s->entries[s->nentries++] = (struct entry){ .start = stub->start,
+							    .end = stub->end,
+							    .name = stub->name,
+							    .len = (__u32)strlen(stub->name) };
 	}
 	return 0;
 }

@@ -6,14 +6,21 @@
 #include <stddef.h>
 #include <linux/types.h>
 
+struct plt_stub {
+	__u64 start; /* virtual addresses */
+	__u64 end;
+	char *name; /* FUNCTION@plt */
+};
+
 struct plt {
-	__u64 start; /* virtual address of the first stub */
-	__u64 stub_bytes;
-	char **names; /* FUNCTION@plt, for each stub */
+	struct plt_stub *stub; /* by section and address */
 	size_t n;
 };
 
-/* Reads the stubs of @elf; none if their layout is unknown. Returns 0 or -ENOMEM. */
+/*
+ * Reads the stubs of @elf, each by the slot of the GOT that its instructions load: linkers lay out
+ * and order stubs in many ways. Returns 0 or -ENOMEM; plt_fini() in any case.
+ */
 int plt_read(struct plt *out, Elf *elf);
 
 void plt_fini(struct plt *plt);

@@ -1,25 +1,19 @@
 /* range_alloc.c - hands out runs of numbers: targets, regions, blocks of counters */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/cleanup.h"
 #include "range_alloc.h"
 
-/* The taken runs, sorted; adjacent ones are merged. */
-struct run {
-	uint32_t first;
-	uint32_t n;
-	struct run *next;
-};
-
+/* A byte for each number. The pages of numbers that were never taken do not exist. */
 struct range {
 	uint32_t size;
-	struct run *taken;
+	uint8_t taken[];
 };
 
 int range_new(struct range **out, uint32_t size)
 {
-	struct range *r = calloc(1, sizeof(*r));
+	struct range *r = calloc(1, sizeof(*r) + size);
 
 	if (!r)
 		return -ENOMEM;
@@ -30,130 +24,67 @@ int range_new(struct range **out, uint32_t size)
 
 struct range *range_free(struct range *r)
 {
-	while (r && r->taken) {
-		struct run *run = r->taken;
-
-		r->taken = run->next;
-		free(run);
-	}
 	free(r);
 	return NULL;
 }
 
-/* Adds the run of @n from @first on; @before is the run before it or NULL, @place the link after.
- */
-static int insert(struct run *before, struct run **place, uint32_t first, uint32_t n)
+static int take(struct range *r, uint32_t first, uint32_t n, uint32_t *out)
 {
-	struct run *after = *place, *run = before;
-
-	if (before && before->first + before->n == first) {
-		before->n += n;
-	} else if (after && first + n == after->first) {
-		after->first = first;
-		after->n += n;
-		return 0;
-	} else {
-		run = malloc(sizeof(*run));
-		if (!run)
-			return -ENOMEM;
-		*run = (struct run){ .first = first, .n = n, .next = after };
-		*place = run;
-	}
-	if (after && run->first + run->n == after->first) {
-		run->n += after->n;
-		run->next = after->next;
-		free(after);
-	}
+	memset(r->taken + first, 1, n);
+	*out = first;
 	return 0;
 }
 
 int range_take(struct range *r, uint32_t n, uint32_t *first)
 {
-	uint64_t at = 0;
-	struct run **place = &r->taken, *before = NULL;
+	uint32_t at = 0;
 
 	*first = 0;
-	if (!n)
-		return 0;
-	for (; *place && at + n > (*place)->first; place = &before->next) {
-		before = *place;
-		at = (uint64_t)before->first + before->n;
-	}
-	if (at + n > r->size)
-		return -ENOSPC;
+	while (n && at < r->size) {
+		const uint8_t *gap = memchr(r->taken + at, 0, r->size - at), *busy;
 
-	*first = (uint32_t)at;
-	return insert(before, place, (uint32_t)at, n);
+		at = gap ? (uint32_t)(gap - r->taken) : r->size;
+		if (n > r->size - at)
+			break;
+		busy = memchr(r->taken + at, 1, n);
+		if (!busy)
+			return take(r, at, n, first);
+		at = (uint32_t)(busy - r->taken) + 1;
+	}
+	return n ? -ENOSPC : 0;
 }
 
 int range_take_last(struct range *r, uint32_t n, uint32_t *first)
 {
-	struct run **place = &r->taken, **last = NULL, *before = NULL, *last_before = NULL;
-	uint32_t at = 0, end = 0;
+	uint32_t end = r->size;
 
 	*first = 0;
-	if (!n)
-		return 0;
-	do {
-		uint32_t next = *place ? (*place)->first : r->size;
+	while (n && end) {
+		const uint8_t *gap = memrchr(r->taken, 0, end), *busy;
 
-		if (next - at >= n) {
-			last = place;
-			last_before = before;
-			end = next;
-		}
-		before = *place;
-		if (before) {
-			at = before->first + before->n;
-			place = &before->next;
-		}
-	} while (before);
-	if (!last)
-		return -ENOSPC;
-
-	*first = end - n;
-	return insert(last_before, last, *first, n);
+		end = gap ? (uint32_t)(gap - r->taken) + 1 : 0;
+		if (n > end)
+			break;
+		busy = memrchr(r->taken + end - n, 1, n);
+		if (!busy)
+			return take(r, end - n, n, first);
+		end = (uint32_t)(busy - r->taken);
+	}
+	return n ? -ENOSPC : 0;
 }
 
 int range_take_at(struct range *r, uint32_t first, uint32_t n)
 {
-	struct run **place = &r->taken, *before = NULL;
-
-	if (!n)
-		return 0;
-	if ((uint64_t)first + n > r->size)
+	if ((uint64_t)first + n > r->size && n)
 		return -EINVAL;
-	for (; *place && (*place)->first + (*place)->n <= first; place = &before->next)
-		before = *place;
-	if (*place && (*place)->first < first + n)
+	if (n && memchr(r->taken + first, 1, n))
 		return -EEXIST;
-	return insert(before, place, first, n);
+	if (n)
+		memset(r->taken + first, 1, n);
+	return 0;
 }
 
 void range_give(struct range *r, uint32_t first, uint32_t n)
 {
-	struct run **place = &r->taken, *run, *rest;
-
-	while (n && *place && (*place)->first + (*place)->n <= first)
-		place = &(*place)->next;
-	run = *place;
-	if (!n || !run)
-		return;
-	if (run->n == n) {
-		*place = run->next;
-		free(run);
-	} else if (run->first == first) {
-		run->first += n;
-		run->n -= n;
-	} else if (run->first + run->n == first + n) {
-		run->n -= n;
-	} else {
-		rest = malloc(sizeof(*rest));
-		if (!rest)
-			return; /* without memory they stay taken */
-		*rest = (struct run){ .first = first + n, .next = run->next };
-		rest->n = run->first + run->n - rest->first;
-		run->n = first - run->first;
-		run->next = rest;
-	}
+	memset(r->taken + first, 0, n);
 }

@@ -18,7 +18,7 @@ LIBRARY_FOLDERS = [f"src/{x}" for x in LIBRARY]
 
 # What the daemon's layers share: its options, its state, its event loop, the BPF object, what outlives it.
 GROUND = f"{D}, ground"
-GROUND_FILES = [f"{D}/{x}" for x in ("config.c", "config.h", "daemon.h", "store.c", "store.h", "skeleton.h")]
+GROUND_FILES = [f"{D}/{x}" for x in ("config.c", "config.h", "daemon.h", "jobs.c", "jobs.h", "store.c", "store.h", "skeleton.h")]
 
 # Layer: the layers, and single files, below it.
 LAYERS = {
@@ -34,7 +34,7 @@ LAYERS = {
     f"{D}/clock": [GROUND, f"{D}/quota"],
     f"{D}/profile": [GROUND] + [f"{D}/{x}" for x in ("quota", "worker", "clock")],
     f"{D}/observe": [GROUND] + [f"{D}/{x}" for x in ("quota", "clock")],
-    f"{D}/bpf/counters": [GROUND, f"{D}/bpf/background.h"] + [f"{D}/{x}" for x in ("quota", "worker", "clock", "profile", "observe")],
+    f"{D}/bpf/counters": [GROUND] + [f"{D}/{x}" for x in ("quota", "worker", "clock", "profile", "observe")],
     f"{D}/bpf": [f"{D}/bpf/counters", GROUND] + [f"{D}/{x}" for x in ("quota", "worker", "clock", "profile", "observe")],
     f"{D}/ipc": [GROUND] + [f"{D}/{x}" for x in ("quota", "worker", "clock", "profile", "observe", "bpf")],
     D: [GROUND] + [f"{D}/{x}" for x in ("quota", "worker", "clock", "profile", "observe", "bpf", "ipc")],

@@ -18,7 +18,7 @@ int profild_main(int argc, char **argv);
 #include "base/cleanup.h"
 #include "profild/bpf/counters/counter_pool.h"
 #include "profild/clock/clock.h"
-#include "profild/bpf/background.h"
+#include "profild/jobs.h"
 #include "profild/bpf/rcu_barrier.h"
 #include "profild/bpf/lifecycle_hooks.h"
 #include "profild/bpf/maps.h"
@@ -205,23 +205,30 @@ void rcu_barrier_ask(struct rcu_barrier *g, const struct rcu_barrier_drops *drop
 	asked = true;
 }
 
-int background_open(struct background **out, sd_event *loop)
+int jobs_open(struct jobs **out, sd_event *loop, unsigned int threads)
 {
 	(void)loop;
+	(void)threads;
 	*out = NULL;
 	return 0;
 }
 
-struct background *background_close(struct background *b)
+struct jobs *jobs_close(struct jobs *j)
 {
-	return b;
+	return j;
 }
 
-void background_submit(struct background *b, struct job *job)
+void jobs_submit(struct jobs *j, struct job *job)
 {
-	(void)b;
+	(void)j;
 	job->run(job);
 	job->done(job);
+}
+
+void jobs_finish(struct jobs *j, bool wait)
+{
+	(void)j;
+	(void)wait;
 }
 
 int store_open(struct store **out, const struct config *config)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "background.h"
+#include "profild/jobs.h"
 #include "base/cleanup.h"
 #include "rcu_barrier.h"
 
@@ -18,7 +18,7 @@
  */
 struct rcu_barrier {
 	struct job job;
-	struct background *background;
+	struct jobs *jobs;
 	int inner;
 	int outer;
 	struct rcu_barrier_drops drops;
@@ -70,7 +70,7 @@ int rcu_barrier_open(struct rcu_barrier **out, sd_event *event, void (*passed)(v
 	b->inner = b->outer = -1;
 	err = open_maps(b);
 	if (!err)
-		err = background_open(&b->background, event);
+		err = jobs_open(&b->jobs, event, 1);
 	if (err) {
 		rcu_barrier_close(b);
 		return err;
@@ -83,7 +83,7 @@ struct rcu_barrier *rcu_barrier_close(struct rcu_barrier *b)
 {
 	if (!b)
 		return NULL;
-	background_close(b->background);
+	jobs_close(b->jobs);
 	closep(&b->inner);
 	closep(&b->outer);
 	free(b);
@@ -93,5 +93,5 @@ struct rcu_barrier *rcu_barrier_close(struct rcu_barrier *b)
 void rcu_barrier_ask(struct rcu_barrier *b, const struct rcu_barrier_drops *drops)
 {
 	b->drops = *drops;
-	background_submit(b->background, &b->job);
+	jobs_submit(b->jobs, &b->job);
 }

@@ -2,16 +2,14 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "core/observers.h"
-#include "base/thread.h"
+#include "profild/jobs.h"
 #include "profild/quota/quota.h"
 #include "table_slots.h"
 
@@ -20,10 +18,9 @@
  * 16 ms, which the main thread must not do. Threads make the changes: one puts tables, one puts
  * unwind rules, eight remove both, because the kernel removes one at a time; those that wait at the
  * same time share a grace period. So a new table is not behind the removal of older ones, and
- * no sample of a new attachment is missed. Each thread takes its changes from a queue, makes them
- * in order, and appends each to those that are done. Those that have come during a grace period are
- * put together: since Linux 6.8 they wait for one grace period, so that a table waits for two at
- * most, however many are put.
+ * no sample of a new attachment is missed. Those that have come during a grace period are put
+ * together: since Linux 6.8 they wait for one grace period, so that a table waits for two at most,
+ * however many are put.
  *
  * A slot is charged to its user from table_slots_take() until it can be taken again: users that
  * come and go faster than grace periods pass use up their own slots, not those of others.
@@ -31,20 +28,8 @@
  * The changes of one slot are made one after the other: while any is being made, the next wanted
  * one waits in the slot, and replaces another that waits there.
  */
-enum lane { LANE_TABLE, LANE_UNWIND, LANE_REMOVE, LANES };
-
-struct change {
-	uint32_t slot;
-	uint32_t lane;
-	int fd;	 /* the map to put into the slot, then closed */
-	int err; /* of the change, when it is done */
-};
-
 #define BATCH 64
 #define REMOVERS 8
-#define THREADS (LANES - 1 + REMOVERS)
-
-#define MAX_CHANGING (2 * PROFIL_MAX_OBSERVERS) /* a table and unwind rules of each slot */
 
 /* What a slot is to hold; without a table: nothing. */
 struct content {
@@ -55,87 +40,41 @@ struct content {
 static const struct content nothing = { -1, -1 };
 
 struct slot {
+	struct job removal;
+	struct table_slots *slots;
 	bool used;
 	bool filled; /* it has had a content since it was taken */
 	bool ending; /* given back: to be taken again when it is empty */
 	struct charge charge;
-	uint32_t changing; /* threads that have a change of it */
+	uint32_t changing; /* changes that are being made */
 	int err;	   /* of the latest content */
 	bool waits;	   /* @next is made when they are done */
 	struct content next;
 };
 
-/* Of changes: no slot has more than two at a time. Memory, because a system call may fail. */
-struct queue {
-	pthread_mutex_t mutex;
-	pthread_cond_t more;
-	bool ends; /* no more will come */
-	uint32_t n;
-	struct change change[MAX_CHANGING];
+/* Maps for slots of one array. The job has @key, @fd and @err; others wait in @more. */
+struct puts {
+	struct job job;
+	struct table_slots *slots;
+	struct jobs *thread;
+	int outer;
+	uint32_t n; /* 0: no job is under way */
+	__u32 key[PROFIL_MAX_OBSERVERS];
+	int fd[PROFIL_MAX_OBSERVERS];
+	int err[PROFIL_MAX_OBSERVERS];
+	uint32_t nmore;
+	struct {
+		uint32_t slot;
+		int fd;
+	} more[PROFIL_MAX_OBSERVERS];
 };
 
 struct table_slots {
-	int outer;
-	int unwind;
-	struct queue asked[LANES];
+	struct puts tables;
+	struct puts unwinds;
+	struct jobs *removers;
 	struct slot slot[PROFIL_MAX_OBSERVERS];
-	uint32_t changing; /* of all slots */
-	struct lane_thread {
-		struct table_slots *slots;
-		enum lane lane;
-		pthread_t thread;
-		bool running;
-	} thread[THREADS];
-	struct queue done; /* which the main thread has not taken yet */
-	int event;	   /* wakes it */
-	sd_event_source *source;
 };
-
-static void queue_init(struct queue *q)
-{
-	pthread_mutex_init(&q->mutex, NULL);
-	pthread_cond_init(&q->more, NULL);
-}
-
-static void queue_append(struct queue *q, const struct change *c, uint32_t n)
-{
-	pthread_mutex_lock(&q->mutex);
-	for (uint32_t i = 0; i < n; i++)
-		q->change[q->n++] = c[i];
-	pthread_cond_signal(&q->more);
-	pthread_mutex_unlock(&q->mutex);
-}
-
-/* Takes up to @max changes; with @wait at least one, unless the queue has ended. */
-static uint32_t queue_take(struct queue *q, struct change *c, uint32_t max, bool wait)
-{
-	uint32_t n;
-
-	pthread_mutex_lock(&q->mutex);
-	while (wait && !q->n && !q->ends)
-		pthread_cond_wait(&q->more, &q->mutex);
-	n = q->n < max ? q->n : max;
-	memcpy(c, q->change, n * sizeof(*c));
-	q->n -= n;
-	memmove(q->change, &q->change[n], q->n * sizeof(*c));
-	pthread_mutex_unlock(&q->mutex);
-	return n;
-}
-
-static void queue_end(struct queue *q)
-{
-	pthread_mutex_lock(&q->mutex);
-	q->ends = true;
-	pthread_cond_broadcast(&q->more);
-	pthread_mutex_unlock(&q->mutex);
-}
-
-/* Should the wake-up fail, the main thread takes the changes with the next ones. */
-static void append_done(struct table_slots *s, const struct change *c, uint32_t n)
-{
-	queue_append(&s->done, c, n);
-	eventfd_write(s->event, 1);
-}
 
 static bool is_there(int outer, uint32_t slot)
 {
@@ -144,67 +83,69 @@ static bool is_there(int outer, uint32_t slot)
 	return bpf_map_lookup_elem(outer, &slot, &id) == 0;
 }
 
-/* Puts @n maps into their slots and closes them. */
-static void put(int outer, struct change *c, uint32_t n)
+/* --- the threads ------------------------------------------------------------------------------ */
+
+/* Puts maps @from to @to into their slots; goes on after one that is refused. */
+static void put_batch(struct puts *p, uint32_t from, uint32_t to)
 {
-	__u32 key[BATCH];
-	int fd[BATCH];
+	while (from < to) {
+		__u32 count = to - from;
 
-	for (uint32_t i = 0; i < n; i++) {
-		key[i] = c[i].slot;
-		fd[i] = c[i].fd;
-	}
-	for (uint32_t done = 0; done < n; done++) { /* again after one that is refused */
-		__u32 count = n - done;
-
-		if (bpf_map_update_batch(outer, &key[done], &fd[done], &count, NULL) == 0)
-			break;
-		if (count >= n - done) /* the kernel has not said how many it has put */
+		if (bpf_map_update_batch(p->outer, &p->key[from], &p->fd[from], &count, NULL) == 0)
+			return;
+		if (count >= to - from) /* the kernel has not said how many it has put */
 			count = 0;
-		done += count;
-		c[done].err = -errno;
+		from += count;
+		p->err[from++] = -errno;
 	}
-	for (uint32_t i = 0; i < n; i++)
-		close(fd[i]);
 }
 
-static void remove_maps(const struct table_slots *s, uint32_t slot)
+static void put_all(struct job *job)
 {
-	bpf_map_delete_elem(s->outer, &slot);
-	if (is_there(s->unwind, slot))
-		bpf_map_delete_elem(s->unwind, &slot);
+	struct puts *p = (struct puts *)job;
+
+	for (uint32_t i = 0; i < p->n; i += BATCH)
+		put_batch(p, i, p->n - i < BATCH ? p->n : i + BATCH);
 }
 
-static void *make_changes(void *arg)
+static void remove_maps(struct job *job)
 {
-	const struct lane_thread *t = arg;
-	struct table_slots *s = t->slots;
-	struct change c[BATCH];
-	uint32_t n;
+	const struct slot *at = (const struct slot *)job;
+	const struct table_slots *s = at->slots;
+	uint32_t slot = (uint32_t)(at - s->slot);
 
-	while ((n = queue_take(&s->asked[t->lane], c, t->lane == LANE_REMOVE ? 1 : BATCH, true))) {
-		if (t->lane == LANE_REMOVE)
-			remove_maps(s, c[0].slot);
-		else
-			put(t->lane == LANE_TABLE ? s->outer : s->unwind, c, n);
-		append_done(s, c, n);
+	bpf_map_delete_elem(s->tables.outer, &slot);
+	if (is_there(s->unwinds.outer, slot))
+		bpf_map_delete_elem(s->unwinds.outer, &slot);
+}
+
+/* --- the main thread -------------------------------------------------------------------------- */
+
+static void puts_begin(struct puts *p)
+{
+	for (p->n = 0; p->n < p->nmore; p->n++) {
+		p->key[p->n] = p->more[p->n].slot;
+		p->fd[p->n] = p->more[p->n].fd;
+		p->err[p->n] = 0;
 	}
-	return NULL;
+	p->nmore = 0;
+	if (p->n)
+		jobs_submit(p->thread, &p->job);
 }
 
-static void ask(struct table_slots *s, uint32_t slot, enum lane lane, int fd)
+static void puts_add(struct puts *p, uint32_t slot, int fd)
 {
-	const struct change c = { slot, lane, fd, 0 };
-
-	s->slot[slot].changing++;
-	s->changing++;
-	queue_append(&s->asked[lane], &c, 1);
+	p->slots->slot[slot].changing++;
+	p->more[p->nmore].slot = slot;
+	p->more[p->nmore++].fd = fd;
+	if (!p->n)
+		puts_begin(p);
 }
 
 /* The content's maps are closed when they are in the slot, or another content replaces them. */
-static void set(struct table_slots *s, uint32_t slot, struct content c)
+static void set(struct table_slots *s, struct slot *at, struct content c)
 {
-	struct slot *at = &s->slot[slot];
+	uint32_t slot = (uint32_t)(at - s->slot);
 
 	if (at->changing) {
 		if (at->waits) {
@@ -217,8 +158,13 @@ static void set(struct table_slots *s, uint32_t slot, struct content c)
 	}
 	at->err = 0;
 	if (c.unwind >= 0)
-		ask(s, slot, LANE_UNWIND, c.unwind);
-	ask(s, slot, c.table >= 0 ? LANE_TABLE : LANE_REMOVE, c.table);
+		puts_add(&s->unwinds, slot, c.unwind);
+	if (c.table >= 0) {
+		puts_add(&s->tables, slot, c.table);
+	} else {
+		at->changing++;
+		jobs_submit(s->removers, &at->removal);
+	}
 }
 
 static void free_slot(struct slot *at)
@@ -227,90 +173,87 @@ static void free_slot(struct slot *at)
 	charge_give(&at->charge);
 }
 
-static void take_done(struct table_slots *s, const struct change *c)
+/* Returns true if it is as it is to be. */
+static bool change_done(struct slot *at, int err)
 {
-	struct slot *at = &s->slot[c->slot];
-
-	s->changing--;
-	if (c->err)
-		at->err = c->err;
+	if (err)
+		at->err = err;
 	if (--at->changing)
-		return;
-	if (at->waits) {
-		at->waits = false;
-		set(s, c->slot, at->next);
-	} else if (c->lane == LANE_REMOVE) {
+		return false;
+	if (!at->waits)
+		return true;
+	at->waits = false;
+	set(at->slots, at, at->next);
+	return false;
+}
+
+static void puts_done(struct job *job)
+{
+	struct puts *p = (struct puts *)job;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		close(p->fd[i]);
+		change_done(&p->slots->slot[p->key[i]], p->err[i]);
+	}
+	puts_begin(p);
+}
+
+static void removed(struct job *job)
+{
+	struct slot *at = (struct slot *)job;
+
+	if (change_done(at, 0))
 		free_slot(at);
-	}
 }
 
-static void take_all_done(struct table_slots *s, bool wait)
+static void finish(struct table_slots *s, bool wait)
 {
-	struct change c[MAX_CHANGING];
-	uint32_t n = queue_take(&s->done, c, MAX_CHANGING, wait);
-
-	for (uint32_t i = 0; i < n; i++)
-		take_done(s, &c[i]);
+	jobs_finish(s->tables.thread, wait);
+	jobs_finish(s->unwinds.thread, wait);
+	jobs_finish(s->removers, wait);
 }
 
-static int on_done(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+static int puts_open(struct puts *p, struct table_slots *s, int outer, sd_event *event)
 {
-	eventfd_t n;
-
-	(void)source;
-	(void)revents;
-	eventfd_read(fd, &n);
-	take_all_done(userdata, false);
-	return 0;
-}
-
-static int start_threads(struct table_slots *s)
-{
-	for (int i = 0; i < THREADS; i++) {
-		struct lane_thread *t = &s->thread[i];
-		int err;
-
-		*t = (struct lane_thread){ .slots = s,
-					   .lane = i < LANE_REMOVE ? (enum lane)i : LANE_REMOVE };
-		err = thread_start(&t->thread, make_changes, t);
-		if (err)
-			return err;
-		t->running = true;
-	}
-	return 0;
+	p->job = (struct job){ .run = put_all, .done = puts_done };
+	p->slots = s;
+	p->outer = outer;
+	return jobs_open(&p->thread, event, 1);
 }
 
 int table_slots_open(struct table_slots **out, int outer, int unwind, bool keeps_first,
 		     sd_event *event)
 {
 	struct table_slots *s = calloc(1, sizeof(*s));
-	int err;
+	int err = s ? puts_open(&s->tables, s, outer, event) : -ENOMEM;
 
-	if (!s)
-		return -ENOMEM;
-	for (int lane = 0; lane < LANES; lane++)
-		queue_init(&s->asked[lane]);
-	queue_init(&s->done);
-	s->outer = outer;
-	s->unwind = unwind;
-	s->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = s->event < 0 ? -errno : 0;
 	if (!err)
-		err = sd_event_add_io(event, &s->source, s->event, EPOLLIN, on_done, s);
-	if (err >= 0)
-		err = start_threads(s);
-	if (err < 0) {
+		err = puts_open(&s->unwinds, s, unwind, event);
+	if (!err)
+		err = jobs_open(&s->removers, event, REMOVERS);
+	if (err) {
 		table_slots_close(s);
 		return err;
 	}
-	for (uint32_t i = keeps_first ? 1 : 0; i < PROFIL_MAX_OBSERVERS; i++) {
-		if (is_there(s->outer, i)) {
-			s->slot[i].used = s->slot[i].filled = true;
-			table_slots_give(s, i);
-		}
+	for (uint32_t i = 0; i < PROFIL_MAX_OBSERVERS; i++) {
+		s->slot[i].slots = s;
+		s->slot[i].removal = (struct job){ .run = remove_maps, .done = removed };
+		if ((keeps_first && i == 0) || !is_there(outer, i))
+			continue;
+		s->slot[i].used = s->slot[i].filled = true;
+		table_slots_give(s, i);
 	}
 	*out = s;
 	return 0;
+}
+
+static bool is_changing(const struct table_slots *s)
+{
+	for (uint32_t i = 0; i < PROFIL_MAX_OBSERVERS; i++) {
+		if (s->slot[i].changing)
+			return true;
+	}
+	return false;
 }
 
 /* Changes that have been asked for are made first: all tables are removed. */
@@ -318,18 +261,13 @@ struct table_slots *table_slots_close(struct table_slots *s)
 {
 	if (!s)
 		return NULL;
-	while (s->changing)
-		take_all_done(s, true);
-	for (int lane = 0; lane < LANES; lane++)
-		queue_end(&s->asked[lane]);
-	for (int i = 0; i < THREADS; i++) {
-		if (s->thread[i].running)
-			pthread_join(s->thread[i].thread, NULL);
-	}
+	while (is_changing(s))
+		finish(s, true);
+	jobs_close(s->tables.thread);
+	jobs_close(s->unwinds.thread);
+	jobs_close(s->removers);
 	for (uint32_t i = 0; i < PROFIL_MAX_OBSERVERS; i++)
 		charge_give(&s->slot[i].charge);
-	sd_event_source_unref(s->source);
-	closep(&s->event);
 	free(s);
 	return NULL;
 }
@@ -338,7 +276,7 @@ uint32_t table_slots_take_for_machine(struct table_slots *s)
 {
 	uint32_t slot = 0;
 
-	take_all_done(s, false);
+	finish(s, false);
 	for (uint32_t i = 0; i < PROFIL_MACHINE_SLOTS; i++) {
 		if (!s->slot[i].used) {
 			slot = i;
@@ -365,7 +303,7 @@ int table_slots_take(struct table_slots *s, struct user *user, uint32_t *slot)
 {
 	int err;
 
-	take_all_done(s, false);
+	finish(s, false);
 	for (uint32_t i = PROFIL_MACHINE_SLOTS; i < PROFIL_MAX_OBSERVERS; i++) {
 		if (s->slot[i].used)
 			continue;
@@ -392,7 +330,7 @@ int table_slots_put(struct table_slots *s, uint32_t slot, int table, int unwind)
 		return -EMFILE;
 	}
 	s->slot[slot].filled = true;
-	set(s, slot, c);
+	set(s, &s->slot[slot], c);
 	return 0;
 }
 
@@ -402,8 +340,9 @@ int table_slots_ready(const struct table_slots *s, uint32_t slot, bool unwind)
 		return s->slot[slot].err;
 	if (s->slot[slot].waits)
 		return -EINPROGRESS;
-	return is_there(s->outer, slot) && (!unwind || is_there(s->unwind, slot)) ? 0
-										  : -EINPROGRESS;
+	return is_there(s->tables.outer, slot) && (!unwind || is_there(s->unwinds.outer, slot))
+		       ? 0
+		       : -EINPROGRESS;
 }
 
 void table_slots_give(struct table_slots *s, uint32_t slot)
@@ -412,7 +351,7 @@ void table_slots_give(struct table_slots *s, uint32_t slot)
 
 	at->ending = true;
 	if (at->filled)
-		set(s, slot, nothing);
+		set(s, at, nothing);
 	else
 		free_slot(at);
 }

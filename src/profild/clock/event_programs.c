@@ -3,15 +3,15 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/thread.h"
 #include "event_programs.h"
 #include "linger.h"
+#include "profild/jobs.h"
 #include "profild/skeleton.h"
 
 /*
@@ -33,11 +33,12 @@ struct event_programs {
 	bool used;
 	struct linger *linger;
 
-	pthread_t thread;
-	int (*job)(struct event_programs *p);
-	int result;   /* of the job */
-	bool running; /* the thread has not been joined */
-	bool done;    /* set by the thread */
+	sd_event *event;
+	struct jobs *thread; /* NULL: not needed so far */
+	struct job job;
+	int (*step)(struct event_programs *p);
+	int result;   /* of the step */
+	bool running; /* the step is being done */
 };
 
 void event_programs_leave_out(struct profil_bpf *skel)
@@ -96,49 +97,42 @@ static int open_link(struct event_programs *p)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-static void *run(void *arg)
+static struct event_programs *of_job(struct job *job)
 {
-	struct event_programs *p = arg;
-
-	p->result = p->job(p);
-	__atomic_store_n(&p->done, true, __ATOMIC_RELEASE);
-	return NULL;
+	return (struct event_programs *)((char *)job - offsetof(struct event_programs, job));
 }
 
-static int start(struct event_programs *p, int (*job)(struct event_programs *p))
+static void step_run(struct job *job)
 {
-	int err;
+	struct event_programs *p = of_job(job);
 
-	p->job = job;
-	p->done = false;
-	err = thread_start(&p->thread, run, p);
-	p->running = !err;
-	return err ? err : -EINPROGRESS;
+	p->result = p->step(p);
 }
 
-static void join(struct event_programs *p)
+static void step_done(struct job *job)
 {
-	if (p->running)
-		pthread_join(p->thread, NULL);
+	struct event_programs *p = of_job(job);
+
 	p->running = false;
+	if (p->step != load || !p->result)
+		return;
+	p->err = p->result;
+	log_warning("cannot load the BPF programs of tracepoints and off-CPU time: %s (they are "
+		    "not counted)",
+		    strerror(-p->err));
 }
 
-/* Returns the result of the last job; -EINPROGRESS: it is not done. */
-static int settle(struct event_programs *p)
+static int start(struct event_programs *p, int (*step)(struct event_programs *p))
 {
-	if (!p->running)
-		return 0;
-	if (!__atomic_load_n(&p->done, __ATOMIC_ACQUIRE))
-		return -EINPROGRESS;
-	join(p);
-	if (p->job == load) {
-		p->err = p->result;
-		if (p->err)
-			log_warning("cannot load the BPF programs of tracepoints and off-CPU "
-				    "time: %s (they are not counted)",
-				    strerror(-p->err));
-	}
-	return p->result;
+	int err = p->thread ? 0 : jobs_open(&p->thread, p->event, 1);
+
+	if (err)
+		return err;
+	p->job = (struct job){ .run = step_run, .done = step_done };
+	p->step = step;
+	p->running = true;
+	jobs_submit(p->thread, &p->job);
+	return -EINPROGRESS;
 }
 
 /* --- users ------------------------------------------------------------------------------------ */
@@ -149,7 +143,7 @@ static void on_linger(void *arg)
 
 	if (p->used)
 		return;
-	if (settle(p) == -EINPROGRESS) {
+	if (p->running) {
 		linger_begin(p->linger);
 		return;
 	}
@@ -164,6 +158,7 @@ int event_programs_open(struct event_programs **out, const struct profil_bpf *sk
 	if (!p)
 		return -ENOMEM;
 	p->skel = skel;
+	p->event = event;
 	p->link = -1;
 	for (int i = 0; i < EVENT_PROGRAMS; i++)
 		p->fd[i] = -1;
@@ -175,7 +170,7 @@ struct event_programs *event_programs_close(struct event_programs *p)
 {
 	if (!p)
 		return NULL;
-	join(p);
+	jobs_close(p->thread);
 	linger_close(p->linger);
 	closep(&p->link);
 	for (int i = 0; i < EVENT_PROGRAMS; i++)
@@ -188,7 +183,7 @@ int event_programs_fd(struct event_programs *p, enum event_program which)
 {
 	if (which == EVENT_PROGRAM_PERF)
 		return bpf_program__fd(p->skel->progs.tick_event);
-	if (settle(p) == -EINPROGRESS)
+	if (p->running)
 		return -EINPROGRESS;
 	if (!p->asked) {
 		p->asked = true;
@@ -199,16 +194,18 @@ int event_programs_fd(struct event_programs *p, enum event_program which)
 
 int event_programs_link(struct event_programs *p)
 {
-	bool opened = p->running && p->job == open_link;
-	int err = settle(p), fd;
+	int fd = event_programs_fd(p, EVENT_PROGRAM_OFF_CPU);
 
-	if (err == -EINPROGRESS || (err && opened))
-		return err;
-	fd = event_programs_fd(p, EVENT_PROGRAM_OFF_CPU);
 	if (fd < 0)
 		return fd;
 	linger_begin(p->linger); /* the caller may give up */
-	return p->link < 0 ? start(p, open_link) : 0;
+	if (p->link >= 0)
+		return 0;
+	if (p->step == open_link && p->result) {
+		p->step = NULL; /* the next caller tries again */
+		return p->result;
+	}
+	return start(p, open_link);
 }
 
 void event_programs_use_link(struct event_programs *p, bool used)

@@ -42,7 +42,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "profild/bpf/background.h"
+#include "profild/jobs.h"
 #include "counter_pool.h"
 #include "base/log.h"
 #include "base/cleanup.h"
@@ -75,7 +75,7 @@ struct making {
 struct counter_pool {
 	int outer;
 	struct store *store;
-	struct background *background;
+	struct jobs *jobs;
 	struct range *blocks;
 	uint32_t n;			   /* chunks that are present */
 	bool emptied;			   /* some have become idle since counter_pool_age() */
@@ -114,7 +114,7 @@ struct counter_pool *counter_pool_close(struct counter_pool *c)
 {
 	if (!c)
 		return NULL;
-	background_close(c->background);
+	jobs_close(c->jobs);
 	for (uint32_t k = 0; k < PROFIL_MAX_CHUNKS; k++)
 		chunk_unmap(c, k);
 	range_free(c->blocks);
@@ -226,7 +226,7 @@ static void make_for(struct counter_pool *c, const struct counter_pool_take *tak
 		more--;
 	}
 	m->under_way = true;
-	background_submit(c->background, &m->job);
+	jobs_submit(c->jobs, &m->job);
 }
 
 /* Opens and maps the chunk of an earlier daemon. */
@@ -373,7 +373,7 @@ int counter_pool_open(struct counter_pool **out, int outer, struct store *store,
 	c->making.outer = outer;
 	err = range_new(&c->blocks, PROFIL_MAX_CHUNKS * PROFIL_CHUNK_BLOCKS);
 	if (!err)
-		err = background_open(&c->background, event);
+		err = jobs_open(&c->jobs, event, 1);
 	if (!err && chunk_adopt(c, 0))
 		err = make_first(c);
 	if (err) {

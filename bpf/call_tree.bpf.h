@@ -226,8 +226,9 @@ static __always_inline void tree_count(struct unwind *u, __u64 kernel_pc, __u32 
 
 /*
  * Counts @n samples at the stack of the running task: the user's frames from @user_pc outwards (0:
- * none), and @kernel_pc as the innermost frame (0: user mode). @held: the caller has set u->busy,
- * and reads the results before it clears it. Global, as row_of().
+ * none), and @kernel_pc as the innermost frame (0: user mode). Returns the number of the node at
+ * which they are counted; below PROFIL_STACK_ROOTS: none. @held: the caller has set u->busy, and
+ * reads the results before it clears it. Global, as row_of().
  */
 __attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kernel_pc, __u32 n,
 					  bool held)
@@ -236,6 +237,7 @@ __attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kerne
 	__u32 zero = 0;
 	struct unwind *u = bpf_map_lookup_elem(&unwinds, &zero);
 	struct table table, *t = &table;
+	__u32 node;
 
 	if (!u || !table_of(t, slot))
 		return 0;
@@ -264,8 +266,42 @@ __attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kerne
 	tree_count(u, kernel_pc, n);
 	if (u->limited && u->frames > 1)
 		walk_end(u);
+	node = u->node;
 	if (!held)
 		*(volatile __u32 *)&u->busy = 0;
+	return (int)node;
+}
+
+#define KEPT_COUNT_MOST 0x03ffffff /* CPUs may add it at once to a counter below PLACE_TOP */
+
+/*
+ * Counts @n samples where an earlier one was counted: at its places @key and @folded, and at @node.
+ * More than would fit into a place's counter are counted by image, and in no node. Global, as
+ * row_of().
+ */
+__attribute__((noinline)) int kept_count(__u32 slot, __u64 key, __u64 folded, __u32 node, __u64 n)
+{
+	struct table table, *t = &table;
+
+	if (!table_of(t, slot))
+		return 0;
+	if (!key)
+		outcome_count(slot, OUTCOME_UNMATCHED, n);
+#pragma clang loop unroll(disable)
+	for (int part = 0; part < 2; part++) {
+		__u64 k = part ? folded : key;
+
+		if (k && n <= KEPT_COUNT_MOST)
+			place_add(slot, k, (__u32)n);
+		else if (k)
+			image_coarse(slot, k, n);
+	}
+	if (!t->observer->stack_mode)
+		return 0;
+	if (node >= PROFIL_STACK_ROOTS && n <= KEPT_COUNT_MOST)
+		node_count(slot, node, (__u32)n);
+	else
+		TABLE_ADD(t, stack_lost, n);
 	return 0;
 }
 

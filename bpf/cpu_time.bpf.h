@@ -9,12 +9,16 @@
  * Among threads that take turns both are biased: a turn begins and ends with the
  * timer, so a thread that always yields before the timer is never sampled, and the sampled thread
  * has not run for the whole period. The scheduler's sum_exec_runtime is what each thread has really
- * run. It is exact at the tick, but it moves in steps of the scheduler's tick, too coarse for a
+ * run. It is exact after the tick, but it moves in steps of the scheduler's tick, too coarse for a
  * faster event. Hence two accounts, both in the thread's task storage (struct profil_thread). The
  * first thread of a process that profiles itself has its event account in the target, which a
  * sample reads anyway.
  *
- * Tick: a sample stands for the time that the thread has run since its previous tick (ticked_ns).
+ * Tick: the account of a thread is closed at both ends, so that its samples stand for all CPU time
+ * that it uses. The first sample stands for all of that since the thread began, each further one
+ * for the time since the previous tick (ticked_ns), and the end of the thread for the rest
+ * (thread_end.bpf.h). Of a thread that is older than the target, the CPU time before its first tick
+ * is not known: first_time() takes the least of the bounds.
  *
  * Event: a sample stands for one period of the event, as long as events and scheduler agree.
  * credit_ns is the CPU time that the thread's events have stood for:
@@ -36,8 +40,12 @@
  *
  * Epochs: tables.clock.epoch counts the targets started so far; target->epoch is a target's number,
  * and a thread's account has the epoch of its latest sample. An account older than the target is
- * not used: the thread may have run for hours without a sample. Its first sample stands for one
- * period of the clock, and the account starts over.
+ * not used: the thread may have run for hours without a sample. On the event its first sample stands
+ * for one period of the clock, and the account starts over.
+ *
+ * The arithmetic is apart from the reads of the kernel's memory: tick_settle(), first_time(),
+ * rest_settle(), event_settle() and thin() take run times as arguments, and tests call them with
+ * times of their own.
  */
 #ifndef PROFIL_BPF_CPU_TIME_BPF_H
 #define PROFIL_BPF_CPU_TIME_BPF_H
@@ -74,7 +82,7 @@ static __always_inline struct profil_thread *thread_of(struct task_struct *task)
 
 /* --- the tick --------------------------------------------------------------------------------- */
 
-/* Adds the tick of a thread that has run for @ran_ns to its account in @thread. */
+/* The end of @thread's account moves to @ran_ns of CPU time: a tick. */
 static __always_inline void tick_settle(struct cpu_time *t, struct profil_thread *thread,
 					__u64 ran_ns)
 {
@@ -85,16 +93,70 @@ static __always_inline void tick_settle(struct cpu_time *t, struct profil_thread
 		return;
 	t->since = thread->tick_epoch;
 	if (t->since)
-		t->ns = ran_ns - thread->ticked_ns;
+		t->ns = ran_ns > thread->ticked_ns ? ran_ns - thread->ticked_ns : 0;
 	if (t->ns > most_ns)
 		t->ns = most_ns;
 	thread->ticked_ns = ran_ns;
 	thread->tick_epoch = tables.clock.epoch;
 }
 
+/*
+ * The CPU time that the first tick of a thread stands for, for a target that started at
+ * @started_ns: all that the thread has used, if it began then or later. All times are of one clock.
+ */
+static __always_inline __u64 first_time(__u64 ran_ns, __u64 born_ns, __u64 started_ns, __u64 now_ns)
+{
+	__u64 most_ns = (PERIODS_MAX - 1) * tick_ns;
+
+	if (born_ns < started_ns) {
+		most_ns = now_ns - started_ns;
+		if (most_ns > tick_ns)
+			most_ns = tick_ns;
+	}
+	return ran_ns < most_ns ? ran_ns : most_ns;
+}
+
+/*
+ * The end of @thread's account moves to @ran_ns: the thread ends. Returns the CPU time since its
+ * latest tick. @ran_ns may be an estimate that was too high, or be less than an earlier one.
+ */
+static __always_inline __u64 rest_settle(struct profil_thread *thread, __u64 ran_ns)
+{
+	__u64 rest_ns = ran_ns - thread->ticked_ns;
+
+	if (ran_ns <= thread->ticked_ns)
+		return 0;
+	thread->ticked_ns = ran_ns;
+	return rest_ns;
+}
+
+/*
+ * The program runs after the tick's own function, in which the scheduler has brought
+ * sum_exec_runtime and exec_start up to date.
+ */
 static __always_inline void tick_time(struct cpu_time *t, struct task_struct *task)
 {
-	tick_settle(t, thread_of(task), task->se.sum_exec_runtime);
+	struct profil_thread *thread = thread_of(task);
+
+	tick_settle(t, thread, task->se.sum_exec_runtime);
+	if (!thread)
+		return;
+	thread->clock_ns = bpf_ktime_get_ns() - task->se.exec_start;
+	thread->cpu = bpf_get_smp_processor_id();
+}
+
+/*
+ * The CPU time of the running @task until now. The scheduler's sum is as of its latest tick or
+ * switch, at exec_start; what has been added since is known on the CPU of the thread's latest tick.
+ */
+static __always_inline __u64 ran_until_now(const struct task_struct *task,
+					   const struct profil_thread *thread)
+{
+	__u64 more_ns = bpf_ktime_get_ns() - thread->clock_ns - task->se.exec_start;
+
+	if (thread->cpu != bpf_get_smp_processor_id() || more_ns > tick_ns)
+		more_ns = 0;
+	return task->se.sum_exec_runtime + more_ns;
 }
 
 /* --- perf events ------------------------------------------------------------------------------ */
@@ -188,14 +250,15 @@ static __always_inline __u64 thin(__u64 *elapsed_ns, __u32 period_ns, __u64 ns)
 	return samples_until(from + ns, period_ns) - samples_until(from, period_ns);
 }
 
-/* How many samples of @target a clock's sample of CPU time @t is. */
-static __always_inline __u32 samples_for(struct profil_target *target, const struct cpu_time *t)
+/* How many samples of @target a clock's sample of CPU time @t is; @first_ns: see first_time(). */
+static __always_inline __u32 samples_for(struct profil_target *target, const struct cpu_time *t,
+					 __u64 first_ns)
 {
 	bool known = t->since >= target->epoch;
 
 	if (t->periods && target->period_ns == t->clock_ns)
 		return known ? t->periods : 1;
-	return (__u32)thin(&target->elapsed_ns, target->period_ns, known ? t->ns : t->clock_ns);
+	return (__u32)thin(&target->elapsed_ns, target->period_ns, known ? t->ns : first_ns);
 }
 
 #endif

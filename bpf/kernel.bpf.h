@@ -29,6 +29,7 @@ struct linux_binprm {
 #define BINPRM_FLAGS_ENFORCE_NONDUMP 1
 
 struct sched_entity {
+	unsigned long long exec_start;
 	unsigned long long sum_exec_runtime;
 } __attribute__((preserve_access_index));
 
@@ -42,6 +43,18 @@ typedef struct __attribute__((preserve_access_index)) {
 
 struct cred {
 	kuid_t uid;
+} __attribute__((preserve_access_index));
+
+struct kernfs_node {
+	unsigned long long id;
+} __attribute__((preserve_access_index));
+
+struct cgroup {
+	struct kernfs_node *kn;
+} __attribute__((preserve_access_index));
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
 } __attribute__((preserve_access_index));
 
 struct ns_common {
@@ -61,6 +74,7 @@ struct task_struct {
 	struct pid *thread_pid;
 	struct nsproxy *nsproxy;
 	const struct cred *cred;
+	struct css_set *cgroups;
 	unsigned long long start_boottime;
 	char comm[16];
 } __attribute__((preserve_access_index));

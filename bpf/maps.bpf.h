@@ -43,12 +43,28 @@ struct {
 	__uint(max_entries, PROFIL_RING_BYTES);
 } events SEC(".maps");
 
+/* Where a thread's latest sample on the tick was counted for one target: see thread_end.bpf.h. */
+struct profil_last {
+	__u64 epoch;  /* of the target; 0: free */
+	__u64 key[2]; /* an attachment's places, [1] FOLDED; a profile's pc and entry */
+	__u32 node;
+	__u16 target;
+	__u16 state; /* enum last_state */
+};
+
+/* Targets of one thread whose latest places are kept. */
+#define PROFIL_LASTS 4
+
 /* The CPU-time accounts of a thread: see cpu_time.bpf.h. */
 struct profil_thread {
-	__u64 ticked_ns;  /* sum_exec_runtime at its latest tick, ... */
+	__u64 ticked_ns;  /* CPU time that has been charged: as of its latest tick, ... */
 	__u64 tick_epoch; /* ... and tables.clock.epoch then; 0: it has had no tick */
 	__u64 credit_ns;  /* the CPU time that its events have stood for */
 	__u64 event_epoch;
+	__u64 clock_ns; /* CLOCK_MONOTONIC minus the scheduler's clock, at its latest tick, ... */
+	__u32 cpu;	/* ... on this CPU */
+	__u32 zero;
+	struct profil_last last[PROFIL_LASTS];
 };
 
 struct {

@@ -8,6 +8,7 @@
 #include "process_table.bpf.h"
 #include "call_tree.bpf.h"
 #include "permission.bpf.h"
+#include "last_place.bpf.h"
 
 /* One sample of the current thread. No padding, because it is passed to global functions. */
 struct sample {
@@ -95,17 +96,20 @@ __attribute__((noinline)) int scope_of(__u32 slot)
 
 /* --- counting --------------------------------------------------------------------------------- */
 
-static __always_inline bool is_observed(const struct profil_target *target, const struct sample *s,
-					__u32 n)
+static __always_inline bool is_observed(const struct profil_target *target, const struct sample *s)
 {
-	return n && (s->user_mode || !(target->flags & PROFIL_TARGET_USER_ONLY));
+	return s->user_mode || !(target->flags & PROFIL_TARGET_USER_ONLY);
+}
+
+/* The index of the target of the wide attachment @i. */
+static __always_inline __u32 wide_index(__u32 i)
+{
+	return profil_wide_target(tables.wide.of[i % PROFIL_MAX_WIDE]) % PROFIL_MAX_TARGETS;
 }
 
 static __always_inline struct profil_target *wide_target(__u32 i)
 {
-	__u32 index = profil_wide_target(tables.wide.of[i % PROFIL_MAX_WIDE]) % PROFIL_MAX_TARGETS;
-
-	return PLACE(&tables.target[index]);
+	return PLACE(&tables.target[wide_index(i)]);
 }
 
 /*
@@ -117,7 +121,7 @@ __attribute__((noinline)) int hidden_book(const struct sample *s, __u32 i)
 	const struct profil_target *target = wide_target(i);
 	struct table t;
 
-	if (s && !(target->flags & PROFIL_TARGET_EVENTS) && is_observed(target, s, 1) &&
+	if (s && !(target->flags & PROFIL_TARGET_EVENTS) && is_observed(target, s) &&
 	    table_of(&t, target->slot))
 		TABLE_ADD(&t, hidden_ns, s->time.ns);
 	return 0;
@@ -134,8 +138,8 @@ static __always_inline __u64 wide_user_pc(const struct sample *s, const struct t
 }
 
 /*
- * Counts the place of @s for the wide attachment @i if it is on the clock of @s. Returns how many
- * samples are to be counted at their stack as well. Global, so that the verifier checks it once,
+ * Counts the place of @s for the wide attachment @i if it is on the clock of @s. Returns 1 + how many
+ * samples are to be counted at their stack as well; 0: no stack. Global, so that the verifier checks it once,
  * not for each value of @i.
  */
 __attribute__((noinline)) int observe_wide_one(const struct sample *s, __u32 i)
@@ -154,12 +158,20 @@ __attribute__((noinline)) int observe_wide_one(const struct sample *s, __u32 i)
 	if (scope != SCOPE_HOLDS)
 		return 0;
 	user_pc = wide_user_pc(s, task, target);
-	n = samples_for(target, &s->time);
-	if (!is_observed(target, s, n) ||
-	    !place_count_of(target->slot, task, user_pc, s->kernel_pc, n))
+	n = samples_for(target, &s->time, first_of(&s->time, target, wide_index(i)));
+	if (!n && !is_first(&s->time, target))
+		return 0;
+	if (!is_observed(target, s)) {
+		last_dropped(s->flags, wide_index(i));
+		return 0;
+	}
+	if (!place_count_of(target->slot, task, user_pc, s->kernel_pc, n))
 		return 0;
 	__sync_fetch_and_add(&target->total, n);
-	return target->flags & PROFIL_TARGET_STACKS ? (int)n : 0;
+	if (target->flags & PROFIL_TARGET_STACKS)
+		return (int)(1 + n);
+	last_counted(s->flags, wide_index(i), 0);
+	return 0;
 }
 
 /* Not called by observe_wide_one(): both together would exceed the BPF stack. Global, as it. */
@@ -168,8 +180,11 @@ __attribute__((noinline)) int observe_wide_stack(const struct sample *s, __u32 i
 	const struct task_struct *task = (void *)bpf_get_current_task_btf();
 	const struct profil_target *target = wide_target(i);
 
-	if (s)
-		stack_count(target->slot, wide_user_pc(s, task, target), s->kernel_pc, n, false);
+	if (!s)
+		return 0;
+	last_counted(s->flags, wide_index(i),
+		     (__u32)stack_count(target->slot, wide_user_pc(s, task, target), s->kernel_pc, n,
+					false));
 	return 0;
 }
 
@@ -187,55 +202,8 @@ static __always_inline void observe_wide(const struct sample *s, const struct ta
 			continue;
 		stacks = (__u32)observe_wide_one(s, i);
 		if (stacks)
-			observe_wide_stack(s, i, stacks);
+			observe_wide_stack(s, i, stacks - 1);
 	}
-}
-
-/* --- CPU time of threads without a tick ------------------------------------------------------- */
-
-/*
- * Adds @ns to unseen_ns of the attachment with target @index, unless it may not observe all
- * processes. Global, as image_number().
- */
-__attribute__((noinline)) int unseen_book(__u32 index, __u64 ns, __u32 scope)
-{
-	const struct profil_target *target = PLACE(&tables.target[index % PROFIL_MAX_TARGETS]);
-	__u32 flags = PROFIL_TARGET_OBSERVE | PROFIL_TARGET_TICK;
-	struct table t;
-
-	if ((target->flags & flags) == flags && table_of(&t, target->slot) &&
-	    t.observer->scope == scope &&
-	    (scope == PROFIL_SCOPE_PROCESSES || scope_is_all(target->slot)))
-		TABLE_ADD(&t, unseen_ns, ns);
-	return 0;
-}
-
-/*
- * A thread that starts and ends between two ticks is never sampled, so many short processes would
- * appear to use less CPU time than they do. Its time is counted when the task is freed, because
- * sum_exec_runtime of a running thread is as of its latest tick. The entries of observed processes
- * stay in the process table until then.
- */
-static __always_inline void unseen_time(struct task_struct *task)
-{
-	const struct profil_thread *thread = bpf_task_storage_get(&threads, task, NULL, 0);
-	__u32 tgid = tgid_of(task), end = buckets();
-	__u64 ns = task->se.sum_exec_runtime;
-
-	if (thread && thread->tick_epoch)
-		return;
-	for (__u32 which = 0; which < 2 && which < end; which++) {
-		const struct profil_bucket *bucket = bucket_of(tgid, which);
-
-		for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
-			__u64 entry = read_entry(bucket, i);
-
-			if (entry_is(entry, tgid))
-				unseen_book(profil_entry_target(entry), ns, PROFIL_SCOPE_PROCESSES);
-		}
-	}
-	for (__u32 i = 0; i < PROFIL_MAX_WIDE && i < *(volatile __u32 *)&tables.wide.n; i++)
-		unseen_book(profil_wide_target(tables.wide.of[i]), ns, PROFIL_SCOPE_MACHINE);
 }
 
 #endif

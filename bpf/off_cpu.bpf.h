@@ -154,34 +154,6 @@ __attribute__((noinline)) int sleeper_enter(__u32 slot, __u64 user_pc)
 	return 0;
 }
 
-#define SLEEP_COUNT_MOST 0x03ffffff /* CPUs may add it at once to a counter below PLACE_TOP */
-
-/*
- * Counts @n samples of the sleeper whose place and node are given. A long sleep that would overflow
- * a place's counter is counted by image, and in no node. Global, as image_number().
- */
-__attribute__((noinline)) int sleep_count(__u32 slot, const struct profil_sleeper *s, __u64 n)
-{
-	struct table table, *t = &table;
-
-	if (!s || !table_of(t, slot))
-		return 0;
-	if (!s->key[0])
-		outcome_count(slot, OUTCOME_UNMATCHED, n);
-#pragma clang loop unroll(disable)
-	for (int part = 0; part < 2; part++) {
-		__u64 key = part ? s->key[1] : s->key[0];
-
-		if (key && (n > SLEEP_COUNT_MOST || keys_count(slot, key, 0, (__u32)n)))
-			image_coarse(slot, key, n);
-	}
-	if (s->node >= PROFIL_STACK_ROOTS && n <= SLEEP_COUNT_MOST)
-		node_count(slot, s->node, (__u32)n);
-	else
-		TABLE_ADD(t, stack_lost, n);
-	return 0;
-}
-
 /* Counts the sleep of thread @tid, if it is a sleeper of target @index. Global, as insert(). */
 __attribute__((noinline)) int sleeper_leave(__u32 index, __u32 tid)
 {
@@ -203,7 +175,7 @@ __attribute__((noinline)) int sleeper_leave(__u32 index, __u32 tid)
 	n = thin(&target->elapsed_ns, target->period_ns, bpf_ktime_get_ns() - copy.since_ns);
 	if (!n)
 		return 0;
-	sleep_count(target->slot, &copy, n);
+	kept_count(target->slot, copy.key[0], copy.key[1], copy.node, n);
 	__sync_fetch_and_add(&target->total, n);
 	return 0;
 }

@@ -97,11 +97,19 @@ struct process_group {
 /* Samples that nest on a CPU, at most: in a task, in the timer's interrupt, in an NMI. */
 #define CPU_SPOTS 4
 
+/* The places at which this CPU's latest sample was counted. */
+struct counted {
+	__u64 key[2]; /* [1]: FOLDED; 0: none */
+	__u32 slot;
+	__u32 zero;
+};
+
 struct cpu_ranges {
 	struct range range[CPU_RANGES];
 	struct process_group group[CPU_GROUPS];
 	/* Not on the stack: all functions of a call chain share 512 bytes of it. */
 	struct spot spot[CPU_SPOTS];
+	struct counted counted;
 	__u32 busy;  /* a sample uses the ranges or groups */
 	__u32 spots; /* in use */
 };
@@ -451,16 +459,39 @@ __attribute__((noinline)) int outcome_count(__u32 slot, __u32 outcome, __u64 n)
 	return 0;
 }
 
+#define GROUP_BITS ((PROFIL_PLACE_GROUPS - 1ull) << 48)
+
+/* Counts @n samples at @key, which has the group. Global, as image_number(). */
+__attribute__((noinline)) int place_add(__u32 slot, __u64 key, __u32 n)
+{
+	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
+	__u64 sum = 0;
+	int full;
+
+	if (!o)
+		return 0;
+	if (o->group_by & PROFIL_GROUP_SUMS) {
+		sum = (key & ~(__u64)(__u32)-1) | PROFIL_PLACE_SUM;
+		key &= ~GROUP_BITS;
+	}
+	full = keys_count(slot, key, sum, n);
+	if (full & 1)
+		image_coarse(slot, key, n);
+	if (full & 2 && !(key & PROFIL_PLACE_FOLDED))
+		outcome_count(slot, OUTCOME_GROUP_FULL, n);
+	return 0;
+}
+
 /* Counts @n samples at @pc in the image of @s. @of: the key's group and FOLDED bits. */
 static __always_inline void spot_count(__u32 slot, const struct spot *s, __u64 pc, __u64 of,
 				       __u32 n)
 {
 	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
-	__u32 offset = (__u32)(pc - s->base), image = s->image;
-	__u64 sum = 0, key;
-	int full;
+	__u32 offset = (__u32)(pc - s->base), image = s->image, zero = 0;
+	struct cpu_ranges *cpu = bpf_map_lookup_elem(&cpu_ranges, &zero);
+	__u64 key;
 
-	if (!o)
+	if (!o || !cpu)
 		return;
 	if (s->interpreter && !(o->flags & PROFIL_OBSERVER_NATIVE)) {
 		key = interpreter_leaf(slot, s->interpreter, s->base,
@@ -473,16 +504,9 @@ static __always_inline void spot_count(__u32 slot, const struct spot *s, __u64 p
 	offset = offset >> (o->shift & 31) << (o->shift & 31);
 	if (s->kind == PROFIL_IMAGE_KERNEL && o->flags & PROFIL_OBSERVER_HIDES_KERNEL)
 		offset = 0;
-	if (o->group_by & PROFIL_GROUP_SUMS) {
-		sum = of | profil_place(0, image, 0) | PROFIL_PLACE_SUM;
-		of &= PROFIL_PLACE_FOLDED;
-	}
 	key = of | profil_place(0, image, offset);
-	full = keys_count(slot, key, sum, n);
-	if (full & 1)
-		image_coarse(slot, key, n);
-	if (full & 2 && !(of & PROFIL_PLACE_FOLDED))
-		outcome_count(slot, OUTCOME_GROUP_FULL, n);
+	cpu->counted.key[of & PROFIL_PLACE_FOLDED ? 1 : 0] = key;
+	place_add(slot, key, n);
 }
 
 /*
@@ -568,10 +592,13 @@ static __always_inline __u64 group_of(__u32 slot, const struct task_struct *task
 static __always_inline bool place_count_of(__u32 slot, const struct task_struct *task,
 					   __u64 user_pc, __u64 kernel_pc, __u32 n)
 {
+	__u32 zero = 0;
+	struct cpu_ranges *cpu = bpf_map_lookup_elem(&cpu_ranges, &zero);
 	__u64 group;
 
-	if (!bpf_map_lookup_elem(&observed, &slot))
+	if (!cpu || !bpf_map_lookup_elem(&observed, &slot))
 		return false;
+	cpu->counted = (struct counted){ .slot = slot };
 	group = group_of(slot, task, n);
 	if (!user_pc && !kernel_pc)
 		outcome_count(slot, OUTCOME_UNMATCHED, n);

@@ -11,6 +11,7 @@
 #include "off_cpu.bpf.h"
 #include "process_table.bpf.h"
 #include "sample.bpf.h"
+#include "thread_end.bpf.h"
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
@@ -145,8 +146,12 @@ static __always_inline bool is_ticks(const struct hrtimer *timer, __u64 *functio
 	       is_tick(*function);
 }
 
-/* The timer interrupt that a busy CPU takes anyway. Runs for every hrtimer that expires. */
-SEC("tp_btf/hrtimer_expire_entry")
+/*
+ * The timer interrupt that a busy CPU takes anyway, after the kernel's own work in it. Runs for
+ * every hrtimer that has expired. Its function may have freed one that is not the tick's, so what
+ * is read of it may be anything.
+ */
+SEC("tp_btf/hrtimer_expire_exit")
 int tick_timer(__u64 *args)
 {
 	const struct hrtimer *timer = (void *)args[0];
@@ -275,8 +280,9 @@ int sched_process_exec_again(__u64 *args)
 SEC("tp_btf/sched_process_exit")
 int sched_process_exit(__u64 *args)
 {
-	const struct task_struct *task = (void *)args[0];
+	struct task_struct *task = (void *)args[0];
 
+	thread_exits(task);
 	if (!BPF_CORE_READ(task, signal, live.counter))
 		take_out_all(tgid_of(task), pid_ns ? 0 : PROFIL_TARGET_OBSERVE);
 	return 0;
@@ -292,7 +298,7 @@ int sched_process_free(__u64 *args)
 {
 	struct task_struct *task = (void *)args[0];
 
-	unseen_time(task);
+	thread_is_freed(task);
 	if (task->pid == task->tgid)
 		take_out_all(tgid_of(task), 0);
 	return 0;

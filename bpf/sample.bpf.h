@@ -244,35 +244,45 @@ static __always_inline __u32 samples_of(struct sample *s, struct profil_target *
 
 	if (!s->flags && has_account(target, entry, task)) {
 		event_time_own(&own, task, target);
-		return samples_for(target, &own);
+		return samples_for(target, &own, own.clock_ns);
 	}
 	if (!s->flags && !s->time.clock_ns)
 		event_time(&s->time, task, target);
-	return samples_for(target, &s->time);
+	return samples_for(target, &s->time,
+			   first_of(&s->time, target, profil_entry_target(entry)));
 }
 
 /* Counts @s of @task for the target of @entry. */
 static __always_inline int count_entry(struct sample *s, struct task_struct *task, __u64 entry)
 {
+	__u32 index = profil_entry_target(entry), node = 0, n;
 	struct profil_target *target = target_of(entry);
 	__u64 pc;
-	__u32 n;
 
 	if (is_missed(task, entry, s->flags >= PROFIL_TARGET_EVENT))
 		return 0;
 	pc = profil_pc_of(s, task, entry, target);
 	n = samples_of(s, target, entry, task);
+	if (!n && !is_first(&s->time, target))
+		return 0;
 	if (!(target->flags & PROFIL_TARGET_OBSERVE)) {
 		if (pc && n)
 			hit(entry, pc, n);
+		if (pc && s->flags == PROFIL_TARGET_TICK)
+			last_set(index, pc, entry, 0, LAST_COUNTED);
+		return 0;
+	}
+	if (!is_observed(target, s)) {
+		last_dropped(s->flags, index);
 		return 0;
 	}
 	pc = pc == s->user_pc ? pc : 0;
-	if (!is_observed(target, s, n) || !place_count(target->slot, pc, s->kernel_pc, n))
+	if (!place_count(target->slot, pc, s->kernel_pc, n))
 		return 0;
 	__sync_fetch_and_add(&target->total, n);
 	if (target->flags & PROFIL_TARGET_STACKS)
-		stack_count(target->slot, pc, s->kernel_pc, n, false);
+		node = (__u32)stack_count(target->slot, pc, s->kernel_pc, n, false);
+	last_counted(s->flags, index, node);
 	return 0;
 }
 

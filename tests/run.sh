@@ -263,7 +263,6 @@ run_hard() { # all|nightly
 	run_suite kernel:tests/hostile/served.sh
 	run_suite kernel:tests/hostile/liar.sh
 	run_suite kernel:tests/hostile/http.sh
-	run_suite kernel:tests/hostile/ends.sh
 	limit=3600 run_suite kernel:tests/hostile/neighbour.sh
 	test "$1" = nightly || return
 	run_suite replay:tests/care/coverage.sh

@@ -10,6 +10,7 @@
  * it read-only and reads it while the kernel counts. Its size is constant.
  *
  *	page 0			struct profil_table
+ *	page 1			CPU time of ended threads that waits for a place (profil_unseen)
  *	image_page ...		images, 8 to a page: what was executed
  *	group_page ...		groups, 32 to a page: by which process, command, thread or cgroup
  *	place_page ...		lines of 5 places, 64 lines to a page
@@ -198,6 +199,17 @@ _Static_assert(sizeof(struct profil_sleeper) == 32, "128 of them are a page");
 #define PROFIL_LINE_SLEEPERS 16 /* a thread's element is in one of two such lines */
 #define PROFIL_PAGE_SLEEPER_LINES (PROFIL_PAGE_SLEEPERS / PROFIL_LINE_SLEEPERS)
 
+/*
+ * The CPU time of threads that ended without a sample (tick clock) waits here for a thread of the
+ * same name and cgroup that ends with one, and is counted at its place: see bpf/thread_end.bpf.h. A
+ * cell is a tag of the name and cgroup, and the time. 0: free. The table's client reports what is
+ * left.
+ */
+#define PROFIL_UNSEEN_PAGE 1
+#define PROFIL_UNSEEN_CELLS (PROFIL_TABLE_PAGE / 8)
+#define PROFIL_UNSEEN_BITS 40 /* of the time, in ns; the tag is above */
+#define PROFIL_UNSEEN_MOST ((1ull << PROFIL_UNSEEN_BITS) - 1)
+
 /* Off-CPU time as an event: in place of perf_event_attr's type; config 0, periods in ns. */
 #define PROFIL_EVENT_OFF_CPU 0x100
 #define PROFIL_OFF_CPU_LEAST_NS 1000 /* the shortest period */
@@ -282,7 +294,7 @@ struct profil_table {
 	__u64 lost;	  /* dropped for other reasons */
 	__u64 unfollowed; /* child processes without room in the process table */
 	__u64 secret;	  /* processes removed by an exec of what the observer may not read */
-	__u64 unseen_ns; /* CPU time of threads that ended before their first sample (tick clock) */
+	__u64 unseen_ns;  /* CPU time of ended threads without a place (tick), besides unseen_page */
 	__u64 hidden_ns; /* CPU time of selected processes of the owner that it may not observe */
 	__u32 used_images;
 	__u32 used_groups;
@@ -310,6 +322,9 @@ struct profil_table {
 	__u32 used_offsets;
 	__u64 function_full;   /* frames of functions without room, at offset 0 */
 	__u64 function_unread; /* frames whose function could not be read, at offset 0 */
+
+	__u32 unseen_page; /* PROFIL_UNSEEN_PAGE; 0: none */
+	__u32 zero2;
 };
 
 /*

@@ -108,7 +108,9 @@ struct profil_target {
 	__u32 zero;
 	__u64 unfollowed; /* children for which there was no room */
 	__u64 raw;
-	__u64 none[4];
+	__u64 started_ns; /* CLOCK_BOOTTIME */
+	__u64 unseen_ns;  /* a profile's own: of ended threads, not yet charged to a place */
+	__u64 none[2];
 };
 _Static_assert(offsetof(struct profil_target, ended) == 64, "one cache line in a map");
 _Static_assert(sizeof(struct profil_target) == 128, "two cache lines in a map");

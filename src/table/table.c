@@ -22,6 +22,7 @@ static bool is_sound(const struct profil_table *head)
 	       has_room(head, head->place_page, head->lines, PROFIL_PAGE_LINES) &&
 	       (!head->stack_mode ||
 		has_room(head, head->node_page, head->nodes, PROFIL_PAGE_NODES)) &&
+	       head->unseen_page < head->pages &&
 	       (!head->sleepers ||
 		has_room(head, head->sleeper_page, head->sleepers, PROFIL_PAGE_SLEEPERS)) &&
 	       (!head->functions ||
@@ -107,6 +108,16 @@ const struct profil_node *table_node(const struct table *t, __u32 index)
 const struct profil_sleeper *table_sleepers(const struct table *t)
 {
 	return page_of(t, t->head->sleeper_page);
+}
+
+__u64 table_waiting_ns(const struct table *t)
+{
+	const __u64 *cells = page_of(t, t->head->unseen_page);
+	__u64 sum = 0;
+
+	for (__u32 i = 0; t->head->unseen_page && i < PROFIL_UNSEEN_CELLS; i++)
+		sum += __atomic_load_n(&cells[i], __ATOMIC_RELAXED) & PROFIL_UNSEEN_MOST;
+	return sum;
 }
 
 __u64 table_total(const struct table *t)

@@ -36,6 +36,9 @@ const struct profil_function *table_function(const struct table *t, __u32 index)
 /* The head->sleepers sleepers, likewise. */
 const struct profil_sleeper *table_sleepers(const struct table *t);
 
+/* CPU time of ended threads that waits for a place: see PROFIL_UNSEEN_PAGE. */
+__u64 table_waiting_ns(const struct table *t);
+
 /* All samples so far, of all outcomes. */
 __u64 table_total(const struct table *t);
 

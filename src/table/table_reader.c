@@ -472,10 +472,19 @@ static int read_coarse(const struct table_reader *r, struct table_seen *seen, st
 	return err;
 }
 
-/* @seen is all zero to read all. */
-static void read_outcomes(const struct profil_table *head, struct table_seen *seen,
-			  struct profile *into)
+/* Since @seen less of it may be new than has found a place. */
+static __u64 take_unseen(const struct table *t, struct table_seen *seen)
 {
+	__u64 now_ns = t->head->unseen_ns + table_waiting_ns(t), before_ns = seen->unseen_ns;
+
+	seen->unseen_ns = now_ns;
+	return now_ns > before_ns ? now_ns - before_ns : 0;
+}
+
+/* @seen is all zero to read all. */
+static void read_outcomes(const struct table *t, struct table_seen *seen, struct profile *into)
+{
+	const struct profil_table *head = t->head;
 	__u64 image_full = take_counter(&seen->image_full, &head->image_full);
 
 	into->lost += take_counter(&seen->lost, &head->lost) + image_full;
@@ -487,7 +496,7 @@ static void read_outcomes(const struct profil_table *head, struct table_seen *se
 	into->function_unread += take_counter(&seen->function_unread, &head->function_unread);
 	into->unfollowed += take_counter(&seen->unfollowed, &head->unfollowed);
 	into->secret += take_counter(&seen->secret, &head->secret);
-	into->unseen_ns += take_counter(&seen->unseen_ns, &head->unseen_ns);
+	into->unseen_ns += take_unseen(t, seen);
 	into->hidden_ns += take_counter(&seen->hidden_ns, &head->hidden_ns);
 	into->binned = into->places.sum;
 	into->total = into->binned + into->unmatched + into->lost;
@@ -519,7 +528,7 @@ int table_reader_read_since(struct table_reader *r, struct table_seen *seen, str
 		err = read_places(r, seen, into);
 	if (!err)
 		err = read_coarse(r, seen, into);
-	read_outcomes(r->table.head, seen, into);
+	read_outcomes(&r->table, seen, into);
 	return err;
 }
 
@@ -538,6 +547,6 @@ int table_reader_read(struct table_reader *r, struct profile *into)
 		err = read_places(r, NULL, into);
 	if (!err)
 		err = read_coarse(r, NULL, into);
-	read_outcomes(r->table.head, &nothing, into);
+	read_outcomes(&r->table, &nothing, into);
 	return err;
 }

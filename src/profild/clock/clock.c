@@ -19,6 +19,7 @@
 #include "core/shared_maps.h"
 #include "base/log.h"
 #include "base/cleanup.h"
+#include "base/clocks.h"
 #include "cpu_hotplug.h"
 #include "profild/store.h"
 
@@ -286,6 +287,7 @@ void clocks_begin(const struct clocks *c, struct profil_target *k)
 {
 	k->epoch = c->shared->epoch + 1;
 	k->elapsed_ns = (uint64_t)random() * c->tick_ns;
+	k->started_ns = clock_ns(CLOCK_BOOTTIME);
 }
 
 void clocks_begun(struct clocks *c, const struct profil_target *k)

@@ -115,7 +115,8 @@ int table_layout(struct profil_table *header, struct profil_observer *o,
 	image_pages = pages_for(images, PROFIL_PAGE_IMAGES);
 	group_pages = header->group_by ? pages_for(groups, PROFIL_PAGE_GROUPS) : 0;
 	place_pages = pages_for(places, PAGE_PLACES);
-	header->image_page = 1;
+	header->unseen_page = PROFIL_UNSEEN_PAGE;
+	header->image_page = PROFIL_UNSEEN_PAGE + 1;
 	header->images = image_pages * PROFIL_PAGE_IMAGES;
 	header->group_page = header->image_page + image_pages;
 	header->groups = group_pages * PROFIL_PAGE_GROUPS;

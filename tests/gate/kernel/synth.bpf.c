@@ -84,6 +84,23 @@ int synth_tick(struct synth_tick *a)
 }
 
 SEC("syscall")
+int synth_first(struct synth_first *a)
+{
+	a->ns = first_time(a->ran_ns, a->born_ns, a->started_ns, a->now_ns);
+	return 0;
+}
+
+SEC("syscall")
+int synth_rest(struct synth_rest *a)
+{
+	struct profil_thread thread = { .ticked_ns = a->ticked_ns };
+
+	a->ns = rest_settle(&thread, a->ran_ns);
+	a->ticked_ns = thread.ticked_ns;
+	return 0;
+}
+
+SEC("syscall")
 int synth_thin(struct synth_thin *a)
 {
 	struct profil_target *target = target_of(profil_entry(0, a->target & PROFIL_ENTRY_TARGET));
@@ -91,6 +108,6 @@ int synth_thin(struct synth_thin *a)
 		.ns = a->ns, .since = a->since, .clock_ns = a->clock_ns, .periods = a->periods
 	};
 
-	a->n = samples_for(target, &t);
+	a->n = samples_for(target, &t, a->clock_ns);
 	return 0;
 }

@@ -66,6 +66,22 @@ struct synth_tick {
 	__u64 since;
 };
 
+/* synth_first(): the first tick of a thread, for a target; all times are of one clock. */
+struct synth_first {
+	__u64 ran_ns;
+	__u64 born_ns;
+	__u64 started_ns; /* of the target */
+	__u64 now_ns;
+	__u64 ns; /* out: the CPU time that it stands for */
+};
+
+/* synth_rest(): the end of a thread that has run for @ran_ns, on its account. */
+struct synth_rest {
+	__u64 ticked_ns;
+	__u64 ran_ns;
+	__u64 ns; /* out: the CPU time that is charged */
+};
+
 /* synth_thin(): a sample of @ns for the target number @target; out: @n samples are counted. */
 struct synth_thin {
 	__u64 ns;

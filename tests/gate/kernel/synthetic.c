@@ -127,6 +127,7 @@ void synthetic_join(struct synthetic *s, const struct daemon *d)
 void synthetic_alone(struct synthetic *s)
 {
 	synthetic_open(s);
+	s->object->rodata->tick_ns = SYNTHETIC_TICK_NS;
 	synthetic_load(s);
 }
 

@@ -33,7 +33,9 @@ struct synthetic {
  */
 void synthetic_join(struct synthetic *s, const struct daemon *d);
 
-/* Loads the programs with maps of their own: no daemon is needed. */
+#define SYNTHETIC_TICK_NS 4000000ull
+
+/* Loads the programs with maps of their own: no daemon is needed. The tick has the period above. */
 void synthetic_alone(struct synthetic *s);
 
 void synthetic_close(struct synthetic *s);

@@ -56,7 +56,7 @@ int main(int argc, char **argv)
 	raise_limit();
 	truncated_file_reads_as_zeroes();
 	guarded_files_copy_network(); /* an answer must not wait for a file server */
-	unsetenv("DEBUGINFOD_URLS"); /* requests must not wait for debuginfod servers */
+	unsetenv("DEBUGINFOD_URLS");  /* requests must not wait for debuginfod servers */
 	err = sd_event_new(&event);
 	if (err >= 0)
 		err = take_signals(event);

@@ -161,6 +161,11 @@ static void encode(struct request *r, struct snapshot *to)
 	results_want(feed_of(r)->results, r->route.kind, r->from, to, &r->result);
 }
 
+static bool is_metrics(const struct request *r)
+{
+	return r->route.kind == ANSWER_METRICS || r->route.kind == ANSWER_OPENMETRICS;
+}
+
 static void on_snapshot(struct snapshot_waiter *w, struct snapshot *s, const char *why)
 {
 	struct request *r = container(w, struct request, snapshot);
@@ -168,7 +173,8 @@ static void on_snapshot(struct snapshot_waiter *w, struct snapshot *s, const cha
 	if (!goes_on(r)) {
 		snapshot_unref(s);
 	} else if (!s) {
-		finish(r, r->route.kind == ANSWER_METRICS ? metrics_down() : answer_text(503, why));
+		finish(r, is_metrics(r) ? metrics_down(r->route.kind == ANSWER_OPENMETRICS)
+					: answer_text(503, why));
 	} else if (r->route.seconds && !r->from) {
 		wait_for_second(r, s);
 	} else {
@@ -230,8 +236,9 @@ static void add_headers(struct MHD_Response *response, const struct answer *a)
 		snprintf(text, sizeof(text), "%llu-%llu", a->from, a->to);
 		header(response, "Profil-Snapshots", text);
 	}
+	header(response, "Vary", "Accept");
 	if (a->status == 405)
-		header(response, "Allow", "GET, HEAD");
+		header(response, "Allow", a->allow ? a->allow : "GET, HEAD");
 	if (a->status == 503)
 		header(response, "Retry-After", "5");
 }
@@ -280,6 +287,17 @@ static bool has_body(struct MHD_Connection *mhd)
 	       MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Transfer-Encoding");
 }
 
+/* Allow names what the page takes. */
+static struct answer *not_allowed(bool may_post)
+{
+	struct answer *a = answer_text(405, may_post ? "only GET, HEAD and POST are supported"
+						     : "only GET and HEAD are supported");
+
+	if (a && may_post)
+		a->allow = "GET, HEAD, POST";
+	return a;
+}
+
 /* Authorization comes first: a client without it learns nothing about which pages exist. */
 static struct answer *refusal(const struct connection *c, const char *url, const char *method)
 {
@@ -293,7 +311,7 @@ static struct answer *refusal(const struct connection *c, const char *url, const
 		return answer_text(403, "the Host header does not name the loopback interface");
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0 &&
 	    !(may_post && !strcmp(method, "POST")))
-		return answer_text(405, "only GET and HEAD are supported");
+		return not_allowed(may_post);
 	return has_body(c->mhd) && !may_post ? answer_text(413, "a request must not have a body")
 					     : NULL;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "accept.h"
 #include "answers/pages.h"
 #include "route.h"
 
@@ -42,6 +43,21 @@ static struct answer *parse_by(struct route *r, struct MHD_Connection *mhd)
 	return NULL;
 }
 
+static struct answer *parse_accept(struct route *r, struct MHD_Connection *mhd)
+{
+	switch (accept_metrics(MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Accept"))) {
+	case METRICS_PROMETHEUS:
+		r->kind = ANSWER_METRICS;
+		return NULL;
+	case METRICS_OPENMETRICS:
+		r->kind = ANSWER_OPENMETRICS;
+		return NULL;
+	case METRICS_NONE:
+		break;
+	}
+	return answer_text(406, "there are text/plain and application/openmetrics-text");
+}
+
 struct answer *route_parse(struct route *r, struct MHD_Connection *mhd, const char *url,
 			   unsigned int max_seconds)
 {
@@ -63,8 +79,7 @@ struct answer *route_parse(struct route *r, struct MHD_Connection *mhd, const ch
 		return parse_seconds(r, mhd, max_seconds);
 	}
 	if (!strcmp(url, "/metrics")) {
-		r->kind = ANSWER_METRICS;
-		return NULL;
+		return parse_accept(r, mhd);
 	}
 	return pages_answer(url);
 }

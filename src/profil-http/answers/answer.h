@@ -12,6 +12,7 @@ struct answer {
 	unsigned int status; /* HTTP status */
 	const char *type;    /* Content-Type */
 	const char *name;    /* file name for a browser to save it as; NULL: the browser shows it */
+	const char *allow;   /* of status 405; NULL: GET and HEAD */
 	__u64 from, to;	     /* ids of its snapshots; 0: none */
 	size_t n;
 	char *bytes;

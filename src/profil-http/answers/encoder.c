@@ -24,8 +24,10 @@ static int encode(struct answer **out, struct encoder *e, enum answer_kind kind,
 	case ANSWER_STACKS:
 		return pprof_answer(out, &e->names, d, &e->host, PPROF_STACKS);
 	case ANSWER_METRICS:
+	case ANSWER_OPENMETRICS:
 		cost_of_daemon(&daemon, e->socket);
-		return metrics_answer(out, &e->metrics, e->names.profile, d, &e->host, &daemon);
+		return metrics_answer(out, &e->metrics, e->names.profile, d, &e->host, &daemon,
+				      kind == ANSWER_OPENMETRICS);
 	case ANSWER_HOT:
 		return hot_answer(out, &e->names, d, &e->host);
 	}

@@ -12,8 +12,9 @@ enum answer_kind {
 	ANSWER_PROFILE,	 /* pprof, a sample for each place */
 	ANSWER_BY_GROUP, /* pprof, a sample for each group and image */
 	ANSWER_STACKS,	 /* pprof, a sample for each call stack */
-	ANSWER_METRICS,	 /* OpenMetrics */
-	ANSWER_HOT,	 /* JSON */
+	ANSWER_METRICS,	 /* in Prometheus's format */
+	ANSWER_OPENMETRICS,
+	ANSWER_HOT, /* JSON */
 };
 
 /* Used by one thread only, which can wait for files. */

@@ -1,4 +1,4 @@
-/* metrics.c - metrics in the OpenMetrics text format */
+/* metrics.c - metrics in the formats of OpenMetrics and of Prometheus */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,15 +9,35 @@
 #include "base/utf8.h"
 #include "statistics.h"
 
-#define TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
+#define OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
+#define PROMETHEUS "text/plain; version=0.0.4; charset=utf-8"
 
-/* Writes the head of a metric family; @unit NULL: none. */
-static void family(FILE *f, const char *name, const char *type, const char *unit, const char *help)
+/* An answer in one of the two formats. */
+struct text {
+	FILE *f;
+	bool open; /* OpenMetrics; else Prometheus's own, which has neither info nor units */
+};
+
+/*
+ * Writes the head of a metric family; @unit NULL: none. Prometheus's format names a family like its
+ * samples, which have a suffix.
+ */
+static void family(const struct text *t, const char *name, const char *type, const char *unit,
+		   const char *help)
 {
-	fprintf(f, "# TYPE %s %s\n", name, type);
-	if (unit)
-		fprintf(f, "# UNIT %s %s\n", name, unit);
-	fprintf(f, "# HELP %s %s\n", name, help);
+	bool info = !strcmp(type, "info");
+	const char *suffix = t->open			? ""
+			     : info			? "_info"
+			     : !strcmp(type, "counter") ? "_total"
+							: "";
+
+	if (!t->open)
+		fprintf(t->f, "# HELP %s%s %s\n", name, suffix, help);
+	fprintf(t->f, "# TYPE %s%s %s\n", name, suffix, info && !t->open ? "gauge" : type);
+	if (unit && t->open)
+		fprintf(t->f, "# UNIT %s %s\n", name, unit);
+	if (t->open)
+		fprintf(t->f, "# HELP %s %s\n", name, help);
 }
 
 /* Writes a label's value, in quotes. */
@@ -45,10 +65,10 @@ static void number(FILE *f, const char *name, __u64 value)
 	fprintf(f, "%s %llu\n", name, value);
 }
 
-static void gauge(FILE *f, const char *name, const char *help, __u64 value)
+static void gauge(const struct text *t, const char *name, const char *help, __u64 value)
 {
-	family(f, name, "gauge", NULL, help);
-	number(f, name, value);
+	family(t, name, "gauge", NULL, help);
+	number(t->f, name, value);
 }
 
 /* Writes nanoseconds as seconds, exactly. */
@@ -57,106 +77,106 @@ static void seconds(FILE *f, __u64 ns)
 	fprintf(f, " %llu.%09llu\n", ns / 1000000000u, ns % 1000000000u);
 }
 
-static void cpu_seconds(FILE *f, const char *name, const char *help, __u64 ns)
+static void cpu_seconds(const struct text *t, const char *name, const char *help, __u64 ns)
 {
-	family(f, name, "counter", "seconds", help);
-	fprintf(f, "%s_total", name);
-	seconds(f, ns);
+	family(t, name, "counter", "seconds", help);
+	fprintf(t->f, "%s_total", name);
+	seconds(t->f, ns);
 }
 
-static void up(FILE *f, bool is_up)
+static void up(const struct text *t, bool is_up)
 {
-	gauge(f, "profil_up", "Whether the profile of the machine is on.", is_up);
+	gauge(t, "profil_up", "Whether the profile of the machine is on.", is_up);
 }
 
-static void write_info(FILE *f, const struct host_identity *h)
+static void write_info(const struct text *t, const struct host_identity *h)
 {
-	family(f, "profil", "info", NULL, "The machine that is profiled.");
-	fputs("profil_info{version=\"" PROFIL_VERSION "\",host=", f);
-	quoted(f, h->name);
-	fputs(",kernel=", f);
-	quoted(f, h->kernel);
-	fputs(",arch=", f);
-	quoted(f, h->architecture);
-	fputs(",boot_id=", f);
-	quoted(f, h->boot_id);
-	fputs("} 1\n", f);
+	family(t, "profil", "info", NULL, "The machine that is profiled.");
+	fputs("profil_info{version=\"" PROFIL_VERSION "\",host=", t->f);
+	quoted(t->f, h->name);
+	fputs(",kernel=", t->f);
+	quoted(t->f, h->kernel);
+	fputs(",arch=", t->f);
+	quoted(t->f, h->architecture);
+	fputs(",boot_id=", t->f);
+	quoted(t->f, h->boot_id);
+	fputs("} 1\n", t->f);
 }
 
-static void write_samples(FILE *f, const struct difference *d)
+static void write_samples(const struct text *t, const struct difference *d)
 {
 	const struct profil_table *head = &d->to->head;
 
-	family(f, "profil_samples", "counter", NULL,
+	family(t, "profil_samples", "counter", NULL,
 	       "Samples of running CPUs: placed in a file or the kernel, unmatched (in no mapping) "
 	       "or lost.");
-	fprintf(f, "profil_samples_total{outcome=\"placed\"} %llu\n", d->outcomes.placed);
-	fprintf(f, "profil_samples_total{outcome=\"unmatched\"} %llu\n", d->outcomes.unmatched);
-	fprintf(f, "profil_samples_total{outcome=\"lost\"} %llu\n", d->outcomes.lost);
-	family(f, "profil_sample_period_seconds", "gauge", "seconds", "CPU time of a sample.");
-	fputs("profil_sample_period_seconds", f);
-	seconds(f, head->period_ns);
-	family(f, "profil_started_seconds", "gauge", "seconds",
+	fprintf(t->f, "profil_samples_total{outcome=\"placed\"} %llu\n", d->outcomes.placed);
+	fprintf(t->f, "profil_samples_total{outcome=\"unmatched\"} %llu\n", d->outcomes.unmatched);
+	fprintf(t->f, "profil_samples_total{outcome=\"lost\"} %llu\n", d->outcomes.lost);
+	family(t, "profil_sample_period_seconds", "gauge", "seconds", "CPU time of a sample.");
+	fputs("profil_sample_period_seconds", t->f);
+	seconds(t->f, head->period_ns);
+	family(t, "profil_started_seconds", "gauge", "seconds",
 	       "When the profile began, since the epoch.");
-	fputs("profil_started_seconds", f);
-	seconds(f, head->started_real_ns);
-	cpu_seconds(f, "profil_unseen_cpu_seconds",
+	fputs("profil_started_seconds", t->f);
+	seconds(t->f, head->started_real_ns);
+	cpu_seconds(t, "profil_unseen_cpu_seconds",
 		    "CPU time of threads that ended before their first sample.", head->unseen_ns);
 }
 
-static void write_room(FILE *f, const struct profil_table *head)
+static void write_room(const struct text *t, const struct profil_table *head)
 {
-	gauge(f, "profil_places_used", "Places in use in the kernel's table.", head->used_places);
-	gauge(f, "profil_places_room",
+	gauge(t, "profil_places_used", "Places in use in the kernel's table.", head->used_places);
+	gauge(t, "profil_places_room",
 	      "Places that the table has; look-ups begin to fail when half are in use.",
 	      (__u64)head->lines * PROFIL_LINE_PLACES);
-	gauge(f, "profil_images_used", "Files in use in the table.", head->used_images);
-	gauge(f, "profil_images_room", "Files for which the table has room.", head->images);
-	gauge(f, "profil_groups_used", "Commands in cgroups in use in the table.",
+	gauge(t, "profil_images_used", "Files in use in the table.", head->used_images);
+	gauge(t, "profil_images_room", "Files for which the table has room.", head->images);
+	gauge(t, "profil_groups_used", "Commands in cgroups in use in the table.",
 	      head->used_groups);
-	gauge(f, "profil_groups_room", "Commands in cgroups for which the table has room.",
+	gauge(t, "profil_groups_room", "Commands in cgroups for which the table has room.",
 	      head->groups);
 }
 
-static void write_cost(FILE *f, const struct cost *daemon)
+static void write_cost(const struct text *t, const struct cost *daemon)
 {
 	static const char *const classes[] = { NULL, "1xx", "2xx", "3xx", "4xx", "5xx" };
 	struct cost self;
 
 	if (daemon->cpu_ns)
-		cpu_seconds(f, "profil_daemon_cpu_seconds", "CPU time of profild.", daemon->cpu_ns);
+		cpu_seconds(t, "profil_daemon_cpu_seconds", "CPU time of profild.", daemon->cpu_ns);
 	if (daemon->resident_bytes)
-		gauge(f, "profil_daemon_resident_bytes", "Memory of profild.",
+		gauge(t, "profil_daemon_resident_bytes", "Memory of profild.",
 		      daemon->resident_bytes);
 	cost_of_self(&self);
-	cpu_seconds(f, "profil_http_cpu_seconds", "CPU time of profil-http.", self.cpu_ns);
-	gauge(f, "profil_http_resident_bytes",
+	cpu_seconds(t, "profil_http_cpu_seconds", "CPU time of profil-http.", self.cpu_ns);
+	gauge(t, "profil_http_resident_bytes",
 	      "Memory of profil-http, with the table that it shares with the kernel.",
 	      self.resident_bytes);
-	family(f, "profil_http_responses", "counter", NULL, "Responses, by class of their status.");
+	family(t, "profil_http_responses", "counter", NULL, "Responses, by class of their status.");
 	for (size_t i = 2; i < sizeof(classes) / sizeof(*classes); i++)
-		fprintf(f, "profil_http_responses_total{class=\"%s\"} %llu\n", classes[i],
+		fprintf(t->f, "profil_http_responses_total{class=\"%s\"} %llu\n", classes[i],
 			__atomic_load_n(&statistics.response[i], __ATOMIC_RELAXED));
-	gauge(f, "profil_http_connections", "Connections of readers, this one too.",
+	gauge(t, "profil_http_connections", "Connections of readers, this one too.",
 	      __atomic_load_n(&statistics.connections, __ATOMIC_RELAXED));
-	family(f, "profil_http_refused_connections", "counter", NULL,
+	family(t, "profil_http_refused_connections", "counter", NULL,
 	       "Connections beyond what a user may have.");
-	number(f, "profil_http_refused_connections_total",
+	number(t->f, "profil_http_refused_connections_total",
 	       __atomic_load_n(&statistics.refused, __ATOMIC_RELAXED));
 }
 
-static void write_series(FILE *f, const char *name, const char *key, const char *help,
+static void write_series(const struct text *t, const char *name, const char *key, const char *help,
 			 const struct series *s, __u64 period_ns)
 {
-	family(f, name, "counter", "seconds", help);
+	family(t, name, "counter", "seconds", help);
 	for (size_t i = 0; i < s->n; i++) {
-		fprintf(f, "%s_total{%s=", name, key);
-		quoted(f, s->one[i].name);
-		fputc('}', f);
-		seconds(f, s->one[i].samples * period_ns);
+		fprintf(t->f, "%s_total{%s=", name, key);
+		quoted(t->f, s->one[i].name);
+		fputc('}', t->f);
+		seconds(t->f, s->one[i].samples * period_ns);
 	}
-	fprintf(f, "%s_total{%s=\"(other)\"}", name, key);
-	seconds(f, s->other * period_ns);
+	fprintf(t->f, "%s_total{%s=\"(other)\"}", name, key);
+	seconds(t->f, s->other * period_ns);
 }
 
 static int update(struct metrics *m, const struct profile *p, const struct difference *d)
@@ -183,59 +203,68 @@ static int update(struct metrics *m, const struct profile *p, const struct diffe
 	return err;
 }
 
-/* Ends the answer and closes @f. */
-static int close_answer(struct answer **out, FILE *f, char **bytes, const size_t *n)
+/* Begins an answer in *@bytes. */
+static int text_open(struct text *t, bool open, char **bytes, size_t *n)
+{
+	*t = (struct text){ .f = open_memstream(bytes, n), .open = open };
+	return t->f ? 0 : -ENOMEM;
+}
+
+/* Ends the answer and closes the stream. */
+static int text_close(struct answer **out, const struct text *t, char **bytes, const size_t *n)
 {
 	bool failed;
 
-	fputs("# EOF\n", f);
-	failed = ferror(f);
-	if (fclose(f) != 0 || failed) {
+	if (t->open)
+		fputs("# EOF\n", t->f);
+	failed = ferror(t->f);
+	if (fclose(t->f) != 0 || failed) {
 		free(*bytes);
 		return -ENOMEM;
 	}
-	*out = answer_new(200, TYPE, *bytes, *n);
+	*out = answer_new(200, t->open ? OPENMETRICS : PROMETHEUS, *bytes, *n);
 	return *out ? 0 : -ENOMEM;
 }
 
 int metrics_answer(struct answer **out, struct metrics *m, const struct profile *p,
 		   const struct difference *d, const struct host_identity *host,
-		   const struct cost *daemon)
+		   const struct cost *daemon, bool openmetrics)
 {
 	const struct profil_table *head = &d->to->head;
 	char *bytes = NULL;
 	size_t n = 0;
-	FILE *f;
+	struct text text, *t = &text;
 	int err = update(m, p, d);
 
-	f = err ? NULL : open_memstream(&bytes, &n);
-	if (!f)
+	if (!err)
+		err = text_open(t, openmetrics, &bytes, &n);
+	if (err)
 		return -ENOMEM;
-	up(f, true);
-	write_info(f, host);
-	write_samples(f, d);
-	write_room(f, head);
-	write_series(f, "profil_unit_cpu_seconds", "unit",
+	up(t, true);
+	write_info(t, host);
+	write_samples(t, d);
+	write_room(t, head);
+	write_series(t, "profil_unit_cpu_seconds", "unit",
 		     "CPU time by systemd unit; (none): in no unit, (other): without a series.",
 		     &m->units, head->period_ns);
-	write_series(f, "profil_image_cpu_seconds", "image",
+	write_series(t, "profil_image_cpu_seconds", "image",
 		     "CPU time by executed file; (other): without a series.", &m->images,
 		     head->period_ns);
-	write_cost(f, daemon);
-	return close_answer(out, f, &bytes, &n);
+	write_cost(t, daemon);
+	return text_close(out, t, &bytes, &n);
 }
 
-struct answer *metrics_down(void)
+struct answer *metrics_down(bool openmetrics)
 {
 	struct answer *a = NULL;
 	char *bytes = NULL;
 	size_t n = 0;
-	FILE *f = open_memstream(&bytes, &n);
+	struct text t;
 
-	if (!f)
+	if (text_open(&t, openmetrics, &bytes, &n) < 0)
 		return NULL;
-	up(f, false);
-	return close_answer(&a, f, &bytes, &n) < 0 ? NULL : a;
+	up(&t, false);
+	return text_close(&a, &t, &bytes, &n) < 0 ? NULL : a;
 }
 
 void metrics_fini(struct metrics *m)

@@ -1,6 +1,8 @@
-/* metrics.h - metrics in the OpenMetrics text format */
+/* metrics.h - metrics in the formats of OpenMetrics and of Prometheus */
 #ifndef PROFIL_PROFIL_HTTP_ANSWERS_METRICS_H
 #define PROFIL_PROFIL_HTTP_ANSWERS_METRICS_H
+
+#include <stdbool.h>
 
 #include "answer.h"
 #include "cost.h"
@@ -18,10 +20,10 @@ struct metrics {
 /* @d begins when the machine profile was turned on. Returns 0 or -ENOMEM. */
 int metrics_answer(struct answer **out, struct metrics *m, const struct profile *p,
 		   const struct difference *d, const struct host_identity *host,
-		   const struct cost *daemon);
+		   const struct cost *daemon, bool openmetrics);
 
 /* The metrics without a machine profile: profil_up is 0. NULL: out of memory. */
-struct answer *metrics_down(void);
+struct answer *metrics_down(bool openmetrics);
 
 void metrics_fini(struct metrics *m);
 

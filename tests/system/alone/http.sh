@@ -67,7 +67,7 @@ test_against_profilctl() {
 # have counted one sample by halves.
 series_add_up() {
 	get /metrics -o "$dir/metrics.before" && fresh_snapshot || return
-	get /metrics -D "$dir/head" -o "$dir/metrics" && fresh_snapshot || return
+	get /metrics -H 'Accept: application/openmetrics-text' -D "$dir/head" -o "$dir/metrics" && fresh_snapshot || return
 	get /metrics -o "$dir/metrics.after" || return
 	grep -qi '^content-type: application/openmetrics-text; version=1.0.0; charset=utf-8' "$dir/head" || {
 		cat "$dir/head"
@@ -108,6 +108,16 @@ test_prometheus() {
 	local at
 
 	check "metrics are OpenMetrics, and each family adds up to all samples" series_add_up
+	get /metrics -D "$dir/head" -o "$dir/classic"
+	check "a reader that does not ask for OpenMetrics gets Prometheus's format" grep -qi \
+		'^content-type: text/plain; version=0.0.4; charset=utf-8' "$dir/head"
+	if command -v promtool >/dev/null; then
+		check "promtool accepts the metrics" promtool check metrics <"$dir/classic"
+	else
+		lacks "promtool accepts the metrics" "promtool"
+	fi
+	check "both formats have the same series" cmp <(sed '/^#/d; s/ [0-9.]*$//' "$dir/classic") <(sed '/^#/d; s/ [0-9.]*$//' "$dir/metrics")
+	check "a reader that takes neither format gets 406" has_status 406 /metrics -H 'Accept: image/png'
 	if ! command -v prometheus >/dev/null; then
 		lacks "Prometheus scrapes the metrics" "prometheus"
 		return

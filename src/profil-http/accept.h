@@ -1,0 +1,20 @@
+/* accept.h - content negotiation by the Accept header (RFC 9110, 12.5.1) */
+#ifndef PROFIL_PROFIL_HTTP_ACCEPT_H
+#define PROFIL_PROFIL_HTTP_ACCEPT_H
+
+/*
+ * How well @accept, an Accept header or NULL, takes the media type @type/@subtype, in thousandths;
+ * 0: not at all. The most specific range that matches determines it. Parameters other than q are
+ * ignored. *@named: the header has this very type, and not only a wildcard.
+ */
+unsigned int accept_quality(const char *accept, const char *type, const char *subtype, int *named);
+
+enum metrics_format {
+	METRICS_NONE,	     /* no format that there is */
+	METRICS_PROMETHEUS,  /* text/plain; version=0.0.4 */
+	METRICS_OPENMETRICS, /* for readers that name it and do not prefer the other */
+};
+
+enum metrics_format accept_metrics(const char *accept);
+
+#endif

@@ -16,5 +16,5 @@ $(B)/%.skel.h: $(B)/%.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name $(subst .,_,$(notdir $*))_bpf > $@
 
 $(call objs,$(wildcard src/profild/bpf/*.c src/profild/bpf/*/*.c src/profild/clock/*.c)): $(B)/bpf/profil.skel.h
-$(B)/tests/system/profil/kernel_vectors.o: $(B)/tests/vectors/vectors.skel.h
-$(B)/tests/fuzz/state.o: $(B)/bpf/profil.skel.h
+$(B)/tests/gate/system/profil/kernel_vectors.o: $(B)/tests/vectors/vectors.skel.h
+$(B)/tests/night/fuzz/state.o: $(B)/bpf/profil.skel.h

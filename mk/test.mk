@@ -1,9 +1,15 @@
 # test.mk - tests, fuzzers, demonstration and benchmark
-UNIT = $(wildcard tests/unit/*/*.c tests/unit/*/*/*.c) tests/vectors/vectors.c
-SYSTEM = $(filter-out tests/system/programs/%,$(wildcard tests/system/*/*.c)) tests/vectors/vectors.c tests/vectors/ways.c
-PROGRAMS = $(wildcard tests/programs/*.c)
+UNIT = $(wildcard tests/gate/unit/*/*.c tests/gate/unit/*/*/*.c) tests/vectors/vectors.c
+GATE = $(wildcard tests/gate/system/*/*.c)
+NIGHT = $(wildcard tests/night/system/*/*.c)
+# What the hostile programs share; the rest of tests/lib is what the Criterion suites share.
+HOSTILE_LIB = tests/lib/hostile.c tests/lib/fuse.c
+SYSTEM_LIB = $(filter-out $(HOSTILE_LIB),$(wildcard tests/lib/*.c)) tests/vectors/vectors.c tests/vectors/ways.c \
+	src/symbols/proc/mounts.c $(CORE)
+# Make builds these; the others in the folder are compiled by the tests, each with its own options.
+PROGRAMS = $(patsubst %,tests/programs/%.c,cost crowd forkstorm image served split threads)
 PORTED = tests/programs/crowd.c tests/programs/served.c # linked with libprofil only
-RUN = BUILD=$(B) SAN=$(SAN) CC="$(CC)" tests/run.sh
+RUN = BUILD=$(B) SAN=$(SAN) CC="$(filter-out ccache,$(CC))" tests/run.sh
 
 .PHONY: tests fuzzers check style test test-run test-vm test-vm-run test-nightly test-nightly-run \
 	demo demo-run bench fuzz fuzz-build coverage
@@ -26,26 +32,24 @@ $(B)/tests/libprofil.a: $(call pics,$(LIBPROFIL))
 
 UNIT_PARTS = $(B)/tests/profild.a $(B)/tests/profilctl.a $(B)/tests/profil-http.a $(B)/library.a $(B)/tests/libprofil.a
 
-$(call objs,$(UNIT) $(SYSTEM)): | $(B)/tests.ok
+$(call objs,$(UNIT) $(GATE) $(NIGHT) $(SYSTEM_LIB)): | $(B)/tests.ok
 
 $(B)/tests/unit-tests: $(call objs,$(UNIT)) $(UNIT_PARTS)
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(UNIT_PARTS) -Wl,--end-group \
 		$(call libs,$(PROFILD_PKGS) $(PROFILCTL_PKGS) criterion) $(PROFILCTL_LIBS) -pthread
 
-$(B)/tests/system-tests: $(call objs,$(SYSTEM) $(CORE) src/symbols/proc/mounts.c) $(B)/tests/libprofil.a
-	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(call libs,criterion libbpf) -pthread
-
 # Synthetic samples: the tests of the kernel's counting code, on the maps of a running daemon.
 SYNTHETIC = $(filter-out %.bpf.c,$(wildcard tests/gate/kernel/*.c))
-KERNEL = $(SYNTHETIC) $(addprefix tests/system/lib/,daemon.c observer.c observed.c users.c) \
-	tests/vectors/vectors.c tests/vectors/ways.c
 
 $(call objs,$(SYNTHETIC)): $(B)/tests/gate/kernel/synth.skel.h | $(B)/tests.ok
-$(B)/tests/kernel-tests: $(call objs,$(KERNEL) $(CORE)) $(B)/tests/libprofil.a
+
+$(B)/tests/kernel-tests: $(call objs,$(SYNTHETIC))
+$(B)/tests/gate-tests: $(call objs,$(GATE))
+$(B)/tests/night-tests: $(call objs,$(NIGHT))
+$(B)/tests/kernel-tests $(B)/tests/gate-tests $(B)/tests/night-tests: $(call objs,$(SYSTEM_LIB)) $(B)/tests/libprofil.a
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(call libs,criterion libbpf) -pthread
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call libs,criterion libbpf) -pthread
 
 # Programs to be profiled: X calls libc's profil, or libprofil's by LD_PRELOAD; X.linked is linked with libprofil.
 $(B)/tests/programs/%: tests/programs/%.c $(B)/flags | $(B)/tools.ok
@@ -62,15 +66,15 @@ $(B)/tests/programs/%.linked: tests/programs/%.c $(B)/libprofil.so $(B)/flags | 
 # For LD_PRELOAD.
 PRELOADED = failing timeshift
 
-$(B)/tests/hostile/%.so: tests/hostile/%.c $(B)/flags | $(B)/tools.ok
+$(B)/tests/programs/%.so: tests/programs/%.c $(B)/flags | $(B)/tools.ok
 	@mkdir -p $(@D)
 	$(say) CC $@
 	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -shared -MF $@.d -MT $@ -o $@ $<
 
 # Hostile programs, each with what they share.
-HOSTILE = $(patsubst %.c,$(B)/%,$(filter-out $(PRELOADED:%=tests/hostile/%.c),$(wildcard tests/hostile/*.c)))
+HOSTILE = $(patsubst %.c,$(B)/%,$(wildcard tests/night/hostile/*.c))
 
-$(HOSTILE): %: %.o $(call objs,$(wildcard tests/hostile/lib/*.c) $(CORE)) $(B)/libprofil.a
+$(HOSTILE): %: %.o $(call objs,$(HOSTILE_LIB) $(CORE)) $(B)/libprofil.a
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) -pthread
 
@@ -78,14 +82,14 @@ programs = $(patsubst %.c,$(B)/%,$(filter-out $(PORTED),$(PROGRAMS))) $(patsubst
 
 # Each folder of seeds has a fuzzer. It is linked with libFuzzer or, without clang, with a main() that
 # runs it over the seeds.
-FUZZERS = $(patsubst tests/fuzz/corpus/%,$(B)/tests/fuzz/%,$(wildcard tests/fuzz/corpus/*))
-FUZZ_MAIN = $(B)/tests/fuzz/seeds.o
+FUZZERS = $(patsubst tests/night/fuzz/corpus/%,$(B)/tests/night/fuzz/%,$(wildcard tests/night/fuzz/corpus/*))
+FUZZ_MAIN = $(B)/tests/night/fuzz/seeds.o
 
 # profil-http's names are also the daemon's.
 FUZZ_PARTS = $(UNIT_PARTS)
-$(B)/tests/fuzz/http: FUZZ_PARTS = $(filter-out %/profild.a,$(UNIT_PARTS))
+$(B)/tests/night/fuzz/http: FUZZ_PARTS = $(filter-out %/profild.a,$(UNIT_PARTS))
 
-$(FUZZERS): %: %.o $(B)/tests/fuzz/fuzz.o $(FUZZ_MAIN) $(UNIT_PARTS)
+$(FUZZERS): %: %.o $(B)/tests/night/fuzz/fuzz.o $(FUZZ_MAIN) $(UNIT_PARTS)
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) $(FUZZ_LDFLAGS) -o $@ $(filter %.o,$^) \
 		-Wl,--start-group $(FUZZ_PARTS) -Wl,--end-group \
@@ -104,18 +108,19 @@ fuzz-build:
 		CFLAGS='$(FUZZ_CFLAGS)' LDFLAGS=-fsanitize=$(FUZZ_SAN) fuzzers
 
 fuzz:
-	$(Q)FUZZ_S=$(FUZZ_S) tests/run.sh tests/fuzz/run.sh
+	$(Q)FUZZ_S=$(FUZZ_S) tests/run.sh tests/night/fuzz/run.sh
 
 coverage:
-	$(Q)tests/run.sh replay:tests/care/coverage.sh
+	$(Q)tests/run.sh replay:tests/night/care/coverage.sh
 
-tests: $(B)/tests/unit-tests $(B)/tests/system-tests $(B)/tests/kernel-tests $(programs) $(FUZZERS) $(HOSTILE) $(PRELOADED:%=$(B)/tests/hostile/%.so)
+tests: $(addprefix $(B)/tests/,unit-tests gate-tests kernel-tests night-tests) $(programs) $(FUZZERS) $(HOSTILE) \
+	$(PRELOADED:%=$(B)/tests/programs/%.so)
 
 check: all tests
 	$(Q)$(RUN) check
 
 style:
-	$(Q)tests/style.sh
+	$(Q)tests/gate/style.sh
 
 # Make looks for the tools when it starts, so what needs those that "deps" installs runs in a make
 # of its own.
@@ -133,7 +138,7 @@ test-nightly-run: all tests $(built_packages)
 	$(Q)$(RUN) nightly
 
 test-vm-run: all tests $(built_packages)
-	$(Q)BUILD=$(B) tests/vm/run.sh
+	$(Q)BUILD=$(B) tests/night/vm/run.sh
 
 demo: DEPS = build
 demo: deps
@@ -142,19 +147,19 @@ demo: deps
 demo-run: all
 	$(Q)BUILD=$(B) tests/demo.sh
 
-BENCH = $(addprefix $(B)/tests/bench/,work work.gprof connect floor passes)
+BENCH = $(addprefix $(B)/tests/night/bench/,work work.gprof connect floor passes)
 
-$(B)/tests/bench/floor: LIBS = $(call libs,libbpf)
-$(B)/tests/bench/passes: $(B)/src/profild/worker/process_memory.o
-$(B)/tests/bench/%: tests/bench/%.c $(B)/flags | $(B)/tools.ok
+$(B)/tests/night/bench/floor: LIBS = $(call libs,libbpf)
+$(B)/tests/night/bench/passes: $(B)/src/profild/worker/process_memory.o
+$(B)/tests/night/bench/%: tests/night/bench/%.c $(B)/flags | $(B)/tools.ok
 	@mkdir -p $(@D)
 	$(say) CC $@
 	$(Q)$(CC) $(ALL_CFLAGS) -MF $@.d -MT $@ -o $@ $(filter %.c %.o,$^) $(ALL_LDFLAGS) $(LIBS) -pthread
 
-$(B)/tests/bench/%.gprof: tests/bench/%.c $(B)/flags | $(B)/tools.ok
+$(B)/tests/night/bench/%.gprof: tests/night/bench/%.c $(B)/flags | $(B)/tools.ok
 	@mkdir -p $(@D)
 	$(say) CC $@
 	$(Q)$(CC) $(ALL_CFLAGS) -pg -MF $@.d -MT $@ -o $@ $< $(ALL_LDFLAGS) -pthread
 
 bench: all $(BENCH)
-	$(Q)BUILD=$(B) tests/bench/run.sh
+	$(Q)BUILD=$(B) tests/night/bench/run.sh

@@ -5,8 +5,8 @@
 #
 # A SUITE is a Criterion binary or a bash script; "replay:" or "kernel:" before it says what its
 # daemons count with (PROFIL_TEST_OVER). Over replay the suites kernel_* are left out, over the
-# kernel replay_*; the scripts of tests/system/both run over each. "check" is all that needs no root,
-# "all" everything that takes half an hour, "nightly" the rest of tests/vm/run.sh as well. A skip is
+# kernel replay_*; the scripts of tests/gate/both run over each. "check" is all that needs no root,
+# "all" everything that takes half an hour, "nightly" the rest of tests/night/vm/run.sh as well. A skip is
 # not a pass. The status is 1 when a test failed, when nothing ran, or when the kernel part as a
 # whole, a guest or, but in "check", what needs a tool that "make deps" installs was skipped, unless
 # PROFIL_TEST_ALLOW_SKIP=1 accepts that.
@@ -95,12 +95,12 @@ criterion_totals() { # LEFT_OUT_SUITES FILE
 # How long a suite may take: as long as any, and what was asked for by FUZZ_S, two fuzzers at a time,
 # or by PROFIL_TEST_MESSAGES, of which a daemon with sanitizers takes some thousands in a second.
 limit_of() { # SUITE
-	local fuzzers=(tests/fuzz/corpus/*) rounds
+	local fuzzers=(tests/night/fuzz/corpus/*) rounds
 
 	rounds=$(((${#fuzzers[@]} + 1) / 2))
 	case $1 in
-	tests/fuzz/run.sh) echo $((limit + rounds * ${FUZZ_S:-60})) ;;
-	tests/hostile/attack.sh | */system-tests) echo $((limit + ${PROFIL_TEST_MESSAGES:-0} / 500)) ;;
+	tests/night/fuzz/run.sh) echo $((limit + rounds * ${FUZZ_S:-60})) ;;
+	tests/night/hostile/attack.sh | */night-tests) echo $((limit + ${PROFIL_TEST_MESSAGES:-0} / 500)) ;;
 	*) echo "$limit" ;;
 	esac
 }
@@ -184,11 +184,11 @@ kernel_lack() {
 }
 
 # Suites that need much CPU time and measure none run with low priority beside the kernel suites that
-# mostly wait; their output follows. Those of tests/system/alone compare times.
+# mostly wait; their output follows. Those of tests/night/kernel compare times.
 begin_beside() { # all|nightly
 	FUZZ_S=${FUZZ_S:-$(test "$1" = all && echo 15 || echo 60)} PROFIL_TEST_APART='' \
-		nice -n 19 tests/run.sh replay:tests/care/sanitizers.sh replay:tests/fuzz/run.sh \
-		replay:tests/care/analyze.sh tests/packages.sh >"$PROFIL_TEST_DIR/beside" 2>&1 &
+		nice -n 19 tests/run.sh replay:tests/night/care/sanitizers.sh replay:tests/night/fuzz/run.sh \
+		replay:tests/night/care/analyze.sh tests/night/packages.sh >"$PROFIL_TEST_DIR/beside" 2>&1 &
 	beside=$! beside_began=$SECONDS
 }
 
@@ -213,9 +213,9 @@ run_all() {
 	local f lack
 
 	run_suite "$BUILD/tests/unit-tests"
-	run_suite tests/style.sh
-	run_suite "replay:$BUILD/tests/system-tests"
-	for f in tests/system/{both,replay}/*.sh; do
+	run_suite tests/gate/style.sh
+	run_suite "replay:$BUILD/tests/gate-tests"
+	for f in tests/gate/{both,replay}/*.sh; do
 		run_suite "replay:$f"
 	done
 	lack=$(kernel_lack)
@@ -227,12 +227,13 @@ run_all() {
 		return
 	fi
 	test "${SAN:-}" || begin_beside "$1"
-	run_suite "kernel:$BUILD/tests/system-tests"
-	for f in tests/system/{both,kernel}/*.sh; do
+	run_suite "kernel:$BUILD/tests/gate-tests"
+	run_suite "kernel:$BUILD/tests/night-tests"
+	for f in tests/gate/{both,kernel}/*.sh; do
 		run_suite "kernel:$f"
 	done
 	end_beside
-	for f in tests/system/alone/*.sh; do
+	for f in tests/night/kernel/*.sh; do
 		run_suite "kernel:$f"
 	done
 	if test "${SAN:-}"; then
@@ -250,22 +251,22 @@ run_kernel_faults() { # all|nightly
 	local step=11
 
 	test "$1" = all || step=1
-	PROFIL_TEST_FAULTS_STEP=$step limit=3600 run_suite kernel:tests/hostile/faults.sh
+	PROFIL_TEST_FAULTS_STEP=$step limit=3600 run_suite kernel:tests/night/hostile/faults.sh
 }
 
 # Hostile input and faults; by night coverage, too.
 run_hard() { # all|nightly
 	test "$1" = all || export PROFIL_TEST_HOSTILE=long
-	run_suite replay:tests/hostile/faults.sh
+	run_suite replay:tests/night/hostile/faults.sh
 	run_kernel_faults "$1"
-	run_suite kernel:tests/hostile/attack.sh
-	run_suite kernel:tests/hostile/escapes.sh
-	run_suite kernel:tests/hostile/served.sh
-	run_suite kernel:tests/hostile/liar.sh
-	run_suite kernel:tests/hostile/http.sh
-	limit=3600 run_suite kernel:tests/hostile/neighbour.sh
+	run_suite kernel:tests/night/hostile/attack.sh
+	run_suite kernel:tests/night/hostile/escapes.sh
+	run_suite kernel:tests/night/hostile/served.sh
+	run_suite kernel:tests/night/hostile/liar.sh
+	run_suite kernel:tests/night/hostile/http.sh
+	limit=3600 run_suite kernel:tests/night/hostile/neighbour.sh
 	test "$1" = nightly || return
-	run_suite replay:tests/care/coverage.sh
+	run_suite replay:tests/night/care/coverage.sh
 }
 
 # A guest that cannot be had leaves a part of the tests undone.
@@ -273,7 +274,7 @@ run_guests() { # all|nightly
 	export PROFIL_VM_GUESTS='trixie systemd' PROFIL_VM_SUITES='smoke kernel_vectors' PROFIL_VM_S=900
 
 	test "$1" = all || unset PROFIL_VM_GUESTS PROFIL_VM_SUITES PROFIL_VM_S
-	limit=10800 PROFIL_TEST_ALLOW_SKIP=1 run_suite tests/vm/run.sh
+	limit=10800 PROFIL_TEST_ALLOW_SKIP=1 run_suite tests/night/vm/run.sh
 	! grep -q ' skip guest: boot' "$PROFIL_TEST_DIR/out" || part_skipped=1
 }
 

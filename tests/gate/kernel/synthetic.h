@@ -10,7 +10,7 @@
 
 #include "core/shared_maps.h"
 #include "synth.h"
-#include "tests/system/lib/daemon.h"
+#include "tests/lib/daemon.h"
 
 #include "tests/gate/kernel/synth.skel.h"
 

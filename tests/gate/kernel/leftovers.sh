@@ -1,0 +1,143 @@
+#!/bin/bash
+# leftovers.sh - a program, target, profiler or daemon that ends leaves nothing in daemon or kernel
+# shellcheck source=tests/lib/lib.sh
+. "$(dirname "$0")/../../lib/lib.sh"
+
+exec 2>/dev/null # bash reports every killed process
+PATH=$PATH:/usr/sbin
+ctl=$BUILD/profilctl
+split=$BUILD/tests/programs/split.linked
+wait_s=30
+
+# Prints the BPF programs, maps and links that a process holds: "KIND ID" each.
+held() { # PID
+	cat "/proc/$1/fdinfo/"* 2>/dev/null | awk -F '[_:\t ]+' '/^(prog|map|link)_id:/ { print $1, $3 }' | sort -u
+}
+
+# Returns 0 as soon as the command succeeds, 1 when it has not after $wait_s seconds.
+soon() { # COMMAND...
+	local end=$((SECONDS + wait_s))
+
+	until "$@" >"$dir/soon" 2>&1; do
+		if test "$SECONDS" -ge "$end"; then
+			echo "not within $wait_s s: $(cat "$dir/soon")"
+			return 1
+		fi
+	done
+}
+
+# The kernel frees an object some RCU grace periods after its last reference. Ids are not reused.
+gone() { # FILE
+	local kind id left=
+
+	while read -r kind id; do
+		bpftool "$kind" show id "$id" >/dev/null 2>&1 && left="$left $kind $id"
+	done <"$1"
+	echo "left:$left"
+	test -z "$left"
+}
+
+# The daemon holds no BPF link.
+unattached() {
+	held "$daemon" | grep '^link'
+	test "${PIPESTATUS[1]}" -eq 1
+}
+
+attached() {
+	held "$daemon" | grep '^link'
+}
+
+profiles_are() { # NUMBER
+	"$ctl" status | tee "$dir/status" | grep -q "^profiles *$1, "
+	test "${PIPESTATUS[2]}" -eq 0 || {
+		cat "$dir/status"
+		return 1
+	}
+}
+
+# The daemon has no profile and no BPF link, and serves the next program.
+unharmed() { # AFTER WHAT
+	check "no profile is left after $1" soon profiles_are 0
+	check "no BPF link is left after $1" soon unattached
+	check "the next program is profiled after $1" "$split" 0.05
+}
+
+is_sleep() { # PID
+	test "$(cat "/proc/$1/comm")" = sleep
+}
+
+# Makes a process, $target, and a reader of its profile, $reader. The profile is there a moment before
+# the process is in it, which list shows: a process that ends in between is an error.
+attach() {
+	sleep 100 &
+	target=$!
+	soon is_sleep "$target" # an attach ends at an exec
+	"$ctl" attach -f json -o "$dir/json" "$target" 2>"$dir/err" &
+	reader=$!
+	await_listed "^ *$target .* attachment " "$reader"
+}
+
+daemon_start
+check "an idle daemon has programs and maps loaded" test -n "$(held "$daemon")"
+check "an idle daemon has no BPF links" soon unattached
+
+"$split" 100 >/dev/null &
+program=$!
+check "the daemon has a profile while a program runs" soon profiles_are 1
+check "the daemon has BPF links while a program is profiled" soon attached
+kill -KILL "$program"
+wait "$program"
+unharmed "a profiled program was killed"
+
+for i in $(seq 20); do
+	"$ctl" record -q -F 1000 -f json -o "$dir/json" -- true || echo "record $i: $?"
+done >"$dir/out" 2>&1
+check "record profiles 20 commands that end at once" test ! -s "$dir/out"
+unharmed "commands that ended at once"
+
+for i in $(seq 20); do
+	"$split" 0 >"$dir/split" 2>&1 || echo "split $i: $? $(cat "$dir/split")"
+done >"$dir/out" 2>&1
+check "20 programs profile themselves and end at once" test ! -s "$dir/out"
+unharmed "programs that ended at once"
+
+attach
+kill "$target"
+wait "$reader"
+check "attach writes a report when its process is killed" test $? -eq 0
+unharmed "an attached process was killed"
+
+attach
+kill -KILL "$reader"
+wait "$reader"
+unharmed "a profiler was killed"
+check "an attached process keeps running when its profiler is killed" kill "$target"
+wait "$target"
+
+mkfifo "$dir/go"
+"$split" 0.1 on <"$dir/go" >"$dir/split" 2>&1 & # until the end of its input
+program=$!
+exec {go}>"$dir/go"
+soon attached
+held "$daemon" >"$dir/held"
+check "the daemon has BPF links before it ends" grep -q '^link' "$dir/held"
+daemon_stop
+check "the kernel frees the daemon's programs, maps and links" soon gone "$dir/held"
+exec {go}>&-
+wait "$program"
+check "a profiled program outlives the daemon" test $? -eq 0
+
+PROFIL_SOCKET=$dir/no-daemon
+"$ctl" record -f json -o "$dir/json" -- sleep 100 2>"$dir/err" &
+reader=$!
+private_is_there() {
+	pgrep -P "$reader" -x profild >"$dir/private" && held "$(cat "$dir/private")" | tee "$dir/held" | grep '^link'
+}
+check "record starts a daemon of its own" soon private_is_there
+kill -INT "$reader"
+wait "$reader"
+check "record ends: $(cat "$dir/err")" test $? -eq 0
+kill "$(jq .pid "$dir/json")"
+check "record's own daemon ends with it" test ! -e "/proc/$(cat "$dir/private")/fd"
+check "the kernel frees the programs, maps and links of record's own daemon" soon gone "$dir/held"
+finish

@@ -1,0 +1,145 @@
+#!/bin/bash
+# rights.sh - the whole machine is for root, group profil and CAP_SYS_PTRACE; others see their own processes
+# shellcheck source=tests/lib/lib.sh
+. "$(dirname "$0")/../../lib/lib.sh"
+
+ctl=$(realpath "$BUILD/profilctl")
+spin=$dir/spin
+gid=60100 alice=61201 bob=61202 # they need no entry in /etc/passwd or /etc/group
+${CC:-gcc} -O2 -g -o "$spin" tests/programs/spin.c -ldl -pthread || exit 1
+
+if ! command -v jq >/dev/null; then
+	lacks "the whole machine is for those with the right" "jq"
+	finish
+fi
+
+printf 'root:x:0:\nprofil:x:%d:\n' $gid >"$dir/group"
+chmod 644 "$dir/group"
+# shellcheck disable=SC2016 # another shell's
+with_group=(unshare --mount sh -c 'mount --bind "$0" /etc/group && exec "$@"' "$dir/group")
+if ! "${with_group[@]}" true 2>"$dir/stderr"; then
+	skip "the whole machine is for those with the right" "no mount namespace with a group profil: $(cat "$dir/stderr")"
+	finish
+fi
+
+user=(setpriv --reuid="$alice" --regid="$alice" --clear-groups)
+member=(setpriv --reuid="$alice" --regid="$alice" --groups="$gid")
+capable=(setpriv --reuid="$alice" --regid="$alice" --clear-groups --inh-caps=+sys_ptrace --ambient-caps=+sys_ptrace)
+other=(setpriv --reuid="$alice" --regid="$alice" --clear-groups --inh-caps=+net_admin --ambient-caps=+net_admin)
+
+json() { # FILTER
+	jq -e "$1" "$dir/json" >/dev/null || { jq -c 'del(.objects, .places, .folded, .functions[20:], .groups[20:])' "$dir/json"; cat "$dir/stderr"; false; }
+}
+
+# Runs profilctl as $who. JSON goes to $dir/json, messages to $dir/stderr.
+as() { # ARG...
+	"${who[@]}" "$ctl" "$@" >"$dir/json" 2>"$dir/stderr" </dev/null || { cat "$dir/stderr"; return 1; }
+}
+
+# The processes that use CPU time all the while: one of root, one of alice, one of bob.
+declare -A busy
+begin() { # NAME PREFIX...
+	"${@:2}" "$spin" split 1000 &
+	busy[$1]=$!
+	until test "/proc/${busy[$1]}/exe" -ef "$spin"; do alive "${busy[$1]}" || break; done
+}
+
+# The pids of the busy processes that have samples, sorted.
+seen() {
+	jq -c --argjson ours "$(pids root alice bob)" '[.groups[] | select(.samples > 0 and (.pid | IN($ours[]))).pid] | sort' "$dir/json"
+}
+
+pids() { # NAME...
+	for name; do echo "${busy[$name]}"; done | sort -n | jq -sc .
+}
+
+is() { # WORD WORD
+	test "$1" = "$2" || { echo "$1, not $2"; cat "$dir/stderr"; return 1; }
+}
+
+silent_about() { # PATTERN
+	! grep "$1" "$dir/stderr"
+}
+
+# However busy the machine is, each of the three processes gets a few of the second's ticks.
+whole_machine() { # CLIENT
+	check "$1 records the whole machine" as record -a -d 2 -F 999 -f json -o -
+	check "record -a of $1 has the processes of every user" is "$(seen)" "$(pids root alice bob)"
+	check "record -a tells $1 of no limit to its own processes" silent_about 'your own processes'
+	check "$1 attaches to every process" as attach -a -d 1 -F 999 -f json -o -
+	check "attach -a of $1 has the processes of every user" is "$(seen)" "$(pids root alice bob)"
+	check "$1 runs top for the whole machine" as top -a -b -n 1 -i 1 --json
+	check "top -a of $1 has all three processes" json \
+		'.processes >= 3 and ([.functions[] | select(.name == "hot").samples] | add > 0)'
+
+	check "$1 turns the machine's profile on" as machine on -F 200
+	check "$1 asks for the state of the machine's profile" as machine status --json
+	check "the machine's profile is on for $1" json '.on and .tick_ns == 5000000'
+	check "$1 reads the machine's profile" as machine report -d 1 -f json
+	check "machine report of $1 has samples of a program" json '[.functions[] | select(.name == "hot").samples] | add > 0'
+	check "$1 runs top for the machine's profile" as machine top -b -n 1 -i 1 --json
+	check "machine top of $1 has samples of a program" json '[.functions[] | select(.name == "hot").samples] | add > 0'
+	check "$1 compares times of the machine's profile" as machine diff -d 0.5 -f json
+	check "$1 keeps the machine's profile in a spool" as machine spool -i 1 -d 2 "$dir/spool"
+	check "the spool of $1 has a file" sh -c "ls '$dir'/spool/machine-*.json.gz"
+	check "$1 turns the machine's profile off" as machine off
+	check "the machine's profile of $1 is off" is "$("${who[@]}" "$ctl" machine status --json | jq .on)" false
+	rm -rf "$dir/spool"
+	mkdir -m 777 "$dir/spool"
+}
+
+# ok when profilctl, run as $who, is denied this. For a spool there is no substitute.
+denied() { # ARG...
+	local advice="; 'profilctl record -a' and 'top -a' profile your own processes"
+
+	test "$1" != spool || advice=
+	"${who[@]}" "$ctl" machine "$@" >"$dir/out" 2>"$dir/stderr" </dev/null
+	is "status $?" "status 4" && is "$(cat "$dir/out")" '' && is "$(cat "$dir/stderr")" \
+		"profilctl: the machine's profile: permission denied (run as root, or join group profil$advice)"
+}
+
+own_only() { # CLIENT
+	local ask
+
+	"$ctl" machine on -F 200 2>"$dir/stderr"
+	for ask in on off status report "report -d 0.1" "top -b -n 1" diff "spool -d 1 $dir/spool"; do
+		# shellcheck disable=SC2086 # an operand and its options
+		check "$1 is denied machine $ask" denied $ask
+	done
+	check "the machine's profile is still on then" is "$("$ctl" machine status --json | jq -c '[.on, .tick_ns]')" '[true,5000000]'
+	"$ctl" machine off
+
+	check "$1 records its own processes by record -a" as record -a -d 1 -F 999 -f json -o -
+	check "record -a of $1 has no process of another user" is "$(seen)" "$(pids alice)"
+	check "record -a of $1 has no group of another user, and no kernel thread" json \
+		"[.groups[] | select(.samples > 0)] | length > 0 and all(.uid == $alice and .pid > 0)"
+	check "record -a tells $1 that it is limited to its own processes" grep -qx \
+		'profilctl: only your own processes are observed (run as root, or join group profil, for the whole machine)' "$dir/stderr"
+	check "the profile of $1 is named after its user" json ".command == \"all processes of user $alice\""
+	check "$1 attaches to its own processes by attach -a" as attach -a -d 1 -F 999 -f json -o -
+	check "attach -a of $1 has no process of another user" is "$(seen)" "$(pids alice)"
+	check "$1 runs top for its own processes" as top -a -b -n 1 -i 1 --json
+	check "top -a of $1 has samples of its own process" json '[.functions[] | select(.name == "hot").samples] | add > 0'
+	check "top -a of $1 has no process of another user" json \
+		"[.groups[] | select(.samples > 0)] | length > 0 and all(.uid == $alice and .pid > 0)"
+}
+
+mkdir -m 777 "$dir/spool"
+under=("${with_group[@]}")
+daemon_start
+under=()
+begin root
+begin alice "${user[@]}"
+begin bob setpriv --reuid="$bob" --regid="$bob" --clear-groups
+who=("${member[@]}")
+whole_machine "a member of group profil"
+who=("${capable[@]}")
+whole_machine "a process with CAP_SYS_PTRACE"
+who=("${user[@]}")
+own_only "a user"
+who=("${other[@]}")
+own_only "a process with another capability"
+kill "${busy[@]}"
+wait "${busy[@]}" 2>/dev/null
+daemon_stop
+finish

@@ -1,0 +1,68 @@
+#!/bin/bash
+# shortcomings.sh - a report says which names and samples it lacks, why, and what helps
+# shellcheck source=tests/lib/lib.sh
+. "$(dirname "$0")/../lib/lib.sh"
+
+ctl=$BUILD/profilctl
+
+# Prints the report of the sample profile with a change: a Python statement about the profile p.
+changed() { # STATEMENT [ARG...]
+	sample_profile "$dir/whole" && python3 -c '
+import json, sys
+def add(path, samples, unnamed="", name="", stacks=None):
+    p["objects"].append({"path": path, "build_id": "", "pid": len(p["objects"]), "unnamed": unnamed})
+    p["places"].append([len(p["objects"]) - 1, 64, 1, samples])
+    p["functions"].append({"name": name, "object": path, "object_index": len(p["objects"]) - 1, "samples": samples,
+        "offset": 64, "size": 64, "named": name != ""})
+    p["samples"]["total"] += samples
+    p["samples"]["binned"] += samples
+p = json.load(open(sys.argv[1]))
+exec(sys.argv[2])
+json.dump(p, open(sys.argv[3], "w"))' "$dir/whole" "$1" "$dir/changed" && "$ctl" report "$dir/changed" "${@:2}"
+}
+
+# ok when the report of the changed profile has the line once.
+says() { # LINE STATEMENT
+	local said
+
+	said=$(changed "$2")
+	if test "$(grep -cxF -- "$1" <<<"$said")" = 1; then ok "a report says: $1"; else fail "a report says: $1" "$said"; fi
+}
+
+# ok when the report of the changed profile has no line with WORDS.
+silent() { # NAME WORDS STATEMENT
+	local said
+
+	said=$(changed "$3")
+	if grep -qF -- "$2" <<<"$said"; then fail "$1" "$said"; else ok "$1"; fi
+}
+
+kernel='functions of the kernel have no names'
+says "$kernel: kernel.kptr_restrict hid their addresses, from root too (record it again after 'sysctl kernel.kptr_restrict=1')" \
+	'add("[kernel]", 5, "kptr_restrict", "[kernel]")'
+says "$kernel: only root, or a process with CAP_SYSLOG, may read them, when it records" 'add("[kernel]", 5, "privilege", "[kernel]")'
+says "$kernel: /proc/kallsyms could not be read when it was recorded" 'add("[kernel]", 5, "kallsyms", "[kernel]")'
+says "$kernel: their addresses were hidden when it was recorded (by a user without CAP_SYSLOG, or by kernel.kptr_restrict=2)" \
+	'add("[kernel]", 5)'
+silent "a kernel with a name has names" "$kernel" 'add("[kernel]", 5, "kptr_restrict", "do_it"); add("[kernel]", 5)'
+
+says "50.00 % is code that node compiled at run time, without names: node --perf-basic-prof, or NODE_OPTIONS=--perf-basic-prof" \
+	'add("[anon]", 100, "node")'
+says "50.00 % is code that java compiled at run time, without names: 'jcmd PID Compiler.perfmap' while it runs, or java -XX:+DumpPerfMapAtExit" \
+	'add("[anon]", 60, "java"); add("[anon]", 40, "java")'
+says "33.33 % is code that node compiled at run time, without names: node --perf-basic-prof, or NODE_OPTIONS=--perf-basic-prof" \
+	'add("[anon]", 100, "node"); add("[anon]", 100, "java")'
+says "50.00 % is code made at run time that no perf map (/tmp/perf-PID.map) names" 'add("[anon]", 100)'
+says "50.00 % is code made at run time that no perf map (/tmp/perf-PID.map) names" 'add("[anon]", 100, "a later runtime")'
+silent "code with names lacks none" "at run time" 'add("[anon]", 100, "node", "JS:f")'
+silent "a report does not mention less than 1 % without names" "at run time" 'add("[anon]", 1, "node")'
+
+says "1 sample was lost for want of room for another file" 'p["samples"]["image_full"] = 1'
+says "1 sample is without a group: the table of groups is full" 'p["samples"]["group_full"] = 1'
+says "2 samples are without a group: the table of groups is full" 'p["samples"]["group_full"] = 2'
+says "1 process could not be followed" 'p["samples"]["unfollowed"] = 1'
+says "1 sleep is not counted: more threads slept than the table has room for" 'p["samples"]["sleepers_full"] = 1'
+
+changed 'add("[anon]", 100, "node"); p["samples"]["secret"] = 2' -f html -o "$dir/page"
+check "the page says it as well" test "$(grep -c '<li>.*\(NODE_OPTIONS\|2 processes executed\)' "$dir/page")" = 2
+finish

@@ -1,0 +1,123 @@
+#!/bin/bash
+# style.sh - holds the sources to the project's rules: layers, sizes, headers, layout
+# shellcheck source=tests/lib/lib.sh
+. "$(dirname "$0")/../lib/lib.sh"
+
+mapfile -t sources < <(find src bpf include tests -name '*.[ch]' | sort)
+mapfile -t headers < <(find src bpf include tests -name '*.h' | sort)
+mapfile -t scripts < <(find tests mk vendor .ci -name '*.sh' -o -path .ci/run | sort)
+mapfile -t pages < <(find src -name '*.[1-8]' | sort)
+
+# ok when FOUND is empty; else FAIL with its lines.
+none() { # NAME FOUND
+	if test -z "$2"; then ok "$1"; else fail "$1" $'\n'"$2"; fi
+}
+
+long_functions() {
+	awk '/^{/ { start = FNR }
+		/^}/ && start { if (FNR - start - 1 > 60) print FILENAME ":" start ": " FNR - start - 1 " lines"; start = 0 }' "$@"
+}
+
+long_files() {
+	wc -l "$@" | awk '$2 != "total" && $1 > 600 { print $2 ": " $1 " lines" }'
+}
+
+unnamed_files() {
+	local f n
+
+	for f; do
+		n=${f##*/}
+		case $f in
+		*.sh | .ci/run) sed -n 2p "$f" | grep -q "^# $n - ." ;;
+		*) head -n 1 "$f" | grep -q "^/\* $n - ." ;;
+		esac || echo "$f"
+	done
+}
+
+# Prints the guard of each file.
+guards() { # FILE...
+	sed -n 's/^#ifndef \(PROFIL_\([A-Z0-9_]*_\)\?H\)$/\1/p' "$@"
+}
+
+unguarded() {
+	local f guard
+
+	for f; do
+		guard=$(guards "$f")
+		test "$guard" && grep -qx "#define $guard" "$f" || echo "$f"
+	done
+	guards "$@" | sort | uniq -d
+}
+
+# Compiles a file that only includes the header.
+alone() { # HEADER COMPILER...
+	local header=$1
+
+	shift
+	printf '#include <%s>\nextern int alone;\n' "$header" |
+		"$@" -Wall -Werror -fsyntax-only - || echo "$header: $*"
+}
+
+# Prints headers that need another one before them; public ones in every language standard.
+dependent() {
+	local f name own std
+
+	for f; do
+		name=${f#include/} own=
+		case $f in
+		include/profil/*) # a dialect's directory comes before the system's
+			name=${name#profil/*/} own=-I${f%/"$name"}
+			;;
+		bpf/*) continue ;;
+		src/* | tests/*)
+			alone "$f" gcc -std=gnu11 -D_GNU_SOURCE -Wextra -I. -Isrc -Iinclude -I"$BUILD" -x c
+			continue
+			;;
+		esac
+		for std in c89 c99 c11 c2x gnu89 gnu11; do
+			alone "$name" gcc -std=$std ${own:+"$own"} -Iinclude -x c
+		done
+		for std in c++98 c++20 gnu++17; do
+			alone "$name" g++ -std=$std ${own:+"$own"} -Iinclude -x c++
+		done
+	done 2>&1
+}
+
+# Prints the names of Criterion's tests and of checks in scripts, with file and line.
+test_names() {
+	grep -rnoE '^(ParameterizedTest|Theory|Test)\(.*|\b(check|ok|fail|refuses|skip|finds|none) "[^"$]+"' tests --include='*.[ch]' --include='*.sh' |
+		grep -v '^tests/gate/style.sh:'
+}
+
+# Checks the command; skipped when TOOL is not installed.
+with() { # TOOL NAME COMMAND...
+	local tool=$1 name=$2
+
+	shift 2
+	if command -v "$tool" >/dev/null; then
+		check "$name" "$@"
+	else
+		lacks "$name" "$tool"
+	fi
+}
+
+none "includes point down the layers, without cycles" "$(python3 tests/gate/includes.py)"
+none "no chain of calls in the BPF programs has more than 512 bytes of stack" \
+	"$(python3 tests/gate/bpf_stack.py "$BUILD/bpf/profil.bpf.o" 2>&1)"
+none "no function over 60 lines" "$(long_functions "${sources[@]}")"
+none "no file over 600 lines" "$(long_files "${sources[@]}" "${scripts[@]}")"
+none "every file begins with its name and what it is" "$(unnamed_files "${sources[@]}" "${scripts[@]}")"
+none "every header is guarded, each by its own name" "$(unguarded "${headers[@]}")"
+none "only src/core/arch.h distinguishes architectures" \
+	"$(grep -nE '__(x86_64|i386|aarch64|arm)__|__TARGET_ARCH_' src bpf -r --include='*.[ch]' | grep -v ^src/core/arch.h:)"
+none "no sentence has who, whoever, nobody or somebody as its subject" \
+	"$(grep -rniwE 'who|whoever|nobody|somebody' src bpf include README.md CONTRIBUTING.md --include='*.[ch1-8]' --include='*.md' --include='*.json')"
+none "no test name has who, whoever, nobody or somebody as its subject" "$(test_names | grep -iE '(^|_|\b)(who|whoever|nobody|somebody)(_|\b)')"
+none "no goto outside of bpf/" "$(grep -nw 'goto' src include -r --include='*.[ch]')"
+none "headers stand alone" "$(dependent "${headers[@]}")"
+with clang-format "sources are laid out by clang-format" clang-format --dry-run -Werror "${sources[@]}"
+with shellcheck "scripts pass shellcheck" shellcheck -x "${scripts[@]}"
+if test ${#pages[@]} -gt 0; then
+	with mandoc "man pages pass mandoc" mandoc -Tlint -Wwarning "${pages[@]}"
+fi
+finish

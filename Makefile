@@ -56,10 +56,9 @@ SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(s
 
 ## make            builds everything into build/
 ## make deps       installs the Debian packages that are missing
-## make check      unit and replay tests: quick, no root
-## make test       packages, build, every test that this machine can run (root)
-## make test-vm    the same in guests: Debian's other kernels, a real systemd, arm64 (root; an hour)
-## make test-nightly  both
+## make quick      before a commit: unit tests, what the change may break (no root; a minute)
+## make test       packages, build, the gate (root; 10 minutes)
+## make nightly    all other tests: statistics, perf, hostile users, guests, sanitizers (root; hours)
 ## make demo       packages, build, profile a real program (root)
 ## make bench      measures profil beside other profilers
 ## make fuzz       fuzzes every parser for FUZZ_S seconds, two at a time

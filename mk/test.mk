@@ -11,8 +11,7 @@ PROGRAMS = $(patsubst %,tests/programs/%.c,cost crowd forkstorm image served spl
 PORTED = tests/programs/crowd.c tests/programs/served.c # linked with libprofil only
 RUN = BUILD=$(B) SAN=$(SAN) CC="$(filter-out ccache,$(CC))" tests/run.sh
 
-.PHONY: tests fuzzers check style test test-run test-vm test-vm-run test-nightly test-nightly-run \
-	demo demo-run bench fuzz fuzz-build coverage
+.PHONY: tests fuzzers quick style test test-run nightly nightly-run demo demo-run bench fuzz fuzz-build coverage
 
 $(B)/tests.ok: mk/tools.sh
 	@CC='$(CC)' PKG_CONFIG='$(PKG_CONFIG)' mk/tools.sh tests
@@ -116,29 +115,24 @@ coverage:
 tests: $(addprefix $(B)/tests/,unit-tests gate-tests kernel-tests night-tests) $(programs) $(FUZZERS) $(HOSTILE) \
 	$(PRELOADED:%=$(B)/tests/programs/%.so)
 
-check: all tests
-	$(Q)$(RUN) check
+quick: all tests
+	$(Q)$(RUN) quick
 
 style:
 	$(Q)tests/gate/style.sh
 
 # Make looks for the tools when it starts, so what needs those that "deps" installs runs in a make
 # of its own.
-test: DEPS = build test deb vm
-test-vm test-nightly: DEPS = build test deb vm vm-arm64
-test test-vm test-nightly: deps
+test: DEPS = build test
+nightly: DEPS = build test deb vm vm-arm64
+test nightly: deps
 	+$(Q)$(SUBMAKE) $@-run
 
-built_packages = $(if $(SAN),,$(DEB)/.built $(DEB_NEXT)/.built)
+test-run: all tests
+	$(Q)$(RUN) gate
 
-test-run: all tests $(built_packages)
-	$(Q)$(RUN) all
-
-test-nightly-run: all tests $(built_packages)
-	$(Q)$(RUN) nightly
-
-test-vm-run: all tests $(built_packages)
-	$(Q)BUILD=$(B) tests/night/vm/run.sh
+nightly-run: all tests $(if $(SAN),,$(DEB)/.built $(DEB_NEXT)/.built)
+	$(Q)$(RUN) night
 
 demo: DEPS = build
 demo: deps

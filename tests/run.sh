@@ -1,298 +1,357 @@
 #!/bin/bash
-# run.sh - runs the test suites, shows how they go, and ends with what failed and a line of totals
+# run.sh - runs test suites, two at a time, and ends with what failed and a line of totals
 #
-# usage: tests/run.sh check|all|nightly|SUITE...
+# usage: tests/run.sh quick|gate|night|SUITE...
+#        tests/run.sh --where        lists each suite with the command that runs it
 #
-# A SUITE is a Criterion binary or a bash script; "replay:" or "kernel:" before it says what its
-# daemons count with (PROFIL_TEST_OVER). Over replay the suites kernel_* are left out, over the
-# kernel replay_*; the scripts of tests/gate/both run over each. "check" is all that needs no root,
-# "all" everything that takes half an hour, "nightly" the rest of tests/night/vm/run.sh as well. A skip is
-# not a pass. The status is 1 when a test failed, when nothing ran, or when the kernel part as a
-# whole, a guest or, but in "check", what needs a tool that "make deps" installs was skipped, unless
-# PROFIL_TEST_ALLOW_SKIP=1 accepts that.
+# A SUITE is a bash script, a Criterion binary, or BINARY:NAME, one Criterion suite of it. "replay:" or
+# "kernel:" before it says what its daemons count with (PROFIL_TEST_OVER). As root each suite has a mount
+# namespace with a bpffs of its own and a cgroup of its own.
+#
+# Exit status: 0 when every test ran and passed, 1 when a test failed, 2 when there is no verdict: no test
+# ended for 300 s, the run took 20 minutes, or root, BTF or a tool of "make deps" is missing.
+# PROFIL_TEST_ALLOW_SKIP=1 accepts what is missing.
 set -u
 exec 2>&1
 cd "$(dirname "$0")/.." || exit 1
 
-# With a bpffs of its own, where that can be had, this run sees no other's daemons, nor they its.
-own_bpffs=(unshare --mount sh -c 'mount -t bpf none /sys/fs/bpf && exec "$@"' sh)
-if test -z "${PROFIL_TEST_APART:-}" && "${own_bpffs[@]}" true 2>/dev/null; then
-	PROFIL_TEST_APART=1 exec "${own_bpffs[@]}" tests/run.sh "$@"
-fi
-
 export BUILD=${BUILD:-build}
-limit=${PROFIL_TEST_SUITE_S:-900} # each suite's, but for what more it was asked for
-passed=0 failed=0 skipped=0 part_skipped=
-PROFIL_TEST_DIR=$(mktemp -d "${TMPDIR:-/tmp}/profil-test.XXXXXX") || exit 1
-export PROFIL_TEST_DIR
-chmod 755 "$PROFIL_TEST_DIR"
-trap 'rm -rf "$PROFIL_TEST_DIR"' EXIT
-trap 'kill ${beside:-} 2>/dev/null; exit 130' INT TERM
+workers=${PROFIL_TEST_WORKERS:-2}
+silence_s=300 total_s=1200
 
-# Our library as LD_PRELOAD wants it: behind the sanitizer's own, in a build that has one.
+# libprofil as LD_PRELOAD takes it: behind the sanitizer's library, in a build that has one.
 PROFIL_PRELOAD=$PWD/$BUILD/libprofil.so.1
 case ${SAN:-} in
 *address*) PROFIL_PRELOAD=$(${CC:-gcc} -print-file-name=libasan.so):$PROFIL_PRELOAD ;;
 esac
 export PROFIL_PRELOAD
 
-count() { # PASSED FAILED SKIPPED
-	passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
-	printf '   %d passed, %d failed, %d skipped (%d s)\n' "$1" "$2" "$3" $((SECONDS - began))
-}
-
-# Keeps the lines that tell of failures, a guest's too, for the end of the run.
-recall() {
-	grep -E '^([^ ]+ +([0-9][^ ]* +)?)?FAIL ' | sed "s|^|$told: |" >>"$PROFIL_TEST_DIR/failures"
-}
-
-# Keeps the lines that tell of what a missing tool left untested, in a script's output or a TAP file.
-recall_lacks() { # FILE
-	sed -nE "s/^ok - (.*: sudo make deps)$/skip \1/; /^skip .*: sudo make deps$/s|^|$told: |p" "$1" >>"$PROFIL_TEST_DIR/lacks"
-}
+# --- one suite, in a process of its own ---
 
 fault() { # WHAT
-	local line="FAIL $suite: $1"
-
-	printf '%s\n' "$line"
-	recall <<<"$line" # no tee to /dev/stderr: it would empty a log file
+	printf 'FAIL %s: %s\n' "$program" "$1" | tee -a "$PROFIL_TEST_DIR/failures"
 }
 
-broken() { # WHAT
-	fault "$1"
-	count 0 1 0
+# Keeps FAIL lines, a guest's too, and what a missing tool left untested.
+recall() { # FILE
+	grep -E '^([^ ]+ +([0-9][^ ]* +)?)?FAIL ' "$1" >>"$PROFIL_TEST_DIR/failures"
+	sed -nE "s/^ok - (.*: sudo make deps)$/skip \1/; /^skip .*: sudo make deps$/p" "$1" >>"$PROFIL_TEST_DIR/lacks"
 }
 
-# A suite that ends badly has failed, whatever it says of its tests.
-count_ended() { # STATUS PASSED FAILED SKIPPED
-	if test "$1" -ne 0 && test "$3" -eq 0; then
-		fault "ended with status $1, but no test had failed"
-		set -- "$1" "$2" 1 "$4"
-	fi
-	count "${@:2}"
-}
-
-# A TAP file's failures with their reasons, each as a script tells of its own.
+# A TAP file's failures as lines "FAIL NAME: why".
 criterion_failures() { # FILE
 	awk '
-		/^(not )?ok/ && said { print said; said = "" }
-		/^not ok/ { sub(/^not ok - /, ""); sub(/ +/, ": "); said = "FAIL " $0 }
-		said && /^  - / { sub(/: \|.$/, ""); said = said " " $2 ":" }
-		said && /^      ./ { sub(/^ +/, ""); said = said " " $0 }
-		END { if (said) print said }' "$1"
+		/^(not )?ok/ && line { print line; line = "" }
+		/^not ok/ { sub(/^not ok - /, ""); sub(/ +/, ": "); line = "FAIL " $0 }
+		line && /^  - / { sub(/: \|.$/, ""); line = line " " $2 ":" }
+		line && /^      ./ { sub(/^ +/, ""); line = line " " $0 }
+		END { if (line) print line }' "$1"
 }
 
-# Reads TAP. Criterion tells of a test that its filter left out as of a skipped one.
-criterion_totals() { # LEFT_OUT_SUITES FILE
-	awk -v left_out="^ok - $1" '
-		/^ok/ && /# SKIP test was skipped$/ && $0 ~ left_out { next }
+# Prints PASSED FAILED SKIPPED. A test that the filter excluded has the reason "test was skipped".
+criterion_totals() { # FILE
+	awk '
+		/^ok/ && /# SKIP test was skipped$/ { next }
 		/^ok/ && /# SKIP/ { s++; sub(/^ok - /, ""); print "skip " $0 > "/dev/stderr"; next }
 		/^ok/ { p++ }
 		/^not ok/ { f++ }
-		END { print p + 0, f + 0, s + 0 }' "$2"
+		END { print p + 0, f + 0, s + 0 }' "$1"
 }
 
-# How long a suite may take: as long as any, and what was asked for by FUZZ_S, two fuzzers at a time,
-# or by PROFIL_TEST_MESSAGES, of which a daemon with sanitizers takes some thousands in a second.
-limit_of() { # SUITE
-	local fuzzers=(tests/night/fuzz/corpus/*) rounds
-
-	rounds=$(((${#fuzzers[@]} + 1) / 2))
-	case $1 in
-	tests/night/fuzz/run.sh) echo $((limit + rounds * ${FUZZ_S:-60})) ;;
-	tests/night/hostile/attack.sh | */night-tests) echo $((limit + ${PROFIL_TEST_MESSAGES:-0} / 500)) ;;
-	*) echo "$limit" ;;
+# Prints a filter for the suite NAME, or for those that run OVER.
+criterion_filter() { # OVER NAME
+	case $1,$2 in
+	*,?*) echo "$2/*" ;;
+	replay,) echo '!(kernel_*)/*' ;;
+	kernel,) echo '!(replay_*)/*' ;;
 	esac
 }
 
-run_criterion() { # BINARY OVER
-	local tap=$PROFIL_TEST_DIR/tap status totals filter=() out=none_
+# The waits inside of the tests end after at most 160 s, with the daemon's log.
+run_criterion() { # BINARY OVER NAME
+	local tap=$PROFIL_TEST_DIR/tap
 
-	case $2 in
-	replay) out=kernel_ filter=(--filter '!(kernel_*)/*') ;;
-	kernel) out=replay_ filter=(--filter '!(replay_*)/*' -j1) ;;
-	esac
-	rm -f "$tap"
-	timeout -k 10 "$(limit_of "$1")" "$1" --timeout 120 --tap="$tap" "${filter[@]}"
-	status=$?
-	if ! test -s "$tap"; then
-		broken "ended with status $status and told of no test"
-		return
-	fi
-	criterion_failures "$tap" | recall
-	recall_lacks "$tap"
-	totals=$(criterion_totals "$out" "$tap")
-	# shellcheck disable=SC2086 # three numbers
-	count_ended "$status" $totals
+	"$1" -j1 --timeout 600 --verbose --tap="$tap" --filter "$(criterion_filter "$2" "$3")" |
+		grep -v --line-buffered ': Test is disabled$'
+	status=${PIPESTATUS[0]}
+	totals=''
+	test -s "$tap" || return
+	totals=$(criterion_totals "$tap")
+	criterion_failures "$tap" >>"$PROFIL_TEST_DIR/failures"
+	recall "$tap"
 }
 
 run_script() { # SCRIPT
-	local out=$PROFIL_TEST_DIR/out status
+	local out=$PROFIL_TEST_DIR/out
 
-	timeout -k 10 "$(limit_of "$1")" "$1" </dev/null | tee "$out"
+	"$1" </dev/null | tee "$out"
 	status=${PIPESTATUS[0]}
-	if ! [[ $(tail -n 1 "$out") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
-		broken "ended with status $status and without its totals"
-		return
-	fi
-	recall <"$out"
-	recall_lacks "$out"
-	count_ended "$status" "${BASH_REMATCH[@]:1}"
+	totals=$(tail -n 1 "$out" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p')
+	recall "$out"
 }
 
-# What this run's daemons keep in the kernel for the next one, under their socket's name.
-kept() {
-	test -z "${PROFIL_TEST_APART:-}" || find /sys/fs/bpf -maxdepth 1 -name 'profil-*' 2>/dev/null | sort
+# Gives this process a bpffs and a cgroup that no other suite uses.
+isolate() {
+	local cgroups
+
+	test "$(id -u)" -eq 0 || return
+	mount -t bpf none /sys/fs/bpf || return
+	cgroups=$(findmnt -n -o TARGET -t cgroup2 | head -n 1)
+	cgroup=${cgroups:+$cgroups/profil-test.$$}
+	if test "$cgroup" && mkdir "$cgroup" 2>/dev/null; then echo $$ >"$cgroup/cgroup.procs"; else cgroup=''; fi
 }
 
-# A killed daemon's clocks tick on until the next one comes: a suite has to see to that.
-put_away() { # KEPT_BEFORE
+# Ends what the suite left running, and removes its cgroup.
+clear_up() { # the directory goes with the run's
 	local left
 
-	left=$(comm -13 <(echo "$1") <(kept))
-	test "$left" || return
-	broken "a daemon was killed and never followed: it left ${left//$'\n'/ }"
-	xargs rm -r <<<"$left"
+	left=$(find /sys/fs/bpf -maxdepth 1 -name 'profil-*' 2>/dev/null)
+	test -z "$left" || test "$(id -u)" -ne 0 || fault "a daemon was killed and none followed: it left ${left//$'\n'/ }"
+	test "$cgroup" || return
+	echo $$ >"${cgroup%/*}/cgroup.procs"
+	echo 1 >"$cgroup/cgroup.kill" 2>/dev/null
+	until rmdir "$cgroup" 2>/dev/null; do sleep 0.05; done
 }
 
-run_suite() { # [OVER:]SUITE
-	local over='' before told
+run_one() { # OVER PROGRAM NAME, with PROFIL_TEST_DIR
+	local program=$2 status=0 totals='' cgroup='' faults
 
-	case $1 in replay:* | kernel:*) over=${1%%:*} ;; esac
-	suite=${1#"${over:+$over:}"} began=$SECONDS
-	told=$suite${over:+ over ${over/kernel/the kernel}}
-	printf '== %s\n' "$told"
-	export PROFIL_TEST_OVER=${over:-replay}
-	before=$(kept)
-	if ! test -x "$suite"; then
-		broken "no such program: 'make tests' builds it"
-	elif [[ $suite == *.sh ]]; then
-		run_script "$suite"
+	isolate
+	export PROFIL_TEST_OVER=${1:-replay}
+	touch "$PROFIL_TEST_DIR"/{failures,lacks}
+	if ! test -x "$2"; then
+		fault "no such program: 'make tests' builds it"
+	elif [[ $2 == *.sh ]]; then
+		run_script "$2"
 	else
-		run_criterion "$suite" "$over"
+		run_criterion "$2" "$1" "$3"
 	fi
-	put_away "$before"
+	test ! -x "$2" || test "$totals" || fault "ended with status $status and without its totals"
+	read -r passed failed skipped <<<"${totals:-0 0 0}"
+	test "$status" -eq 0 || test "$failed" -ne 0 || test -z "$totals" ||
+		fault "ended with status $status, but no test had failed"
+	clear_up
+	faults=$(grep -c "^FAIL $program: " "$PROFIL_TEST_DIR/failures")
+	echo "$passed $((failed + faults)) $skipped" >"$PROFIL_TEST_DIR/totals"
 }
 
-# Says why the kernel part cannot run here; prints nothing where it can.
+if test "${1:-}" = --one; then
+	run_one "${@:2}"
+	exit
+fi
+
+# --- which suites ---
+
+# Says why the kernel suites cannot run here; prints nothing where they can.
 kernel_lack() {
 	if test "$(id -u)" -ne 0; then
 		echo "needs root: sudo make test"
 	elif ! test -r /sys/kernel/btf/vmlinux; then
 		echo "this kernel has no /sys/kernel/btf/vmlinux: it needs CONFIG_DEBUG_INFO_BTF=y"
+	elif ! unshare --mount mount -t bpf none /sys/fs/bpf 2>/dev/null; then
+		echo "no bpffs can be mounted in a mount namespace of its own: it needs CAP_SYS_ADMIN and CONFIG_BPF_SYSCALL=y"
 	fi
 }
 
-# Suites that need much CPU time and measure none run with low priority beside the kernel suites that
-# mostly wait; their output follows. Those of tests/night/kernel compare times.
-begin_beside() { # all|nightly
-	FUZZ_S=${FUZZ_S:-$(test "$1" = all && echo 15 || echo 60)} PROFIL_TEST_APART='' \
-		nice -n 19 tests/run.sh replay:tests/night/care/sanitizers.sh replay:tests/night/fuzz/run.sh \
-		replay:tests/night/care/analyze.sh tests/night/packages.sh >"$PROFIL_TEST_DIR/beside" 2>&1 &
-	beside=$! beside_began=$SECONDS
+# The Criterion suites of a binary that run OVER, or all.
+suites_of() { # OVER BINARY
+	"$2" --list 2>/dev/null | sed -nE 's/^([a-z0-9_]+): [0-9]+ tests?$/\1/p' | case $1 in
+	replay) grep -v '^kernel_' ;;
+	kernel) grep '^kernel_' ;;
+	*) cat ;;
+	esac | sed "s|^|$1:$2:|"
 }
 
-end_beside() {
-	local status
-
-	test -n "${beside:-}" || return
-	wait "$beside"
-	status=$?
-	beside='' suite='what ran beside the kernel suite' began=$beside_began told=beside
-	cat "$PROFIL_TEST_DIR/beside"
-	if ! [[ $(tail -n 1 "$PROFIL_TEST_DIR/beside") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
-		broken "ended with status $status and without its totals"
-		return
-	fi
-	sed -n '/^== what failed$/,$p' "$PROFIL_TEST_DIR/beside" | grep ': FAIL ' >>"$PROFIL_TEST_DIR/failures"
-	recall_lacks "$PROFIL_TEST_DIR/beside"
-	count_ended "$status" "${BASH_REMATCH[@]:1}"
+each() { # PREFIX FILE...
+	printf "$1%s\n" "${@:2}"
 }
 
-run_all() {
-	local f lack
+gate_replay() {
+	each replay: "$BUILD/tests/unit-tests" tests/gate/style.sh tests/gate/{both,replay}/*.sh
+	suites_of replay "$BUILD/tests/gate-tests"
+}
 
-	run_suite "$BUILD/tests/unit-tests"
-	run_suite tests/gate/style.sh
-	run_suite "replay:$BUILD/tests/gate-tests"
-	for f in tests/gate/{both,replay}/*.sh; do
-		run_suite "replay:$f"
+gate_kernel() {
+	each kernel: tests/gate/{both,kernel}/*.sh
+	suites_of kernel "$BUILD/tests/gate-tests"
+	suites_of all "$BUILD/tests/kernel-tests" | sed 's/^all:/kernel:/'
+}
+
+# What a commit may break: the suites of the changed files, by mk/quick.
+quick() {
+	local suites
+
+	suites=$(mk/quick.sh) || return
+	each replay: "$BUILD/tests/unit-tests" tests/gate/style.sh
+	printf '%s' "${suites:+$suites$'\n'}"
+	test "$(id -u)" -ne 0 || gate_kernel | grep -E ':(kernel_(stop|exec|authorise|vectors)|synth_.*)$'
+}
+
+# These count and time, so nothing runs beside them.
+night_alone() {
+	suites_of kernel "$BUILD/tests/night-tests"
+	suites_of replay "$BUILD/tests/night-tests"
+	each kernel: tests/night/kernel/*.sh tests/night/hostile/*.sh
+	echo replay:tests/night/hostile/faults.sh
+}
+
+night_rest() {
+	each replay: tests/night/care/*.sh tests/night/fuzz/run.sh
+	each '' tests/night/packages.sh tests/night/vm/run.sh
+}
+
+where() {
+	(gate_replay; gate_kernel) | sed 's/^/make test     /'
+	(night_alone; night_rest) | sed 's/^/make nightly  /'
+}
+
+# --- the run ---
+
+lacks='' hung=''
+passed=0 failed=0 skipped=0
+
+# Prints the suites with their time in the last run, the longest first; suites without one come before.
+longest_first() {
+	awk -v times="$times" 'BEGIN { while ((getline <times) > 0) s[$2] = $1 }
+		{ print ($1 in s ? s[$1] : 10000) "\t" $1 }' | sort -rn -s -k1,1 | cut -f 2
+}
+
+begin_suite() { # SUITE
+	local over='' program=$1 name='' apart=()
+
+	case $1 in replay:* | kernel:*) over=${1%%:*} program=${1#*:} ;; esac
+	case $program in *:*) name=${program#*:} program=${program%%:*} ;; esac
+	n=$((n + 1))
+	mkdir "$run/$n" && chmod 755 "$run/$n"
+	test "$(id -u)" -ne 0 || apart=(unshare --mount)
+	PROFIL_TEST_DIR=$run/$n setsid "${apart[@]}" "$0" --one "$over" "$program" "$name" >"$run/$n.log" 2>&1 </dev/null &
+	job[$!]=$n suite[n]=$1 began[n]=$SECONDS
+}
+
+end_suite() { # PID
+	local n=${job[$1]} p=0 f=1 s=0 took
+
+	unset "job[$1]"
+	took=$((SECONDS - began[n]))
+	printf '== %s\n' "${suite[n]}"
+	cat "$run/$n.log"
+	test ! -e "$run/$n/totals" || read -r p f s <"$run/$n/totals"
+	printf '   %d passed, %d failed, %d skipped (%d s)\n' "$p" "$f" "$s" "$took"
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	test -e "$run/$n/totals" || echo "FAIL ${suite[n]}: its runner was killed" >"$run/$n/failures"
+	sed "s|^|${suite[n]}: |" "$run/$n/failures" >>"$run/failures"
+	sed "s|^|${suite[n]}: |" "$run/$n/lacks" >>"$run/lacks"
+	echo "$took ${suite[n]}" >>"$run/times"
+	rm -rf "${run:?}/$n"
+}
+
+kill_suites() {
+	local pid
+
+	for pid in "${!job[@]}"; do kill -KILL -- "-$pid" 2>/dev/null; done
+}
+
+# Names what runs, with the end of its output and its processes.
+tell_hang() { # WHY
+	local pid
+
+	hung=$1
+	printf '== no verdict: %s\n' "$1"
+	for pid in "${!job[@]}"; do
+		printf 'running for %d s: %s\n' $((SECONDS - began[job[$pid]])) "${suite[job[$pid]]}"
+		tail -n 3 "$run/${job[$pid]}.log"
+		ps -o pid,ppid,etime,stat,wchan:20,args -s "$pid"
 	done
-	lack=$(kernel_lack)
-	test "$lack" || run_suite "kernel:$BUILD/tests/kernel-tests"
-	test "$1" != check || return
-	if test "$lack"; then
-		printf 'skip all tests over the kernel: %s\n' "$lack"
-		skipped=$((skipped + 1)) part_skipped=1
-		return
-	fi
-	test "${SAN:-}" || begin_beside "$1"
-	run_suite "kernel:$BUILD/tests/gate-tests"
-	run_suite "kernel:$BUILD/tests/night-tests"
-	for f in tests/gate/{both,kernel}/*.sh; do
-		run_suite "kernel:$f"
+}
+
+# Runs the suites on standard input.
+run_suites() {
+	local queue next=0 ticker ended size last='' moved=$SECONDS
+
+	mapfile -t queue < <(longest_first)
+	sleep 5 & ticker=$!
+	while test $next -lt ${#queue[@]} || test ${#job[@]} -gt 0; do
+		while test $next -lt ${#queue[@]} && test ${#job[@]} -lt "$workers"; do
+			begin_suite "${queue[next]}"
+			next=$((next + 1))
+		done
+		wait -n -p ended
+		if test "$ended" != "$ticker"; then
+			end_suite "$ended"
+			moved=$SECONDS
+			continue
+		fi
+		sleep 5 & ticker=$!
+		size=$(stat -c %s "$run"/*.log | paste -s)
+		test "$size" = "$last" || moved=$SECONDS
+		last=$size
+		if test $((SECONDS - moved)) -ge "$silence_s"; then
+			tell_hang "no test ended for $silence_s s"
+		elif test "$SECONDS" -ge "$total_s"; then
+			tell_hang "not finished after $total_s s"
+		fi
+		test -z "$hung" || break
 	done
-	end_beside
-	for f in tests/night/kernel/*.sh; do
-		run_suite "kernel:$f"
-	done
-	if test "${SAN:-}"; then
-		printf 'skip %s: %s\n' "hostile input, faults, fuzzers, packages and guests" \
-			"they have builds of their own, or no sanitizer's libraries: make test without SAN="
-		skipped=$((skipped + 1))
-		return
-	fi
-	run_hard "$1"
-	run_guests "$1"
+	kill "$ticker" 2>/dev/null
+	kill_suites
 }
 
-# Each takes a second: by day some of them, by night all.
-run_kernel_faults() { # all|nightly
-	local step=11
-
-	test "$1" = all || step=1
-	PROFIL_TEST_FAULTS_STEP=$step limit=3600 run_suite kernel:tests/night/hostile/faults.sh
+show() { # TITLE FILE
+	test ! -s "$2" || { printf '== %s\n' "$1"; cat "$2"; }
 }
 
-# Hostile input and faults; by night coverage, too.
-run_hard() { # all|nightly
-	test "$1" = all || export PROFIL_TEST_HOSTILE=long
-	run_suite replay:tests/night/hostile/faults.sh
-	run_kernel_faults "$1"
-	run_suite kernel:tests/night/hostile/attack.sh
-	run_suite kernel:tests/night/hostile/escapes.sh
-	run_suite kernel:tests/night/hostile/served.sh
-	run_suite kernel:tests/night/hostile/liar.sh
-	run_suite kernel:tests/night/hostile/http.sh
-	limit=3600 run_suite kernel:tests/night/hostile/neighbour.sh
-	test "$1" = nightly || return
-	run_suite replay:tests/night/care/coverage.sh
-}
+run=$(mktemp -d "${TMPDIR:-/tmp}/profil-test.XXXXXX") || exit 1
+chmod 755 "$run"
+touch "$run"/{failures,lacks,times}
+declare -A job=()
+suite=() began=() n=0
+trap 'kill_suites; rm -rf "$run"' EXIT
+trap 'exit 130' INT TERM
+times=$BUILD/tests/times
 
-# A guest that cannot be had leaves a part of the tests undone.
-run_guests() { # all|nightly
-	export PROFIL_VM_GUESTS='trixie systemd' PROFIL_VM_SUITES='smoke kernel_vectors' PROFIL_VM_S=900
-
-	test "$1" = all || unset PROFIL_VM_GUESTS PROFIL_VM_SUITES PROFIL_VM_S
-	limit=10800 PROFIL_TEST_ALLOW_SKIP=1 run_suite tests/night/vm/run.sh
-	! grep -q ' skip guest: boot' "$PROFIL_TEST_DIR/out" || part_skipped=1
-}
-
-case ${1:?usage: tests/run.sh check|all|nightly|SUITE...} in
-check | all | nightly) run_all "$1" ;;
-*) for s; do run_suite "$s"; done ;;
+case ${1:?usage: tests/run.sh quick|gate|night|--where|SUITE...} in
+--where)
+	where
+	exit
+	;;
+quick)
+	export PROFIL_TEST_CHANGED=1 # style.sh looks at the changed files
+	run_suites < <(quick)
+	;;
+gate)
+	lacks=$(kernel_lack)
+	test -z "$lacks" || echo "skip the kernel suites: $lacks" | tee -a "$run/lacks"
+	run_suites < <(gate_replay; test "$lacks" || gate_kernel)
+	;;
+night)
+	lacks=$(kernel_lack)
+	silence_s=7200 total_s=86400
+	test -z "$lacks" || { echo "skip the night: $lacks"; exit 2; }
+	PROFIL_TEST_WORKERS=1 workers=1 run_suites < <(night_alone)
+	test "$hung" || run_suites < <(night_rest)
+	;;
+*)
+	silence_s=7200 total_s=86400
+	for s; do
+		case $s in
+		*/gate-tests | */night-tests) case $s in *:*) suites_of "${s%%:*}" "${s#*:}" ;; *) suites_of replay "$s" ;; esac ;;
+		*) echo "$s" ;;
+		esac
+	done >"$run/named"
+	run_suites <"$run/named"
+	;;
 esac
 
-tell_of() { # WHAT FILE
-	test -s "$PROFIL_TEST_DIR/$2" || return
-	printf '== %s\n' "$1"
-	cat "$PROFIL_TEST_DIR/$2"
-}
-
-if tell_of 'what a missing tool left untested' lacks && test "$1" != check; then
-	part_skipped=1
+# Each suite keeps its last time; a run that is part of a test keeps none.
+if test -z "${PROFIL_TEST_DIR:-}"; then
+	cat "$times" "$run/times" 2>/dev/null | awk '{ s[$2] = $1 } END { for (x in s) print s[x], x }' >"$run/merged"
+	cp "$run/merged" "$times" 2>/dev/null
 fi
-tell_of 'what failed' failures
+show 'what is missing' "$run/lacks"
+show 'what failed' "$run/failures"
+test -z "$hung" || echo "no verdict: machine too slow, or hang: $hung"
 printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
-test "$failed" -eq 0 && test "$passed" -gt 0 || exit 1
-test -z "$part_skipped" || test "${PROFIL_TEST_ALLOW_SKIP:-0}" = 1 || exit 1
+test -z "$hung" || exit 2
+test "$failed" -eq 0 || exit 1
+test "$passed" -gt 0 || exit 1
+test ! -s "$run/lacks" || test "${PROFIL_TEST_ALLOW_SKIP:-0}" = 1 || exit 2

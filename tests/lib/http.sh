@@ -1,5 +1,5 @@
 #!/bin/bash
-# lib.sh - what the tests of profil-http share
+# http.sh - what the tests of profil-http share
 # shellcheck source=tests/lib/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

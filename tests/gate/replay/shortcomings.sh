@@ -1,7 +1,7 @@
 #!/bin/bash
 # shortcomings.sh - a report says which names and samples it lacks, why, and what helps
 # shellcheck source=tests/lib/lib.sh
-. "$(dirname "$0")/../lib/lib.sh"
+. "$(dirname "$0")/../../lib/lib.sh"
 
 ctl=$BUILD/profilctl
 

@@ -10,7 +10,7 @@
 # The second disk: the packages, the tests and what they need.
 stage() { # DIR
 	mkdir -p "$1/tests/night" "$1/$BUILD/tests/programs"
-	cp -r "$BUILD/deb" "$BUILD/deb-next" "$1" || vm_die "there are no packages: 'make test-vm' builds them"
+	cp -r "$BUILD/deb" "$BUILD/deb-next" "$1" || vm_die "there are no packages: 'make deb' builds them"
 	rm "$1"/deb*/*-dbgsym_*
 	cp -r tests/lib "$1/tests"
 	cp -r tests/night/vm "$1/tests/night"

@@ -17,7 +17,7 @@
  * (`skip`), which is that one.
  *
  * Everything is read as the user's memory, in what the descriptor says. So it is read only for
- * owners who may read the task's memory themselves; a wrong descriptor yields wrong names.
+ * owners that may read the task's memory themselves; a wrong descriptor yields wrong names.
  */
 
 #include "cpython.bpf.h"

@@ -294,7 +294,7 @@ struct profil_table {
 	__u64 lost;	  /* dropped for other reasons */
 	__u64 unfollowed; /* child processes without room in the process table */
 	__u64 secret;	  /* processes removed by an exec of what the observer may not read */
-	__u64 unseen_ns;  /* CPU time of ended threads without a place (tick), besides unseen_page */
+	__u64 unseen_ns; /* CPU time of ended threads without a place (tick), besides unseen_page */
 	__u64 hidden_ns; /* CPU time of selected processes of the owner that it may not observe */
 	__u32 used_images;
 	__u32 used_groups;

@@ -8,10 +8,10 @@
 /*
  * The walks for users that may not observe others take at most 1/WALK_SHARE of a CPU's time: their
  * programs decide how long a walk takes, interrupts are off meanwhile, and at a context switch it
- * is in no thread's CPU time. A single user has half of that. Users who together exceed it pay more
- * for each walk, until their sum is within it: so they cannot use up the share of one whose walks
- * take little time. Beyond that, a sample is counted at its place, and in stack_lost instead of at
- * a stack. Each CPU has a budget for each user, and one for all of them.
+ * is in no thread's CPU time. A single user has half of that. Users that together exceed it pay
+ * more for each walk, until their sum is within it: so they cannot use up the share of one whose
+ * walks take little time. Beyond that, a sample is counted at its place, and in stack_lost instead
+ * of at a stack. Each CPU has a budget for each user, and one for all of them.
  */
 #define WALK_SHARE 10
 #define WALK_USERS_SHARE 20
@@ -38,8 +38,8 @@ static inline __attribute__((always_inline)) bool walk_pay(struct walk_budget *b
 }
 
 /* Takes the time of a walk, @ns, from the budgets of its user and of all. */
-static inline __attribute__((always_inline)) void
-walk_charge(struct walk_budget *everyones, struct walk_budget *users, __u64 ns)
+static inline __attribute__((always_inline)) void walk_charge(struct walk_budget *everyones,
+							      struct walk_budget *users, __u64 ns)
 {
 	__u64 over = everyones->ns < 0 ? (__u64)-everyones->ns : 0;
 	__u64 price = 1 + over / WALK_BURST_NS;

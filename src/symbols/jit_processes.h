@@ -2,6 +2,7 @@
 #ifndef PROFIL_SYMBOLS_JIT_PROCESSES_H
 #define PROFIL_SYMBOLS_JIT_PROCESSES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 

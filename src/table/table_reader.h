@@ -16,9 +16,9 @@ struct table_reader {
 	struct table table;
 	struct profile *profile; /* not owned */
 	struct cgroups cgroups;
-	__u32 *object;		   /* of each image: object + 1; 0: not found yet */
-	__u32 *group;		   /* of each group of the table; 0: not found yet */
-	__u32 images;		   /* found so far */
+	__u32 *object; /* of each image: object + 1; 0: not found yet */
+	__u32 *group;  /* of each group of the table; 0: not found yet */
+	__u32 images;  /* found so far */
 	__u32 groups;
 	__u64 next_maps_ns; /* of now_ns(), when perf maps are looked for again */
 	__u32 functions;    /* of interpreted languages, read so far */

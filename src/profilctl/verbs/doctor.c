@@ -52,7 +52,7 @@ struct finding {
 struct examination {
 	const struct options *options;
 	bool has_daemon;
-	pid_t daemon; /* 0: unknown */
+	pid_t daemon;		   /* 0: unknown */
 	unsigned int image_lookup; /* of the daemon; 0: unknown */
 	struct finding finding[FINDINGS_MAX];
 	size_t n;

@@ -534,9 +534,10 @@ int sampler_bpf_open(struct sampler **out, const struct config *config, sd_event
 	b->s.table_ids = bpf_link_create(bpf_program__fd(b->maps.skel->progs.table_ids), 0,
 					 BPF_TRACE_ITER, NULL);
 	if (b->s.table_ids < 0)
-		log_warning("cannot list tables: %s (those that clients keep after the end of their "
-			    "connections are not limited)",
-			    strerror(errno));
+		log_warning(
+			"cannot list tables: %s (those that clients keep after the end of their "
+			"connections are not limited)",
+			strerror(errno));
 	*out = &b->s;
 	return 0;
 }

@@ -9,8 +9,9 @@
 
 /*
  * The kernel zeroes a map's memory when it is created: 85 MiB, the most that a client may ask for,
- * take 50 ms, which the main thread must not wait. A user but root has one table made at a time, and the
- * time is charged to it as if the main thread had worked. Small tables do not wait for large ones.
+ * take 50 ms, which the main thread must not wait. A user but root has one table made at a time,
+ * and the time is charged to it as if the main thread had worked. Small tables do not wait for
+ * large ones.
  */
 struct table_maker;
 struct table_making;

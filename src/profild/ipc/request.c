@@ -283,9 +283,8 @@ static void add_user(void *arg, const struct user *u)
 		out->used[i] = quota_used(users->quota, u, i);
 		out->limit[i] = quota_limit(users->quota, u, i);
 	}
-	out->used[RES_CHILDREN] =
-		users->sampler->ops->children(
-			users->sampler, u ? user_account_uid(u) : (uid_t)-1, out->root);
+	out->used[RES_CHILDREN] = users->sampler->ops->children(
+		users->sampler, u ? user_account_uid(u) : (uid_t)-1, out->root);
 }
 
 static void fill_status(struct client *c, struct profil_msg_status *m)

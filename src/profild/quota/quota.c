@@ -128,8 +128,8 @@ int user_request(struct user *u, uint64_t now_ns)
 
 /*
  * What a nanosecond of the main thread costs: 1 while all users together keep to their allowance,
- * and more the further it is overdrawn. So those who use much wait, until their sum is within it;
- * those who use little go on, however many the others are.
+ * and more the further it is overdrawn. So the users that use much wait, until their
+ * sum is within it; a user of little is served, however many the others are.
  */
 static int64_t time_price(struct quota *q, uint64_t now_ns)
 {

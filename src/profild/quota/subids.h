@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 /*
- * The ranges of subuid(5). Whoever owns a range can have processes with each of its 65536 ids, by
+ * The ranges of subuid(5). The owner of a range can have processes with each of its 65536 ids, by
  * newuidmap(1), so that all of them are one account.
  */
 struct subids;

@@ -16,7 +16,7 @@ static const struct profil_linked php = {
 	.string = PROFIL_STRING_ZEND,
 	.frame_next = 48,
 	.frame_function = 24,
-	.frame_end = 40, /* the type of This, which has the call's flags */
+	.frame_end = 40,      /* the type of This, which has the call's flags */
 	.end_mask = 1u << 17, /* ZEND_CALL_TOP */
 	.frame_instruction = 0,
 	.instruction_line = 24,
@@ -64,7 +64,8 @@ int php_read(struct profil_interpreter *d, Elf *elf)
 	if (!binary_symbol(&globals, elf, "executor_globals") ||
 	    !binary_delta(elf, loop.vaddr, &delta))
 		return -EOPNOTSUPP;
-	/* zend_get_executed_lineno() reads what an uncaught exception has, then current_execute_data. */
+	/* zend_get_executed_lineno() reads what an uncaught exception has, then
+	 * current_execute_data. */
 	if (!displacement(&head, elf, "zend_get_executed_lineno", 1) || head >= globals.bytes)
 		return -EOPNOTSUPP;
 	*d = (struct profil_interpreter){ .kind = PROFIL_INTERPRETER_LINKED,

@@ -109,7 +109,8 @@ static enum mount_kind kind_of(int fd, const char *path, char text[2][MOUNTINFO_
 	return mounts_kind(text[0], text[1], (unsigned int)fd);
 }
 
-/* --- the helper, which allocates nothing: other threads may have held locks at the fork -------- */
+/* --- the helper, which allocates nothing: other threads may have held locks at the fork --------
+ */
 
 static char mountinfo[2][MOUNTINFO_BYTES];
 static char block[1 << 16];

@@ -12,8 +12,8 @@
  * system call there, and page faults, in a sleep that not even SIGKILL ends. So this is the one
  * place where files that other processes or profiles name are opened:
  *
- *   - a file is opened here if that takes no look-up that may wait, and it is on a local file system
- *     of this mount namespace (or on the same superblock in another one);
+ *   - a file is opened here if that takes no look-up that may wait, and it is on a local file
+ * system of this mount namespace (or on the same superblock in another one);
  *   - all others are opened by a helper process. It passes the descriptor of a local file, and a
  *     copy in memory of any other. If it does not answer in time it is left to itself.
  *
@@ -29,8 +29,8 @@
 int guarded_file_open(const char *path, struct stat *st);
 
 /*
- * The same for @path below the directory @root, from which no symbolic link leads out. The last part
- * of @path must not be one.
+ * The same for @path below the directory @root, from which no symbolic link leads out. The last
+ * part of @path must not be one.
  */
 int guarded_file_open_below(const char *root, const char *path, struct stat *st);
 

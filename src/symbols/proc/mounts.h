@@ -17,7 +17,7 @@ bool mounts_has_server(FILE *mountinfo, const char *path, bool is_own);
 /* The same as process @pid ("self", or digits) sees @path; true if its mounts cannot be read. */
 bool mounts_has_server_for(const char *pid, const char *path);
 
-/* Who answers when a file is read. */
+/* What serves the reads of a file. */
 enum mount_kind {
 	MOUNT_LOCAL,   /* this machine's kernel */
 	MOUNT_NETWORK, /* a server that root has chosen */
@@ -28,7 +28,7 @@ enum mount_kind {
  * The kind of mount @id. @own: the text of this process's mountinfo; @other: of another process,
  * which sees the mount; "": none. A mount that is not in @own is of the kind of the one there with
  * the same superblock, else FOREIGN: an overlay in another mount namespace has the rights of the
- * user who mounted it, and may be on FUSE. Changes neither text, allocates nothing.
+ * user of the mount, and may be on FUSE. Changes neither text, allocates nothing.
  */
 enum mount_kind mounts_kind(const char *own, const char *other, unsigned int id);
 

@@ -28,7 +28,8 @@ static __u64 first(__u64 ran_ns, __u64 born_ns, __u64 now_ns)
 	return a.ns;
 }
 
-/* The CPU time charged to a thread that is younger than the target and has a tick at each of @at. */
+/* The CPU time charged to a thread that is younger than the target and has a tick at each of @at.
+ */
 static __u64 charged(const __u64 *at, int n, __u64 exit_ns, __u64 ran_ns)
 {
 	struct synth_tick tick = { 0 };

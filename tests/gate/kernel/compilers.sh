@@ -5,7 +5,7 @@
 # shellcheck source=tests/lib/lib.sh
 . "$(dirname "$0")/../../lib/lib.sh"
 
-clang=clang-19
+clang="clang-19"
 tree=$BUILD/$clang
 
 built() { # TARGET

@@ -44,11 +44,11 @@ starved() {
 	setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin \
 		"$BUILD/profild" --replay "$dir/ticks" --socket "$dir/starved" &
 	pid=$!
-	until test -S "$dir/starved"; do alive $pid || break; done
+	until test -S "$dir/starved"; do alive "$pid" || break; done
 	# shellcheck disable=SC2016 # another shell's
 	unshare --mount sh -c 'mount --bind "$1" "$2" && exec "$3" doctor -s "$4"' - "$dir/file" \
 		/proc/sys/kernel/perf_event_paranoid "$ctl" "$dir/starved"
-	kill $pid
+	kill "$pid"
 }
 
 # Runs doctor beside a copy of sleep under the name of a runtime, with VARIABLE in its environment, MAP

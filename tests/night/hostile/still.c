@@ -98,7 +98,8 @@ static void freeze(bool frozen)
 
 static void *userfault_buffer(void)
 {
-	void *buf = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *buf = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register r = { .range = { (unsigned long)buf, BUFFER_BYTES },
@@ -120,7 +121,8 @@ static void *buffer_for(const char *what)
 		buf = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 	if (!strcmp(what, "exhausted"))
-		buf = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		buf = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
 	if (!strcmp(what, "sealed")) {
 		fd = memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 		if (fd < 0 || ftruncate(fd, BUFFER_BYTES) < 0)
@@ -182,7 +184,8 @@ static void profiled(const char *what, int ready)
 	if (!strcmp(what, "sealed")) {
 		for (;;) {
 			work();
-			if (ftruncate(own_buffer[0], 0) < 0 || ftruncate(own_buffer[0], BUFFER_BYTES) < 0)
+			if (ftruncate(own_buffer[0], 0) < 0 ||
+			    ftruncate(own_buffer[0], BUFFER_BYTES) < 0)
 				_exit(0);
 		}
 	}
@@ -207,7 +210,8 @@ int main(int argc, char **argv)
 	}
 	close(ready[1]);
 	/* Whoever is killed for want of memory, or waits for its START, tells nothing. */
-	for (int i = 0; i < PROCESSES && strcmp(what, "userfaultfd") && strcmp(what, "exhausted"); i++) {
+	for (int i = 0; i < PROCESSES && strcmp(what, "userfaultfd") && strcmp(what, "exhausted");
+	     i++) {
 		if (read(ready[0], &byte, 1) != 1)
 			break;
 	}

@@ -68,12 +68,13 @@ Test(ctl_mounts, a_process_that_has_ended_is_not_trusted)
 
 /* --- who answers ------------------------------------------------------------------------------ */
 
-static const char own[] = "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
-			  "23 22 0:30 / /var/lib/docker/merged rw - overlay overlay rw,lowerdir=/l\n"
-			  "24 22 0:31 / /home rw - nfs4 server:/home rw\n"
-			  "25 22 0:32 / /home/eve/m rw - fuse.sshfs host: rw,user_id=1000\n"
-			  "26 22 7:3 / /media/eve/disk rw - ext4 /dev/loop3 rw\n"
-			  "27 22 0:33 / /home/eve/Private rw - ecryptfs /home/eve/.Private rw\n";
+static const char own[] =
+	"22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+	"23 22 0:30 / /var/lib/docker/merged rw - overlay overlay rw,lowerdir=/l\n"
+	"24 22 0:31 / /home rw - nfs4 server:/home rw\n"
+	"25 22 0:32 / /home/eve/m rw - fuse.sshfs host: rw,user_id=1000\n"
+	"26 22 7:3 / /media/eve/disk rw - ext4 /dev/loop3 rw\n"
+	"27 22 0:33 / /home/eve/Private rw - ecryptfs /home/eve/.Private rw\n";
 
 static const char other[] = "122 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
 			    "123 122 0:30 / /merged rw - overlay overlay rw,lowerdir=/l\n"

@@ -11,7 +11,8 @@
 #include "build_dir.h"
 #include "symbols/elf/plt.h"
 
-/* main() calls f3, f1 and f2 in this order. The address of f2 is taken, so it needs no lazy stub. */
+/* main() calls f3, f1 and f2 in this order. The address of f2 is taken, so it needs no lazy stub.
+ */
 static const char source[] =
 	"#ifdef LIBRARY\n"
 	"void f1(void) {} void f2(void) {} void f3(void) {}\n"

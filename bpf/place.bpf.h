@@ -24,8 +24,9 @@
  * mapping: there, a range is stale for at most that second when a mapping of the same size has
  * replaced the one at its address.
  *
- * Group of a task: each CPU caches the groups of 32 processes in the same way. A process that
- * changes its name or cgroup is counted in its former group for at most a second. When groups
+ * Group of a task: all that a group's element shows of a process or thread is part of the group's key,
+ * as it is at the sample: names, cgroup and user may change. Each CPU caches the groups of 32
+ * processes; a cached group is valid while the process has the same look (look_of()). When groups
  * distinguish threads, each sample looks its group up.
  *
  * Samples nest on a CPU: a timer interrupts the sample of a page fault, an NMI interrupts the
@@ -88,10 +89,9 @@ struct range {
 struct process_group {
 	__u64 owner; /* as in struct range */
 	__u64 leader;
+	__u64 look; /* look_of() */
 	__u32 epoch;
-	__u32 moment;
 	__u32 group;
-	__u32 zero;
 };
 
 /* Samples that nest on a CPU, at most: in a task, in the timer's interrupt, in an NMI. */
@@ -120,6 +120,17 @@ struct {
 	__type(key, __u32);
 	__type(value, struct cpu_ranges);
 } cpu_ranges SEC(".maps");
+
+/* A hash of what a running process shows and may change: name, cgroup and user. */
+static __always_inline __u64 look_of(struct task_struct *task)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	__u64 name[2] = { 0 };
+
+	bpf_probe_read_kernel_str(name, sizeof(name), &leader->comm);
+	return mix(mix(name[0] ^ mix(name[1])) ^ bpf_get_current_cgroup_id()) ^
+	       mix(BPF_CORE_READ(task, cred, uid.val));
+}
 
 /* Fills in the group that this sample has claimed. Global, as image_number(). */
 __attribute__((noinline)) int group_fill(__u32 slot, __u32 number)
@@ -171,10 +182,16 @@ __attribute__((noinline)) int group_number(__u32 slot)
 	}
 	if (o->group_by & PROFIL_GROUP_CGROUP)
 		id = mix(id ^ mix(cgroup));
+	if (o->group_by & (PROFIL_GROUP_PROCESS | PROFIL_GROUP_THREAD))
+		id = mix(id ^ look_of(task));
 	if (o->group_by & PROFIL_GROUP_PROCESS)
 		id = mix(id ^ mix((__u32)task->tgid ^ start_of(task) << 24));
-	if (o->group_by & PROFIL_GROUP_THREAD)
+	if (o->group_by & PROFIL_GROUP_THREAD) {
+		name[0] = name[1] = 0;
+		bpf_probe_read_kernel_str(name, sizeof(name), &task->comm);
 		id = mix(id ^ mix((__u32)task->pid ^ task->start_boottime << 24));
+		id = mix(id ^ name[0]) ^ mix(name[1]);
+	}
 	id |= 1;
 	h = mix(id);
 	for (int turn = 0; turn < 2; turn++) {
@@ -542,6 +559,7 @@ static __always_inline __u32 group_of_process(__u32 slot, const struct task_stru
 					      __u32 epoch)
 {
 	__u64 owner = owner_of(task), leader = (__u64)task->group_leader;
+	__u64 look = look_of((struct task_struct *)task);
 	struct process_group *g;
 	struct cpu_ranges *cpu;
 	__u32 zero = 0, group;
@@ -551,14 +569,14 @@ static __always_inline __u32 group_of_process(__u32 slot, const struct task_stru
 		return (__u32)group_number(slot);
 	*(volatile __u32 *)&cpu->busy = 1;
 	g = &cpu->group[mix(owner ^ (__u64)epoch << 40) % CPU_GROUPS];
-	if (g->owner == owner && g->leader == leader && g->epoch == epoch && is_recent(g->moment)) {
+	if (g->owner == owner && g->leader == leader && g->epoch == epoch && g->look == look) {
 		group = g->group;
 	} else {
 		group = (__u32)group_number(slot);
 		g->owner = group ? owner : 0;
 		g->leader = leader;
+		g->look = look;
 		g->epoch = epoch;
-		g->moment = moment_now();
 		g->group = group;
 	}
 	*(volatile __u32 *)&cpu->busy = 0;

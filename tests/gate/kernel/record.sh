@@ -150,6 +150,20 @@ check "annotate says that samples are at the starts of blocks" grep -qx 'samples
 check "record -a takes a resolution" sh -c "$ctl record -a -d 0.5 -q --resolution 256 -o '$dir/kept' && jq -e '.resolution == 256' '$dir/kept'"
 records "record -f html takes a resolution, without slices" 0 --resolution 16 -f html -o "$dir/page" -- sh -c :
 
+# What a report shows of a thread is as it was at the sample: its name, and its user.
+# shellcheck disable=SC2016 # another shell's
+"$ctl" record -q --threads -o "$dir/kept" -- sh -c 'work() { i=0; while test $i -lt 150000; do i=$((i + 1)); done; }
+	echo before >/proc/$$/comm; work; echo after >/proc/$$/comm; work'
+for name in before after; do
+	check "samples of a thread named '$name' for a while have that name" sh -c "$ctl report --by thread -a '$dir/kept' | grep -q ' $name ('"
+	check "samples of a process named '$name' for a while have that name" sh -c "$ctl report --by command -a '$dir/kept' | grep -q ' $name\$'"
+done
+"$ctl" record -q -o "$dir/kept" -- python3 -c 'import os
+def work():
+    for i in range(2000000): pass
+work(); os.setuid(65534); work()'
+check "samples of a process that changes its user are of two users" jq -e '[.groups[] | select(.command | startswith("python")) | .uid] | unique == [0, 65534]' "$dir/kept"
+
 # record draws nothing on the terminal while the command uses it.
 drawn() { # ARGS...
 	timeout 60 script -qec "stty -onlcr; $(printf '%q ' "$ctl" record -o "$profile" "$@") 2>/dev/tty" /dev/null </dev/null

@@ -224,6 +224,13 @@ static __always_inline void tree_count(struct unwind *u, __u64 kernel_pc, __u32 
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
+static __always_inline bool is_in_execve(void)
+{
+	const struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+	return BPF_CORE_READ_BITFIELD(task, in_execve);
+}
+
 /*
  * Counts @n samples at the stack of the running task: the user's frames from @user_pc outwards (0:
  * none), and @kernel_pc as the innermost frame (0: user mode). Returns the number of the node at
@@ -233,7 +240,6 @@ static __always_inline void tree_count(struct unwind *u, __u64 kernel_pc, __u32 
 __attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kernel_pc, __u32 n,
 					  bool held)
 {
-	const struct task_struct *task = (void *)bpf_get_current_task_btf();
 	__u32 zero = 0;
 	struct unwind *u = bpf_map_lookup_elem(&unwinds, &zero);
 	struct table table, *t = &table;
@@ -261,7 +267,7 @@ __attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kerne
 	if (user_pc && u->memory.mm)
 		stack_walk(u, user_pc, kernel_pc);
 	/* During execve() the old image's pc is in no mapping of the new one. */
-	if (!u->depth && kernel_pc && BPF_CORE_READ_BITFIELD(task, in_execve))
+	if (!u->depth && kernel_pc && is_in_execve())
 		u->root = PROFIL_STACK_WHOLE;
 	tree_count(u, kernel_pc, n);
 	if (u->limited && u->frames > 1)

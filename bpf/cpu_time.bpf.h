@@ -40,8 +40,8 @@
  *
  * Epochs: tables.clock.epoch counts the targets started so far; target->epoch is a target's number,
  * and a thread's account has the epoch of its latest sample. An account older than the target is
- * not used: the thread may have run for hours without a sample. On the event its first sample stands
- * for one period of the clock, and the account starts over.
+ * not used: the thread may have run for hours without a sample. On the event its first sample
+ *stands for one period of the clock, and the account starts over.
  *
  * The arithmetic is apart from the reads of the kernel's memory: tick_settle(), first_time(),
  * rest_settle(), event_settle() and thin() take run times as arguments, and tests call them with

@@ -86,9 +86,9 @@ static __always_inline __u8 python_text(struct interpreting *in, __u64 at, char 
 
 /*
  * Meets the code object @code, whose first words are in->object, for the first time. Returns the
- * start of its offsets; 0: it has none. Global, as interpreter_find().
+ * start of its offsets; 0: it has none.
  */
-__attribute__((noinline)) __u32 python_function(__u32 slot, __u32 length)
+static __always_inline __u32 python_function(__u32 slot)
 {
 	struct interpreting *in = interpreting_here();
 	const struct profil_cpython *c;
@@ -103,7 +103,7 @@ __attribute__((noinline)) __u32 python_function(__u32 slot, __u32 length)
 	__builtin_memset(f, 0, sizeof(*f));
 	f->language = PROFIL_LANGUAGE_PYTHON;
 	f->line_format = c->line_format;
-	f->length = length;
+	f->length = in->met_length;
 	f->line = ((__u32 *)in->object)[c->code_line / 4 & 63];
 	f->file_encoding = python_text(in, in->object[c->code_file / 8 & 31], f->file,
 				       sizeof(f->file), true, &f->file_bytes);
@@ -124,37 +124,28 @@ __attribute__((noinline)) __u32 python_function(__u32 slot, __u32 length)
 	return function_number(slot);
 }
 
-/* The function of the code object at @code: its offsets in *@start and *@length. */
-static __always_inline bool python_code(struct interpreting *in, __u64 code, __u32 *start,
-					__u32 *length)
+/*
+ * The function of the code object at @code: its offsets in *@start and *@length. Returns
+ * NEXT_PLACE, NEXT_UNMET or NEXT_END.
+ */
+static __always_inline int python_code(struct interpreting *in, __u64 code, __u32 *start,
+				       __u32 *length)
 {
 	const struct profil_cpython *c = &in->d.cpython;
 	__u64 id = mix(code ^ mix(in->owner ^ (__u64)in->epoch << 40)), check;
-	struct cached_function *known;
 	__u32 units;
 
 	if (bpf_probe_read_user(in->object, 160, (void *)code))
-		return false;
+		return NEXT_END;
 	check = mix(in->object[c->code_file / 8 & 31] ^
 		    mix(in->object[c->code_name / 8 & 31] ^
 			mix(in->object[c->code_lines / 8 & 31] ^ in->object[2])));
-	known = &in->cache[id % FUNCTION_CACHE];
-	if (known->id == id && known->check == check) {
-		*start = known->start;
-		*length = known->length;
-		return true;
-	}
+	if (function_known(in, id, check, start, length))
+		return NEXT_PLACE;
 	units = c->code_units ? ((__u32 *)in->object)[c->code_units / 4 & 63] : 0xffff;
-	*length = units < PROFIL_FUNCTION_UNITS_MAX ? units : PROFIL_FUNCTION_UNITS_MAX;
-	*start = python_function(in->slot, *length);
-	if (!*start)
-		return true;
-	known->id = 0;
-	known->check = check;
-	known->start = *start;
-	known->length = *length;
-	known->id = id;
-	return true;
+	in->met = id;
+	in->met_length = units < PROFIL_FUNCTION_UNITS_MAX ? units : PROFIL_FUNCTION_UNITS_MAX;
+	return NEXT_UNMET;
 }
 
 /* The unit of its code that the frame in in->words executes; 0: it has not begun. */
@@ -175,31 +166,34 @@ static __always_inline int python_frame(struct interpreting *in)
 {
 	const struct profil_cpython *c = &in->d.cpython;
 	__u64 frame = in->frame, code;
-	__u32 start = 0, length = 0, image;
+	__u32 start = 0, length = 0;
 	bool is_end;
+	int next;
 
 	in->frame = 0;
 	if (bpf_probe_read_user(in->words, 112, (void *)frame))
-		return 0;
+		return NEXT_END;
 	is_end = ((__u8 *)in->words)[c->frame_end & 127] == c->end_value;
 	if (is_end && !c->end_is_frame) {
 		if (in->d.kind != PROFIL_INTERPRETER_CPYTHON_ENTRY)
-			return 0;
+			return NEXT_END;
 		in->undo = in->high && (frame < in->low || frame >= in->high);
 		in->next = in->undo ? in->mark : in->words[c->frame_previous / 8 & 15];
-		return 0;
+		return NEXT_END;
 	}
 	code = in->words[c->frame_code / 8 & 15] & ~(c->tagged ? 7ull : 0ull);
-	if (!python_code(in, code, &start, &length))
-		return 0;
-	image = in->image;
-	in->place = profil_place(0, image, start ? start + python_unit(in, code, length) : 0);
+	next = python_code(in, code, &start, &length);
+	if (next == NEXT_UNMET)
+		in->frame = frame;
+	if (next != NEXT_PLACE)
+		return next;
+	in->place = profil_place(0, in->image, start ? start + python_unit(in, code, length) : 0);
 	frame = in->words[c->frame_previous / 8 & 15];
 	if (in->d.kind == PROFIL_INTERPRETER_CPYTHON_CALLS)
 		in->next = frame;
 	else if (!is_end || !c->end_is_frame)
 		in->frame = frame;
-	return 1;
+	return NEXT_PLACE;
 }
 
 #endif

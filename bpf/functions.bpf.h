@@ -26,12 +26,20 @@
 #include "table.bpf.h"
 
 #define FUNCTION_CACHE 1024
+#define FUNCTION_IS_NONE 0xffffffffu /* a length: code that is no function of the language */
 
 struct cached_function {
 	__u64 id; /* of the code's address, the address space and the attachment; 0: nothing */
 	__u64 check;
 	__u32 start;
 	__u32 length;
+};
+
+/* The next function of a thread. */
+enum next {
+	NEXT_END,   /* there is none */
+	NEXT_PLACE, /* it is in in->place */
+	NEXT_UNMET, /* call interpreter_meet(), then ask again */
 };
 
 /* What a CPU knows of the interpreter of the thread that it samples. */
@@ -58,6 +66,20 @@ struct interpreting {
 	__u32 linked; /* frames are in a list of the thread */
 	__u32 zero;
 	__u32 known; /* the thread's frames were looked for; 2: and found */
+	struct {
+		__u64 base;
+		__u64 of; /* as in spot_count() */
+		__u32 number;
+		__u32 image;
+		__u32 offset;
+		__u32 at; /* the offset, or ANY_OFFSET */
+		__u32 n;
+		__u32 zero;
+	} leaf;		 /* samples whose function is to be found */
+	__u64 met;	 /* the code that interpreter_meet() is to read, then has read; ... */
+	__u32 met_start; /* ... the start of its offsets */
+	__u32 met_length;
+	__u64 met_check;
 	struct spot spot;
 	__u64 words[16];  /* a frame's first ones */
 	__u64 object[32]; /* a code object's */
@@ -149,10 +171,35 @@ static __always_inline __u32 function_number(__u32 slot)
 	return 0;
 }
 
+/* The cached function with @id, or what has just been met under it. False: it is to be met. */
+static __always_inline bool function_known(struct interpreting *in, __u64 id, __u64 check,
+					   __u32 *start, __u32 *length)
+{
+	struct cached_function *known = &in->cache[id % FUNCTION_CACHE];
+
+	if (in->met == id) {
+		*start = in->met_start;
+		*length = in->met_length;
+		in->met = 0;
+		if (!*start && *length != FUNCTION_IS_NONE)
+			return true; /* without room: tried again at the next sample */
+		known->id = 0;
+		known->check = check;
+		known->start = *start;
+		known->length = *length;
+		known->id = id;
+		return true;
+	}
+	*start = known->start;
+	*length = known->length;
+	return known->id == id && known->check == check;
+}
+
 /* The number of the image of @language's functions; 0: no room. */
 static __always_inline __u32 functions_image(__u32 slot, struct interpreting *in, __u32 language)
 {
 	struct spot *s = &in->spot;
+	struct table t;
 
 	if (in->image && in->language == language)
 		return in->image;
@@ -161,8 +208,17 @@ static __always_inline __u32 functions_image(__u32 slot, struct interpreting *in
 	s->generation = language;
 	s->epoch = in->epoch;
 	image_number(slot, s);
-	if (s->todo & IMAGE_FILL)
-		image_fill(slot, s);
+	if (s->todo & IMAGE_FILL && table_of(&t, slot)) {
+		struct profil_image *image = image_at(&t, s->image);
+
+		/* Not by image_fill(), whose look-up of a path takes too much of the stack. */
+		if (image) {
+			image->generation = language;
+			image->kind = PROFIL_IMAGE_FUNCTIONS;
+			__sync_lock_test_and_set(&image->ready, 1);
+			TABLE_ADD(&t, used_images, 1);
+		}
+	}
 	in->image = s->image;
 	in->language = language;
 	return in->image;

@@ -280,7 +280,7 @@ __attribute__((noinline)) int image_fill(__u32 slot, const struct spot *s)
 	image->dev = s->dev;
 	image->generation = s->generation;
 	image->kind = (__u16)s->kind;
-	if (s->kind != PROFIL_IMAGE_KERNEL && s->kind != PROFIL_IMAGE_FUNCTIONS) {
+	if (s->kind != PROFIL_IMAGE_KERNEL) {
 		image->tgid = task_number(t, BPF_CORE_READ(task, group_leader));
 		image->start = s->start;
 		image->end = s->start + s->bytes;

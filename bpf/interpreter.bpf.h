@@ -16,8 +16,8 @@
  * leaf it is counted there all the same, and the next outer stretch leaves its first function out
  * (`skip`), which is that one.
  *
- * Everything is read as the user's memory, in what the descriptor says. So it is read only for
- * owners that may read the task's memory themselves; a wrong descriptor yields wrong names.
+ * Everything is read as the user's memory, in what the descriptor says. So it is read only if the
+ * attachment's owner may read the task's memory itself; a wrong descriptor yields wrong names.
  */
 
 #include "cpython.bpf.h"
@@ -37,29 +37,36 @@ static __always_inline bool loop_holds(const struct profil_interpreter *d, __u32
 	return holds;
 }
 
-static __always_inline bool descriptor_read(struct interpreting *in, __u32 slot, __u32 number)
+/*
+ * Reads descriptor @number of the attachment in @slot, unless this CPU has it. Returns 0 if there
+ * is no such interpreter. Global, so that the verifier checks it once.
+ */
+__attribute__((noinline)) int interpreter_load(__u32 slot, __u32 number)
 {
 	void *map = bpf_map_lookup_elem(&unwind_tables, &slot);
-	const struct profil_interpreter *page;
 	__u32 key = PROFIL_UNWIND_INTERPRETER_PAGE, now = (__u32)(bpf_ktime_get_ns() >> 20);
-	struct table t;
+	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
+	struct interpreting *in = interpreting_here();
+	const struct profil_interpreter *page;
 
-	if (!table_of(&t, slot))
-		return false;
-	if (in->number == number && in->epoch == t.observer->epoch &&
-	    now - in->moment <= DESCRIPTOR_MOMENTS)
-		return in->image;
+	if (!in || !o)
+		return 0;
+	if (in->number == number && in->epoch == o->epoch && now - in->moment <= DESCRIPTOR_MOMENTS)
+		return in->image != 0;
 	in->number = 0;
 	page = map ? bpf_map_lookup_elem(map, &key) : NULL;
-	if (!page || !t.observer->functions)
-		return false;
+	if (!page || !o->functions)
+		return 0;
 	in->d = page[(number - 1) % PROFIL_INTERPRETERS];
-	in->image = in->epoch == t.observer->epoch ? in->image : 0;
-	in->epoch = t.observer->epoch;
+	in->image = in->epoch == o->epoch ? in->image : 0;
+	in->epoch = o->epoch;
 	in->number = number;
 	in->moment = now;
-	return in->d.kind && in->d.kind < PROFIL_INTERPRETER_KINDS &&
-	       functions_image(slot, in, in->d.language);
+	if (!in->d.kind || in->d.kind >= PROFIL_INTERPRETER_KINDS)
+		in->image = 0;
+	else
+		functions_image(slot, in, in->d.language);
+	return in->image != 0;
 }
 
 #define ANY_OFFSET 0xffffffffu /* of memory without a file */
@@ -71,18 +78,18 @@ enum interpreter_found {
 };
 
 /*
- * Reads descriptor @number of the attachment in @slot, and what it says of the running thread,
- * whose code is at @base + offset. Says how to find its functions if offset @at is in the code of
- * the interpreter: enum interpreter_found. Global, so that the verifier checks it once.
+ * Reads what the loaded descriptor says of the running thread, whose code is at @base + offset.
+ * Says how to find its functions if offset @at is in the code of the interpreter: enum
+ * interpreter_found. Global, so that the verifier checks it once.
  */
-__attribute__((noinline)) int interpreter_find(__u32 slot, __u32 number, __u64 base, __u32 at)
+__attribute__((noinline)) int interpreter_find(__u32 slot, __u64 base, __u32 at)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct interpreting *in = interpreting_here();
 	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
 	bool v8;
 
-	if (!in || !o || !descriptor_read(in, slot, number))
+	if (!in || !o)
 		return FOUND_NOTHING;
 	v8 = in->d.kind == PROFIL_INTERPRETER_V8;
 	if (!loop_holds(&in->d, at) && !(v8 && at == ANY_OFFSET))
@@ -120,41 +127,61 @@ __attribute__((noinline)) int interpreter_enter(__u64 low, __u64 high)
 	return python_stretch(in);
 }
 
-/* The next function: 1 if it is in in->place; 0: the stretch has ended. Global, likewise. */
+/* The next function of the stretch: enum next. Global, likewise. */
 __attribute__((noinline)) int interpreter_frame(void)
 {
 	struct interpreting *in = interpreting_here();
 
 	if (!in || !in->frame)
-		return 0;
+		return NEXT_END;
 	return in->linked ? linked_frame(in) : python_frame(in);
 }
 
 /*
- * Finds the innermost function without a proof that it belongs to the loop at hand, and leaves the
- * walk where it was: 1 if it is in in->place. Global, likewise.
+ * Reads the names of the function that was met. It is not called by what meets it, because all
+ * functions of a call chain share 512 bytes of stack. Global, likewise.
+ */
+__attribute__((noinline)) int interpreter_meet(__u32 slot)
+{
+	struct interpreting *in = interpreting_here();
+
+	if (!in)
+		return 0;
+	in->met_start = in->d.kind == PROFIL_INTERPRETER_V8 ? v8_function(slot)
+			: in->linked			    ? linked_function(slot)
+							    : python_function(slot);
+	return 0;
+}
+
+/* Begins with the innermost function, without a proof that it belongs to the loop at hand. */
+static __always_inline bool innermost_begin(struct interpreting *in)
+{
+	in->undo = 0;
+	if (in->linked) {
+		in->frame = in->next;
+		return in->frame;
+	}
+	in->low = in->high = 0;
+	return python_stretch(in);
+}
+
+/*
+ * Finds the innermost function and leaves the walk where it was: enum next. Global, likewise.
  */
 __attribute__((noinline)) int interpreter_innermost(void)
 {
 	struct interpreting *in = interpreting_here();
-	int found = 0;
+	int found = NEXT_END;
 	__u64 next;
 
 	if (!in)
-		return 0;
+		return NEXT_END;
 	next = in->next;
-	if (in->linked) {
-		in->frame = next;
-		found = interpreter_frame();
-		in->frame = 0;
-		in->next = next;
-		return found;
-	}
-	in->low = in->high = 0;
-	if (python_stretch(in)) {
+	if (innermost_begin(in)) {
 		found = interpreter_frame();
 		/* A loop that has entered only its own frame: the function that has called it. */
-		if (!found && in->d.kind == PROFIL_INTERPRETER_CPYTHON_ENTRY && in->next != next) {
+		if (found == NEXT_END && in->d.kind == PROFIL_INTERPRETER_CPYTHON_ENTRY &&
+		    in->next != next) {
 			in->frame = in->next;
 			found = interpreter_frame();
 		}
@@ -164,28 +191,59 @@ __attribute__((noinline)) int interpreter_innermost(void)
 	return found;
 }
 
+/* --- samples without a stack ------------------------------------------------------------------ */
+
 /*
- * The place of the innermost function, if @offset of the image with descriptor @number is in an
- * evaluation loop; 0: count the machine's. Global, likewise.
+ * Keeps a sample at @offset in the code of the interpreter at @s for leaf_count(). Returns false if
+ * another sample of this CPU, which this one has interrupted, uses its state. Global, likewise.
  */
-__attribute__((noinline)) __u64 interpreter_leaf(__u32 slot, __u32 number, __u64 base, __u32 offset)
+__attribute__((noinline)) int leaf_defer(const struct spot *s, __u32 offset, __u64 of, __u32 n)
+{
+	struct interpreting *in = interpreting_here();
+
+	if (!in || !s || in->busy)
+		return false;
+	*(volatile __u32 *)&in->busy = 1;
+	in->leaf.number = s->interpreter;
+	in->leaf.base = s->base;
+	in->leaf.image = s->image;
+	in->leaf.offset = offset;
+	in->leaf.at = s->anonymous ? ANY_OFFSET : offset;
+	in->leaf.of = of;
+	in->leaf.n = n;
+	return true;
+}
+
+/* The next innermost function of the deferred sample: enum next. Global, likewise. */
+__attribute__((noinline)) int leaf_next(int found)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
-	struct interpreting *in = interpreting_here();
-	__u64 place = 0;
-	int found;
 
-	if (!in || in->busy)
-		return 0;
-	*(volatile __u32 *)&in->busy = 1;
-	in->known = 0;
-	found = interpreter_find(slot, number, base, offset);
-	if (found == FOUND_STRETCH && interpreter_innermost())
-		place = in->place;
 	if (found == FOUND_FRAME)
-		place = v8_place(arch_fp((const struct arch_regs *)bpf_task_pt_regs(task)));
-	*(volatile __u32 *)&in->busy = 0;
-	return place;
+		return v8_place(arch_fp((const struct arch_regs *)bpf_task_pt_regs(task)));
+	return found == FOUND_STRETCH ? interpreter_innermost() : NEXT_END;
+}
+
+/* Sets in->place to the innermost function of the deferred sample; 0: it has none. */
+static __always_inline void leaf_find(__u32 slot)
+{
+	struct interpreting *in = interpreting_here();
+	int found, next;
+
+	if (!in)
+		return;
+	in->known = 0;
+	in->met = 0;
+	found = interpreter_load(slot, in->leaf.number)
+			? interpreter_find(slot, in->leaf.base, in->leaf.at)
+			: FOUND_NOTHING;
+	next = leaf_next(found);
+	if (next == NEXT_UNMET) {
+		interpreter_meet(slot);
+		next = leaf_next(found);
+	}
+	if (next != NEXT_PLACE)
+		in->place = 0;
 }
 
 #endif

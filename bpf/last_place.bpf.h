@@ -8,13 +8,13 @@
 #include "cpu_time.bpf.h"
 
 /*
- * The end of a thread is charged where its latest sample was counted (thread_end.bpf.h). By then its
- * memory may be gone, so the thread's storage keeps the keys of that sample, not its pc. The first
- * tick for a target claims an element of struct profil_thread. The element is free again when the
- * target has ended, which its epoch shows.
+ * The end of a thread is charged where its latest sample was counted (thread_end.bpf.h). By then
+ * its memory may be gone, so the thread's storage keeps the keys of that sample, not its pc. The
+ * first tick for a target claims an element of struct profil_thread. The element is free again when
+ * the target has ended, which its epoch shows.
  *
- * A target with a longer period than the tick's counts not every tick. The place of a thread's first
- * tick is found even if it counts as no sample, so that a short thread has one at its end.
+ * A target with a longer period than the tick's counts not every tick. The place of a thread's
+ * first tick is found even if it counts as no sample, so that a short thread has one at its end.
  */
 enum last_state {
 	LAST_NONE,    /* no sample has been counted yet */
@@ -24,8 +24,7 @@ enum last_state {
 
 static __always_inline bool last_is_live(const struct profil_last *last)
 {
-	return last->epoch &&
-	       tables.target[last->target % PROFIL_MAX_TARGETS].epoch == last->epoch;
+	return last->epoch && tables.target[last->target % PROFIL_MAX_TARGETS].epoch == last->epoch;
 }
 
 /* The element of @thread for target @index; without one, a free one if @claim. NULL: none. */

@@ -4,9 +4,9 @@
 
 /*
  * The innermost call of the evaluation loop executes the frames from the innermost one to the first
- * with a mark, the next call of the loop those behind it, and so on. Frames of functions in C are in
- * the list, too, and are passed over: the machine's frames show them. No structure of the loop lies in
- * its machine frame, so there is no proof that a stretch is the loop's.
+ * with a mark, the next call of the loop those behind it, and so on. Frames of functions in C are
+ * in the list, too, and are passed over: the machine's frames show them. No structure of the loop
+ * lies in its machine frame, so there is no proof that a stretch is the loop's.
  */
 
 #include "functions.bpf.h"
@@ -99,8 +99,8 @@ static __always_inline __u32 linked_text(struct interpreting *in, __u64 at, char
 
 #define CLASS_BYTES 40
 
-/* Meets the function whose fields are in->object for the first time. Global, as v8_function(). */
-__attribute__((noinline)) __u64 linked_function(__u32 slot)
+/* Meets the function whose fields are in->object for the first time. */
+static __always_inline __u32 linked_function(__u32 slot)
 {
 	struct interpreting *in = interpreting_here();
 	const struct profil_linked *l;
@@ -118,9 +118,8 @@ __attribute__((noinline)) __u64 linked_function(__u32 slot)
 	f->line_format = PROFIL_LINES_UNITS;
 	f->length = LINKED_LINES;
 	f->line = ((__u32 *)in->object)[l->function_line / 4 & 63] >> (l->line_shift & 3);
-	class_at = l->function_class == PROFIL_LINKED_NONE
-			   ? 0
-			   : in->object[l->function_class / 8 & 31];
+	class_at = l->function_class == PROFIL_LINKED_NONE ? 0
+							   : in->object[l->function_class / 8 & 31];
 	if (class_at && !bpf_probe_read_user(&name, 8, (void *)(class_at + l->class_name)))
 		n = linked_text(in, name, f->name, CLASS_BYTES, false);
 	if (n && n <= CLASS_BYTES) {
@@ -165,9 +164,9 @@ static __always_inline __u32 linked_unit(struct interpreting *in)
 	__u32 first = ((__u32 *)in->object)[l->function_line / 4 & 63], line = 0;
 
 	if (l->frame_instruction == PROFIL_LINKED_NONE ||
-	    bpf_probe_read_user(&line, 4,
-				(void *)(in->words[l->frame_instruction / 8 & 15] +
-					 l->instruction_line)))
+	    bpf_probe_read_user(
+		    &line, 4,
+		    (void *)(in->words[l->frame_instruction / 8 & 15] + l->instruction_line)))
 		return 0;
 	return line - first < LINKED_LINES ? line - first : 0;
 }
@@ -185,56 +184,53 @@ static __always_inline bool linked_is_end(struct interpreting *in)
 	return word & l->end_mask;
 }
 
-/* The place of the function whose fields are in->object, at @at. */
-static __always_inline __u64 linked_place(struct interpreting *in, __u64 at)
+/* The place of the function whose fields are in->object, at @at, into in->place. */
+static __always_inline int linked_place(struct interpreting *in, __u64 at)
 {
 	const struct profil_linked *l = &in->d.linked;
 	__u64 id = mix(at ^ mix(in->owner ^ (__u64)in->epoch << 40));
 	__u64 check = mix(in->object[l->function_name / 8 & 31] ^
 			  mix(in->object[l->function_file / 8 & 31] ^
 			      ((__u32 *)in->object)[l->function_line / 4 & 63]));
-	struct cached_function *known = &in->cache[id % FUNCTION_CACHE];
-	__u32 start;
+	__u32 start, length;
 
-	if (known->id == id && known->check == check)
-		return profil_place(0, in->image, known->start + linked_unit(in));
-	start = (__u32)linked_function(in->slot);
-	if (!start)
-		return profil_place(0, in->image, 0);
-	known->id = 0;
-	known->check = check;
-	known->start = start;
-	known->length = LINKED_LINES;
-	known->id = id;
-	return profil_place(0, in->image, start + linked_unit(in));
+	if (!function_known(in, id, check, &start, &length)) {
+		in->met = id;
+		in->met_length = LINKED_LINES;
+		return NEXT_UNMET;
+	}
+	in->place = profil_place(0, in->image, start ? start + linked_unit(in) : 0);
+	return NEXT_PLACE;
 }
 
-/* The next function of the stretch: 1 if it is in in->place; 0: the stretch has ended. */
+/* The next function of the stretch, into in->place: enum next. */
 static __always_inline int linked_frame(struct interpreting *in)
 {
 	const struct profil_linked *l = &in->d.linked;
-	__u64 frame = in->frame, at;
+	__u64 frame = in->frame, this, at;
 
 	in->frame = 0;
 	for (int i = 0; i < LINKED_PASSES; i++) {
 		bool is_function;
 
+		this = frame;
 		if (!frame || frame < in->low || frame >= in->high ||
 		    bpf_probe_read_user(in->words, 64, (void *)frame))
-			return 0;
+			return NEXT_END;
 		is_function = linked_read(in, &at);
-		frame = l->frame_bytes ? frame + l->frame_bytes
-				       : in->words[l->frame_next / 8 & 15];
+		frame = l->frame_bytes ? frame + l->frame_bytes : in->words[l->frame_next / 8 & 15];
 		in->next = frame;
 		if (!is_function)
 			continue;
-		in->place = linked_place(in, at);
+		if (linked_place(in, at) == NEXT_UNMET) {
+			in->frame = this;
+			return NEXT_UNMET;
+		}
 		if (!linked_is_end(in))
 			in->frame = frame;
-		return 1;
+		return NEXT_PLACE;
 	}
-	in->frame = frame;
-	return 0;
+	return NEXT_END;
 }
 
 #endif

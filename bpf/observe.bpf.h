@@ -137,18 +137,21 @@ static __always_inline __u64 wide_user_pc(const struct sample *s, const struct t
 	return s->user_pc;
 }
 
+#define WIDE_LATER 0x80000000u /* of its result: observe_wide_leaf() is to be called */
+
 /*
- * Counts the place of @s for the wide attachment @i if it is on the clock of @s. Returns 1 + how many
- * samples are to be counted at their stack as well; 0: no stack. Global, so that the verifier checks it once,
- * not for each value of @i.
+ * Counts the place of @s for the wide attachment @i if it is on the clock of @s. Returns 1 + how
+ * many samples are to be counted at their stack as well, 0 without a stack, and WIDE_LATER. Global,
+ * so that the verifier checks it once, not for each value of @i.
  */
 __attribute__((noinline)) int observe_wide_one(const struct sample *s, __u32 i)
 {
 	const struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct profil_target *target = wide_target(i);
 	enum scope_result scope;
+	__u32 n, later;
 	__u64 user_pc;
-	__u32 n;
+	int counted;
 
 	if (!s || (target->flags & (PROFIL_TARGET_CLOCKS | PROFIL_TARGET_CLOSED)) != s->flags)
 		return 0;
@@ -165,12 +168,26 @@ __attribute__((noinline)) int observe_wide_one(const struct sample *s, __u32 i)
 		last_dropped(s->flags, wide_index(i));
 		return 0;
 	}
-	if (!place_count_of(target->slot, task, user_pc, s->kernel_pc, n))
+	counted = place_count_of(target->slot, task, user_pc, s->kernel_pc, n);
+	if (!counted)
 		return 0;
 	__sync_fetch_and_add(&target->total, n);
+	later = counted == COUNTED_LATER ? WIDE_LATER : 0;
 	if (target->flags & PROFIL_TARGET_STACKS)
-		return (int)(1 + n);
-	last_counted(s->flags, wide_index(i), 0);
+		return (int)(((1 + n) & ~WIDE_LATER) | later);
+	if (!later)
+		last_counted(s->flags, wide_index(i), 0);
+	return (int)later;
+}
+
+/* leaf_count() for the wide attachment @i. Global, as observe_wide_one(). */
+__attribute__((noinline)) int observe_wide_leaf(__u32 i, __u32 flags)
+{
+	const struct profil_target *target = wide_target(i);
+
+	leaf_count(target->slot);
+	if (!(target->flags & PROFIL_TARGET_STACKS))
+		last_counted(flags, wide_index(i), 0);
 	return 0;
 }
 
@@ -183,8 +200,8 @@ __attribute__((noinline)) int observe_wide_stack(const struct sample *s, __u32 i
 	if (!s)
 		return 0;
 	last_counted(s->flags, wide_index(i),
-		     (__u32)stack_count(target->slot, wide_user_pc(s, task, target), s->kernel_pc, n,
-					false));
+		     (__u32)stack_count(target->slot, wide_user_pc(s, task, target), s->kernel_pc,
+					n, false));
 	return 0;
 }
 
@@ -201,6 +218,9 @@ static __always_inline void observe_wide(const struct sample *s, const struct ta
 		if (!profil_wide_is_for(tables.wide.of[i], uid))
 			continue;
 		stacks = (__u32)observe_wide_one(s, i);
+		if (stacks & WIDE_LATER)
+			observe_wide_leaf(i, s->flags);
+		stacks &= ~WIDE_LATER;
 		if (stacks)
 			observe_wide_stack(s, i, stacks - 1);
 	}

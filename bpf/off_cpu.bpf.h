@@ -213,8 +213,8 @@ static __always_inline bool counts_sleep(const struct profil_target *target)
 
 /*
  * Calls sleep_begin() for the running thread @task, or sleeper_leave() for thread @tid, for all its
- * targets. A thread's real uid does not change while it sleeps, so that the wide attachments of other
- * users cost it a comparison.
+ * targets. A thread's real uid does not change while it sleeps, so that the wide attachments of
+ * other users cost it a comparison.
  */
 static __always_inline void sleep_all(const struct sample *s, struct task_struct *task, __u32 tid)
 {

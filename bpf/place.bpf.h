@@ -24,9 +24,9 @@
  * mapping: there, a range is stale for at most that second when a mapping of the same size has
  * replaced the one at its address.
  *
- * Group of a task: all that a group's element shows of a process or thread is part of the group's key,
- * as it is at the sample: names, cgroup and user may change. Each CPU caches the groups of 32
- * processes; a cached group is valid while the process has the same look (look_of()). When groups
+ * Group of a task: all that a group's element shows of a process or thread is part of the group's
+ *key, as it is at the sample: names, cgroup and user may change. Each CPU caches the groups of 32
+ * processes; a cached group is valid while the process has the same look (look_here()). When groups
  * distinguish threads, each sample looks its group up.
  *
  * Samples nest on a CPU: a timer interrupts the sample of a page fault, an NMI interrupts the
@@ -48,6 +48,7 @@
  * FOLDED place, which is not part of the total.
  */
 
+#include "group.bpf.h"
 #include "image.bpf.h"
 #include "interpreter.bpf.h"
 #include "table.bpf.h"
@@ -89,7 +90,7 @@ struct range {
 struct process_group {
 	__u64 owner; /* as in struct range */
 	__u64 leader;
-	__u64 look; /* look_of() */
+	__u64 look; /* look_here() */
 	__u32 epoch;
 	__u32 group;
 };
@@ -120,100 +121,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct cpu_ranges);
 } cpu_ranges SEC(".maps");
-
-/* A hash of what a running process shows and may change: name, cgroup and user. */
-static __always_inline __u64 look_of(struct task_struct *task)
-{
-	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
-	__u64 name[2] = { 0 };
-
-	bpf_probe_read_kernel_str(name, sizeof(name), &leader->comm);
-	return mix(mix(name[0] ^ mix(name[1])) ^ bpf_get_current_cgroup_id()) ^
-	       mix(BPF_CORE_READ(task, cred, uid.val));
-}
-
-/* Fills in the group that this sample has claimed. Global, as image_number(). */
-__attribute__((noinline)) int group_fill(__u32 slot, __u32 number)
-{
-	struct task_struct *task = (void *)bpf_get_current_task_btf();
-	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
-	struct table table, *t = &table;
-	struct profil_group *group;
-	__u32 at = number - 1;
-
-	if (!table_of(t, slot))
-		return 0;
-	group = table_page(t, t->observer->group_page + at / PROFIL_PAGE_GROUPS);
-	if (!group)
-		return 0;
-	group += at % PROFIL_PAGE_GROUPS;
-	group->cgroup = bpf_get_current_cgroup_id();
-	group->start_ns = start_of(task);
-	group->tgid = task_number(t, leader);
-	group->tid = task_number(t, task);
-	bpf_probe_read_kernel(group->command, sizeof(group->command), &leader->comm);
-	bpf_probe_read_kernel(group->thread, sizeof(group->thread), &task->comm);
-	group->uid = BPF_CORE_READ(task, cred, uid.val);
-	__sync_lock_test_and_set(&group->ready, 1);
-	TABLE_ADD(t, used_groups, 1);
-	return 0;
-}
-
-#define GROUP_PROBES 16 /* elements tried in each of two pages */
-
-/* The number of the running task's group; 0 where there is no room for it. Global, as
- * image_number(). */
-__attribute__((noinline)) int group_number(__u32 slot)
-{
-	struct task_struct *task = (void *)bpf_get_current_task_btf();
-	__u64 cgroup = bpf_get_current_cgroup_id(), name[2] = { 0 }, id, h;
-	const struct profil_observer *o;
-	struct table table, *t = &table;
-
-	if (!table_of(t, slot))
-		return 0;
-	o = t->observer;
-	id = o->group_by;
-	if (o->group_by & PROFIL_GROUP_COMMAND) {
-		struct task_struct *leader = BPF_CORE_READ(task, group_leader);
-
-		bpf_probe_read_kernel_str(name, sizeof(name), &leader->comm);
-		id = mix(id ^ name[0]) ^ mix(name[1]);
-	}
-	if (o->group_by & PROFIL_GROUP_CGROUP)
-		id = mix(id ^ mix(cgroup));
-	if (o->group_by & (PROFIL_GROUP_PROCESS | PROFIL_GROUP_THREAD))
-		id = mix(id ^ look_of(task));
-	if (o->group_by & PROFIL_GROUP_PROCESS)
-		id = mix(id ^ mix((__u32)task->tgid ^ start_of(task) << 24));
-	if (o->group_by & PROFIL_GROUP_THREAD) {
-		name[0] = name[1] = 0;
-		bpf_probe_read_kernel_str(name, sizeof(name), &task->comm);
-		id = mix(id ^ mix((__u32)task->pid ^ task->start_boottime << 24));
-		id = mix(id ^ name[0]) ^ mix(name[1]);
-	}
-	id |= 1;
-	h = mix(id);
-	for (int turn = 0; turn < 2; turn++) {
-		__u32 page = (__u32)h & o->group_mask, first = h >> 24 & 255;
-		struct profil_group *groups = table_page(t, o->group_page + page);
-
-		h >>= 32;
-		for (__u32 i = 0; groups && i < GROUP_PROBES; i++) {
-			__u32 at = (first + i) % PROFIL_PAGE_GROUPS;
-			__u64 *word = &groups[at].id, seen = *(volatile __u64 *)word;
-			int number = (int)(1 + page * PROFIL_PAGE_GROUPS + at);
-
-			if (!seen)
-				seen = __sync_val_compare_and_swap(word, 0, id);
-			if (!seen)
-				group_fill(slot, (__u32)number);
-			if (!seen || seen == id)
-				return number;
-		}
-	}
-	return 0;
-}
 
 /* At this value a counter is full. It is far below 2^32, so adds of all CPUs at once cannot wrap.
  */
@@ -312,8 +219,11 @@ static __always_inline bool range_holds(struct range *r, __u64 owner, const stru
 	       (!r->vma || !bpf_rdonly_cast || range_is_mapped(r));
 }
 
-/* The interpreter of the running process's code without a file, by the program that it executes. */
-static __always_inline void anonymous_adopt(__u32 slot, __u32 number)
+/*
+ * The interpreter of the running process's code without a file, by the program that it executes.
+ * Global, as image_number().
+ */
+__attribute__((noinline)) int anonymous_adopt(__u32 slot, __u32 number)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct inode *inode = BPF_CORE_READ(task, mm, exe_file, f_inode);
@@ -321,6 +231,7 @@ static __always_inline void anonymous_adopt(__u32 slot, __u32 number)
 	if (inode)
 		unwind_adopt_anonymous(slot, number, BPF_CORE_READ(inode, i_ino),
 				       BPF_CORE_READ(inode, i_sb, s_dev));
+	return 0;
 }
 
 /* Finds the image at @pc without the CPU's cache. */
@@ -499,31 +410,65 @@ __attribute__((noinline)) int place_add(__u32 slot, __u64 key, __u32 n)
 	return 0;
 }
 
-/* Counts @n samples at @pc in the image of @s. @of: the key's group and FOLDED bits. */
-static __always_inline void spot_count(__u32 slot, const struct spot *s, __u64 pc, __u64 of,
-				       __u32 n)
+/* Counts @n samples at @offset of @image. @of: the key's group and FOLDED bits. */
+static __always_inline void key_count(__u32 slot, const struct profil_observer *o, __u32 image,
+				      __u32 offset, __u64 of, __u32 n)
 {
-	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
-	__u32 offset = (__u32)(pc - s->base), image = s->image, zero = 0;
+	__u32 zero = 0;
 	struct cpu_ranges *cpu = bpf_map_lookup_elem(&cpu_ranges, &zero);
 	__u64 key;
 
-	if (!o || !cpu)
-		return;
-	if (s->interpreter && !(o->flags & PROFIL_OBSERVER_NATIVE)) {
-		key = interpreter_leaf(slot, s->interpreter, s->base,
-				       s->anonymous ? ANY_OFFSET : offset);
-		if (key) {
-			image = profil_place_image(key);
-			offset = profil_place_offset(key);
-		}
-	}
 	offset = offset >> (o->shift & 31) << (o->shift & 31);
+	key = of | profil_place(0, image, offset);
+	if (cpu)
+		cpu->counted.key[of & PROFIL_PLACE_FOLDED ? 1 : 0] = key;
+	place_add(slot, key, n);
+}
+
+/*
+ * Counts @n samples at @pc in the image of @s. Returns false if it is code of an interpreter, whose
+ * function is to be found first: leaf_count() does both.
+ */
+static __always_inline bool spot_count(__u32 slot, const struct spot *s, __u64 pc, __u64 of,
+				       __u32 n)
+{
+	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
+	__u32 offset = (__u32)(pc - s->base);
+
+	if (!o)
+		return true;
+	if (s->interpreter && !(o->flags & PROFIL_OBSERVER_NATIVE) && leaf_defer(s, offset, of, n))
+		return false;
 	if (s->kind == PROFIL_IMAGE_KERNEL && o->flags & PROFIL_OBSERVER_HIDES_KERNEL)
 		offset = 0;
-	key = of | profil_place(0, image, offset);
-	cpu->counted.key[of & PROFIL_PLACE_FOLDED ? 1 : 0] = key;
-	place_add(slot, key, n);
+	key_count(slot, o, s->image, offset, of, n);
+	return true;
+}
+
+/*
+ * Counts the samples that place_count_of() has left to it. Its caller calls it, because all
+ * functions of a call chain share 512 bytes of stack. Global, as image_number().
+ */
+__attribute__((noinline)) int leaf_count(__u32 slot)
+{
+	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
+	struct interpreting *in = interpreting_here();
+	__u32 image, offset;
+	__u64 of;
+
+	if (!in || !o)
+		return 0;
+	leaf_find(slot);
+	of = in->leaf.of;
+	image = in->leaf.image;
+	offset = in->leaf.offset;
+	if (in->place) {
+		image = profil_place_image(in->place);
+		offset = profil_place_offset(in->place);
+	}
+	key_count(slot, o, image, offset, of, in->leaf.n);
+	*(volatile __u32 *)&in->busy = 0;
+	return 0;
 }
 
 /*
@@ -532,26 +477,27 @@ static __always_inline void spot_count(__u32 slot, const struct spot *s, __u64 p
  */
 #define KERNEL_PART 1
 
-static __always_inline void part_count(__u32 slot, const struct task_struct *task, __u64 pc,
+static __always_inline bool part_count(__u32 slot, const struct task_struct *task, __u64 pc,
 				       __u64 of, __u32 n)
 {
 	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
-	bool kernel = of & KERNEL_PART;
+	bool kernel = of & KERNEL_PART, counted = true;
 	struct spot *s = o ? spot_take(o->epoch) : NULL;
 
 	if (!s) {
 		outcome_count(slot, OUTCOME_LOST, of & PROFIL_PLACE_FOLDED ? 0 : n);
-		return;
+		return true;
 	}
 	if (!kernel)
 		task_memory(&s->memory, task);
 	if (kernel || s->memory.mm)
 		spot_of(slot, s, kernel ? KERNEL_OWNER : owner_of(task), pc);
 	if (s->image)
-		spot_count(slot, s, pc, of & ~(__u64)KERNEL_PART, n);
+		counted = spot_count(slot, s, pc, of & ~(__u64)KERNEL_PART, n);
 	else if (!(of & PROFIL_PLACE_FOLDED))
 		outcome_count(slot, s->kind ? OUTCOME_IMAGE_FULL : OUTCOME_UNMATCHED, n);
 	spot_give();
+	return counted;
 }
 
 /* The group of the running process, where groups do not distinguish its threads. */
@@ -559,7 +505,7 @@ static __always_inline __u32 group_of_process(__u32 slot, const struct task_stru
 					      __u32 epoch)
 {
 	__u64 owner = owner_of(task), leader = (__u64)task->group_leader;
-	__u64 look = look_of((struct task_struct *)task);
+	__u64 look = look_here();
 	struct process_group *g;
 	struct cpu_ranges *cpu;
 	__u32 zero = 0, group;
@@ -600,22 +546,29 @@ static __always_inline __u64 group_of(__u32 slot, const struct task_struct *task
 	return profil_place(group, 0, 0);
 }
 
+enum place_result {
+	COUNTED_NOT, /* the slot has no table */
+	COUNTED,
+	COUNTED_LATER, /* the caller is to call leaf_count() */
+};
+
 /*
  * Counts @n samples of @task, which is running, in the table of @slot: at @kernel_pc (0: user mode)
- * and at @user_pc (0: the thread has none). Returns false if the slot has no table.
+ * and at @user_pc (0: the thread has none). Returns enum place_result.
  *
  * Inlined where each sample passes: a call takes 20 ns where the kernel protects returns, and
  * bpf_get_current_task_btf() is one.
  */
-static __always_inline bool place_count_of(__u32 slot, const struct task_struct *task,
-					   __u64 user_pc, __u64 kernel_pc, __u32 n)
+static __always_inline int place_count_of(__u32 slot, const struct task_struct *task, __u64 user_pc,
+					  __u64 kernel_pc, __u32 n)
 {
 	__u32 zero = 0;
 	struct cpu_ranges *cpu = bpf_map_lookup_elem(&cpu_ranges, &zero);
+	int result = COUNTED;
 	__u64 group;
 
 	if (!cpu || !bpf_map_lookup_elem(&observed, &slot))
-		return false;
+		return COUNTED_NOT;
 	cpu->counted = (struct counted){ .slot = slot };
 	group = group_of(slot, task, n);
 	if (!user_pc && !kernel_pc)
@@ -626,10 +579,10 @@ static __always_inline bool place_count_of(__u32 slot, const struct task_struct 
 		__u64 pc = part ? user_pc : kernel_pc;
 		__u64 of = part && kernel_pc ? PROFIL_PLACE_FOLDED : 0;
 
-		if (pc)
-			part_count(slot, task, pc, group | of | (part ? 0 : KERNEL_PART), n);
+		if (pc && !part_count(slot, task, pc, group | of | (part ? 0 : KERNEL_PART), n))
+			result = COUNTED_LATER;
 	}
-	return true;
+	return result;
 }
 
 /* The same for the running task. Global, as image_number(). */

@@ -81,6 +81,12 @@ int observed_tracepoint(void *ctx)
 	return 1; /* 0 would drop the event for other users of perf */
 }
 
+/* Read again rather than kept: tick_event() has no room on the stack for it. */
+static __always_inline __u32 wide_attachments(void)
+{
+	return *(volatile __u32 *)&tables.wide.n;
+}
+
 /*
  * The clock: one perf event per CPU, at the rate of tables.clock. For wide scopes an event stands
  * for its period, because over all CPUs the events are an unbiased choice of threads.
@@ -92,7 +98,6 @@ SEC("perf_event")
 int tick_event(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
-	__u32 wide = *(volatile __u32 *)&tables.wide.n, tgid = tgid_of(task);
 	__u64 entry, cookie;
 	struct sample s = { 0 };
 
@@ -102,15 +107,15 @@ int tick_event(struct bpf_perf_event_data *ctx)
 		event_count(&s, task, cookie, event_weight(ctx, cookie));
 		return 0;
 	}
-	entry = only_entry(tgid);
-	if (!entry && !wide)
+	entry = only_entry(tgid_of(task));
+	if (!entry && !wide_attachments())
 		return 0;
 	sample_event(&s, task, ctx);
 	if (entry == SEVERAL_ENTRIES)
-		count_all(&s, tgid);
-	else if (is_on_clock(entry, tgid, 0))
+		count_all(&s, tgid_of(task));
+	else if (is_on_clock(entry, tgid_of(task), 0))
 		count_entry(&s, task, entry);
-	if (wide) {
+	if (wide_attachments()) {
 		event_begin(&s.time);
 		s.time.since = ~0ull;
 		observe_wide(&s, task);

@@ -257,6 +257,7 @@ static __always_inline int count_entry(struct sample *s, struct task_struct *tas
 {
 	__u32 index = profil_entry_target(entry), node = 0, n;
 	struct profil_target *target = target_of(entry);
+	int counted;
 	__u64 pc;
 
 	if (is_missed(task, entry, s->flags >= PROFIL_TARGET_EVENT))
@@ -277,8 +278,11 @@ static __always_inline int count_entry(struct sample *s, struct task_struct *tas
 		return 0;
 	}
 	pc = pc == s->user_pc ? pc : 0;
-	if (!place_count(target->slot, pc, s->kernel_pc, n))
+	counted = place_count(target->slot, pc, s->kernel_pc, n);
+	if (!counted)
 		return 0;
+	if (counted == COUNTED_LATER)
+		leaf_count(target->slot);
 	__sync_fetch_and_add(&target->total, n);
 	if (target->flags & PROFIL_TARGET_STACKS)
 		node = (__u32)stack_count(target->slot, pc, s->kernel_pc, n, false);

@@ -1,21 +1,21 @@
 /* thread_end.bpf.h - charges the CPU time of a thread after its latest tick, when the thread ends
  *
  * On the tick a sample stands for the CPU time since the thread's previous one, so what a thread
- * runs after its last tick has no sample. That is half a tick for a thread that is alone on its CPU,
- * and less or more among threads that take turns, whose turns end at ticks. The end of a thread is
- * charged in two steps:
+ * runs after its last tick has no sample. That is half a tick for a thread that is alone on its
+ *CPU, and less or more among threads that take turns, whose turns end at ticks. The end of a thread
+ *is charged in two steps:
  *
  *	sched_process_exit	the thread itself runs: the time until now, so that it is counted
  *				before pthread_join() or wait() return elsewhere
  *	sched_process_free	the rest: releasing memory and files, by the final sum_exec_runtime
  *
- * Each is thinned like a sample and counted where the thread's latest sample was (last_place.bpf.h).
- * A thread without a sample has no such place. Its time waits in the attachment's table until a
- * thread of the same name and cgroup ends with a sample, and is counted there: of many short
- * processes of one program, those that a tick has met stand for the others. For a profile of the
- * process's own it waits in the target. Threads that take turns with others in step with the tick may
- * never meet one: when UNSEEN_PERIODS are waiting, the next thread that exits counts them where it
- * ends. What is left at the end of the profile is reported as unseen_ns.
+ * Each is thinned like a sample and counted where the thread's latest sample was
+ *(last_place.bpf.h). A thread without a sample has no such place. Its time waits in the
+ *attachment's table until a thread of the same name and cgroup ends with a sample, and is counted
+ *there: of many short processes of one program, those that a tick has met stand for the others. For
+ *a profile of the process's own it waits in the target. Threads that take turns with others in step
+ *with the tick may never meet one: when UNSEEN_PERIODS are waiting, the next thread that exits
+ *counts them where it ends. What is left at the end of the profile is reported as unseen_ns.
  */
 #ifndef PROFIL_BPF_THREAD_END_BPF_H
 #define PROFIL_BPF_THREAD_END_BPF_H
@@ -85,7 +85,8 @@ __attribute__((noinline)) int unseen_add(__u32 index, __u64 kin, __u64 ns)
 	return 0;
 }
 
-/* Takes the time of @kin that waits for a place, if it is @least_ns or more. Global, as insert(). */
+/* Takes the time of @kin that waits for a place, if it is @least_ns or more. Global, as insert().
+ */
 __attribute__((noinline)) __u64 unseen_take(__u32 index, __u64 kin, __u64 least_ns)
 {
 	struct profil_target *target = PLACE(&tables.target[index % PROFIL_MAX_TARGETS]);
@@ -102,8 +103,7 @@ __attribute__((noinline)) __u64 unseen_take(__u32 index, __u64 kin, __u64 least_
 	if (!cell)
 		return 0;
 	old = *(volatile __u64 *)cell;
-	if (old >> PROFIL_UNSEEN_BITS != unseen_tag(kin) ||
-	    (old & PROFIL_UNSEEN_MOST) < least_ns ||
+	if (old >> PROFIL_UNSEEN_BITS != unseen_tag(kin) || (old & PROFIL_UNSEEN_MOST) < least_ns ||
 	    __sync_val_compare_and_swap(cell, old, 0) != old)
 		return 0;
 	return old & PROFIL_UNSEEN_MOST;
@@ -127,7 +127,8 @@ __attribute__((noinline)) int last_charge(const struct profil_last *last, __u64 
 		return 0;
 	if (last->state == LAST_NONE)
 		return unseen_add(last->target, kin, rest_ns);
-	n = thin(&target->elapsed_ns, target->period_ns, rest_ns + unseen_take(last->target, kin, 0));
+	n = thin(&target->elapsed_ns, target->period_ns,
+		 rest_ns + unseen_take(last->target, kin, 0));
 	if (!n)
 		return 0;
 	if (target->flags & PROFIL_TARGET_OBSERVE) {
@@ -159,8 +160,8 @@ static __always_inline void thread_charge(struct task_struct *task, struct profi
 /* --- threads without a tick ------------------------------------------------------------------- */
 
 /*
- * Adds all CPU time, @ns, of a thread without a tick that began at @born_ns, to target @index, whose
- * attachment has scope @scope and observes all processes of that. Global, as image_number().
+ * Adds all CPU time, @ns, of a thread without a tick that began at @born_ns, to target @index,
+ * whose attachment has scope @scope and observes all processes of that. Global, as image_number().
  */
 __attribute__((noinline)) int unseen_book(__u32 index, __u64 ns, __u64 born_ns, __u64 kin,
 					  __u32 scope)
@@ -217,6 +218,7 @@ __attribute__((noinline)) int unseen_settle(__u32 index, __u64 entry, __u64 kin)
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	__u64 pc = arch_pc((struct arch_regs *)bpf_task_pt_regs(task)), n;
 	__u32 refused = PROFIL_TARGET_CLOSED | PROFIL_TARGET_USER_ONLY;
+	int counted;
 
 	if ((target->flags & (PROFIL_TARGET_CLOCKS | refused)) != PROFIL_TARGET_TICK || !task->mm)
 		return 0;
@@ -228,8 +230,11 @@ __attribute__((noinline)) int unseen_settle(__u32 index, __u64 entry, __u64 kin)
 		hit(entry, pc, (__u32)n);
 		return 0;
 	}
-	if (!place_count(target->slot, pc, 0, (__u32)n))
+	counted = place_count(target->slot, pc, 0, (__u32)n);
+	if (!counted)
 		return 0;
+	if (counted == COUNTED_LATER)
+		leaf_count(target->slot);
 	__sync_fetch_and_add(&target->total, n);
 	return target->flags & PROFIL_TARGET_STACKS ? (int)(1 + n) : 0;
 }
@@ -252,8 +257,8 @@ static __always_inline void unseen_settle_one(__u32 index, __u64 entry, __u64 ki
 }
 
 /*
- * Says whether the wide attachment @i selects the running thread, which exits: 1, or 2 if it does by
- * a property that the thread has no longer when it is freed. Global, as image_number().
+ * Says whether the wide attachment @i selects the running thread, which exits: 1, or 2 if it does
+ * by a property that the thread has no longer when it is freed. Global, as image_number().
  */
 __attribute__((noinline)) int exit_scope(__u32 i)
 {

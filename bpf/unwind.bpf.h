@@ -314,15 +314,34 @@ static __always_inline __u64 row_at(struct unwind *u, __u32 offset)
 }
 
 /* A machine frame with the function in it, which takes its place. */
-static __always_inline void step_framed(struct unwind *u, bool is_leaf)
+static __always_inline void step_framed(struct unwind *u, struct interpreting *in, bool is_leaf)
 {
-	__u64 place = v8_place(u->fp);
+	int next = v8_place(u->fp);
 	__u32 at = u->depth - !u->native;
 
-	if (!place || at >= PROFIL_FRAMES_MAX)
+	if (next == NEXT_UNMET) {
+		interpreter_meet(u->slot);
+		next = v8_place(u->fp);
+	}
+	if (next != NEXT_PLACE || at >= PROFIL_FRAMES_MAX)
 		return;
-	u->place[at] = place + !is_leaf;
+	u->place[at] = in->place + !is_leaf;
 	u->depth = at + 1;
+}
+
+/* Replaces the leaf by the innermost function, which a later stretch leaves out. */
+static __always_inline void step_innermost(struct unwind *u, struct interpreting *in)
+{
+	int next = interpreter_innermost();
+
+	if (next == NEXT_UNMET) {
+		interpreter_meet(u->slot);
+		next = interpreter_innermost();
+	}
+	if (next != NEXT_PLACE)
+		return;
+	u->place[0] = in->place;
+	in->skip = 1;
 }
 
 /*
@@ -337,47 +356,50 @@ static __always_inline void step_loop(struct unwind *u, __u64 row, __u32 offset)
 	__u64 high = kind == PROFIL_UNWIND_SP	? u->sp + row_cfa(row)
 		     : kind == PROFIL_UNWIND_FP ? u->fp + row_cfa(row)
 						: 0;
-	bool is_leaf = u->depth == 1 && u->leaf, is_entered;
+	bool is_leaf = u->depth == 1 && u->leaf;
 	int found;
 
-	if (!in)
+	if (!in || !interpreter_load(u->slot, u->interpreter))
 		return;
-	found = interpreter_find(u->slot, u->interpreter, u->base,
-				 u->anonymous ? ANY_OFFSET : offset);
+	found = interpreter_find(u->slot, u->base, u->anonymous ? ANY_OFFSET : offset);
 	if (found == FOUND_FRAME)
-		step_framed(u, is_leaf);
+		step_framed(u, in, is_leaf);
 	if (found != FOUND_STRETCH)
 		return;
-	is_entered = high && interpreter_enter(u->sp, high);
-	if (is_leaf && !u->native) {
-		if (is_entered && interpreter_frame()) {
-			u->place[0] = in->place;
-		} else {
-			is_entered = false;
-			if (!interpreter_innermost())
-				return;
-			u->place[0] = in->place;
-			in->skip = 1;
-		}
-	} else if (is_entered && !u->native) {
+	u->stretch = high && interpreter_enter(u->sp, high);
+	if (is_leaf && !u->native && !u->stretch)
+		step_innermost(u, in);
+	/* The stretch's first function takes the place of the leaf. */
+	if (u->stretch && !u->native)
 		u->depth--;
-	}
 	in->depth = u->depth;
-	u->stretch = is_entered;
+}
+
+/* The loop was in its prologue: takes the stretch back. */
+static __always_inline void step_undo(struct unwind *u, struct interpreting *in)
+{
+	bool has_leaf = u->leaf && !u->native && !in->depth;
+
+	/* The leaf stays; the next stretch begins with it. */
+	u->depth = has_leaf && u->depth ? 1 : in->depth;
+	in->skip = has_leaf && u->depth;
 }
 
 /* The next function of the stretch. */
 static __always_inline void step_function(struct unwind *u)
 {
 	struct interpreting *in = interpreting_here();
+	int next = in ? interpreter_frame() : NEXT_END;
 	__u32 at = u->depth;
 
-	if (!in || !interpreter_frame()) {
+	if (!in || next == NEXT_END) {
 		u->stretch = 0;
-		if (in && in->undo) {
-			u->depth = in->depth;
-			in->skip = u->depth == 1 && u->leaf && !u->native;
-		}
+		if (in && in->undo)
+			step_undo(u, in);
+		return;
+	}
+	if (next == NEXT_UNMET) {
+		interpreter_meet(u->slot);
 		return;
 	}
 	if (in->skip) {
@@ -386,7 +408,8 @@ static __always_inline void step_function(struct unwind *u)
 	}
 	if (at >= PROFIL_FRAMES_MAX)
 		return;
-	u->place[at] = in->place + 1; /* as a return address: behind its unit */
+	/* As a return address: behind its unit. The leaf is no caller. */
+	u->place[at] = in->place + (at || !u->leaf);
 	u->depth = at + 1;
 }
 
@@ -482,6 +505,7 @@ static __always_inline void stack_walk(struct unwind *u, __u64 user_pc, bool in_
 	if (in && u->reads) {
 		*(volatile __u32 *)&in->busy = 1;
 		in->known = 0;
+		in->met = 0;
 	}
 	u->stretch = 0;
 	u->interpreter = 0;
@@ -496,8 +520,8 @@ static __always_inline void stack_walk(struct unwind *u, __u64 user_pc, bool in_
 	u->leaf = !in_kernel;
 	u->next = in_kernel && !arch_in_syscall(regs);
 	u->root = PROFIL_STACK_DEEP;
-	/* A stretch takes a step for its end. */
-	bpf_loop(u->frames > 1 ? 2 * u->frames : 1, step, &u, 0);
+	/* A stretch takes a step for its end, a function that is met first one more. */
+	bpf_loop(u->frames > 1 ? 3 * u->frames : 1, step, &u, 0);
 	if (in && u->reads)
 		*(volatile __u32 *)&in->busy = 0;
 }

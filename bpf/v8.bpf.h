@@ -32,7 +32,8 @@ static __always_inline __u16 v8_type(const struct profil_v8 *v, __u64 object)
 
 #define TEXT_UNREADABLE 0xff /* now: its memory is not there */
 
-#define V8_CONS 1 /* of the kinds of strings: two strings, the second of which is empty once flat \
+#define V8_CONS                                                                                   \
+	1	  /* of the kinds of strings: two strings, the second of which is empty once flat \
 		   */
 #define V8_THIN 5 /* another string */
 
@@ -121,7 +122,7 @@ static __always_inline void v8_scope(struct interpreting *in, const struct profi
 
 /*
  * Meets the SharedFunctionInfo whose fields are in->object for the first time. Returns the start of
- * its offsets; 0: it has none. Global, as interpreter_find().
+ * its offsets; 0: it has none.
  */
 __attribute__((noinline)) __u32 v8_function(__u32 slot)
 {
@@ -156,8 +157,6 @@ __attribute__((noinline)) __u32 v8_function(__u32 slot)
 	return function_number(slot);
 }
 
-#define V8_IS_NO_SCRIPT 0xffffffffu /* cached as the length of a function that is a builtin */
-
 static __always_inline bool v8_is_function(const struct profil_v8 *v, __u64 function, __u64 shared)
 {
 	__u16 type = v8_type(v, function);
@@ -167,47 +166,41 @@ static __always_inline bool v8_is_function(const struct profil_v8 *v, __u64 func
 }
 
 /*
- * The place of the function whose machine frame is at @fp; 0: it is none, or a builtin.
- * interpreter_find() has returned 1. Global, likewise.
+ * The place of the function whose machine frame is at @fp, into in->place: enum next. NEXT_END: it
+ * is none, or a builtin. interpreter_find() has returned FOUND_FRAME. Global, as it.
  */
-__attribute__((noinline)) __u64 v8_place(__u64 fp)
+__attribute__((noinline)) int v8_place(__u64 fp)
 {
 	struct interpreting *in = interpreting_here();
 	__u64 function = 0, context = 0, shared = 0, id, check;
-	struct cached_function *known;
 	const struct profil_v8 *v;
+	__u32 start, length;
 
 	if (!in || fp & 7)
-		return 0;
+		return NEXT_END;
 	v = &in->d.v8;
 	if (bpf_probe_read_user(&function, 8, (void *)(fp + (__u64)(__s64)v->frame_function)) ||
 	    bpf_probe_read_user(&context, 8, (void *)(fp + (__u64)(__s64)v->frame_context)) ||
 	    !v8_is_pointer(function) || !v8_is_pointer(context) ||
 	    bpf_probe_read_user(&shared, 8, (void *)(function - 1 + v->function_shared)) ||
 	    !v8_is_pointer(shared) || bpf_probe_read_user(in->object, 64, (void *)(shared - 1)))
-		return 0;
+		return NEXT_END;
 	id = mix(shared ^ mix(in->owner ^ (__u64)in->epoch << 40));
 	check = mix(in->object[v->shared_name / 8 & 31] ^
 		    mix(in->object[v->shared_script / 8 & 31]));
-	known = &in->cache[id % FUNCTION_CACHE];
-	if (known->id != id || known->check != check) {
-		__u32 start = 0, length = 1;
-
+	if (!function_known(in, id, check, &start, &length)) {
 		if (!v8_is_function(v, function, shared))
-			return 0;
-		if (v8_type(v, in->object[v->shared_script / 8 & 31]) != v->type_script)
-			length = V8_IS_NO_SCRIPT;
-		else
-			start = v8_function(in->slot);
-		if (!start && length == 1)
-			return profil_place(0, in->image, 0);
-		known->id = 0;
-		known->check = check;
-		known->start = start;
-		known->length = length;
-		known->id = id;
+			return NEXT_END;
+		in->met = id;
+		in->met_length = 1;
+		in->met_start = 0;
+		if (v8_type(v, in->object[v->shared_script / 8 & 31]) == v->type_script)
+			return NEXT_UNMET;
+		in->met_length = FUNCTION_IS_NONE;
+		function_known(in, id, check, &start, &length);
 	}
-	return known->length == V8_IS_NO_SCRIPT ? 0 : profil_place(0, in->image, known->start);
+	in->place = profil_place(0, in->image, start);
+	return length == FUNCTION_IS_NONE ? NEXT_END : NEXT_PLACE;
 }
 
 #endif

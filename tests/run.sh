@@ -184,7 +184,7 @@ quick() {
 	suites=$(mk/quick.sh) || return
 	each replay: "$BUILD/tests/unit-tests" tests/gate/style.sh
 	printf '%s' "${suites:+$suites$'\n'}"
-	test "$(id -u)" -ne 0 || gate_kernel | grep -E ':kernel_(stop|exec|authorise|vectors)$'
+	test "$(id -u)" -ne 0 || gate_kernel | grep -E ':(kernel_(stop|exec|authorise|vectors)|synth_.*)$'
 }
 
 # These count and time, so nothing runs beside them.

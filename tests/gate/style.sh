@@ -119,10 +119,8 @@ with() { # TOOL NAME COMMAND...
 }
 
 none "includes point down the layers, without cycles" "$(python3 tests/gate/includes.py)"
-if printf '%s\n' "${slow_sources[@]}" | grep -q '^bpf/'; then
-	none "no chain of calls in the BPF programs has more than 512 bytes of stack" \
-		"$(python3 tests/gate/bpf_stack.py "$BUILD/bpf/profil.bpf.o" 2>&1)"
-fi
+none "no chain of calls in the BPF programs has more than 512 bytes of stack" \
+	"$(python3 tests/gate/bpf_stack.py "$BUILD/bpf/profil.bpf.o" 2>&1)"
 none "no function over 60 lines" "$(long_functions "${sources[@]}")"
 none "no file over 600 lines" "$(long_files "${slow_sources[@]}" "${slow_scripts[@]}" /dev/null)"
 none "every file begins with its name and what it is" "$(unnamed_files "${sources[@]}" "${scripts[@]}")"

@@ -37,14 +37,15 @@ gone() { # FILE
 	test -z "$left"
 }
 
-# The daemon holds no BPF link.
-unattached() {
-	held "$daemon" | grep '^link'
-	test "${PIPESTATUS[1]}" -eq 1
+# Prints the daemon's links but iterators, which run only when they are read.
+attached() {
+	grep -hE '^link_(type|id):' "/proc/$daemon/fdinfo/"* | paste - - | grep -v 'iter'
 }
 
-attached() {
-	held "$daemon" | grep '^link'
+# The daemon holds no BPF link.
+unattached() {
+	attached
+	test $? -eq 1
 }
 
 profiles_are() { # NUMBER

@@ -51,12 +51,15 @@ starved() {
 	kill "$pid"
 }
 
+apart=(unshare --pid --fork --mount-proc)
+test "$(id -u)" -eq 0 || apart=(unshare --map-root-user --pid --fork --mount-proc)
+
 # Runs doctor beside a copy of sleep under the name of a runtime, with VARIABLE in its environment, MAP
 # as its perf map and OPTION as its argument. It is process 2 of a pid namespace in which no other runtime can be.
 beside() { # NAME [VARIABLE [MAP [OPTION]]]
 	cp "$(command -v tail)" "$dir/$1"
 	# shellcheck disable=SC2016 # another shell's
-	unshare --pid --fork --mount-proc sh -c '
+	"${apart[@]}" sh -c '
 		exec 3<"$0"
 		env ${2:+"$2"} "$1" -f /dev/null ${4:+-- "$4"} 2>/dev/null &
 		until test "/proc/$!/exe" -ef "$1"; do kill -0 $! || break; done
@@ -68,7 +71,7 @@ beside() { # NAME [VARIABLE [MAP [OPTION]]]
 finds_none() { # ARGS... of beside()
 	local said
 
-	said=$(beside "$@") || test $? -le 4 || return
+	said=$(beside "$@") || test $? -le 5 || return
 	! grep "^note *${1%3*} .*process 2" <<<"$said"
 }
 

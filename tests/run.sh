@@ -10,7 +10,7 @@
 #
 # Exit status: 0 when every test ran and passed, 1 when a test failed, 2 when there is no verdict: no test
 # ended for 300 s, the run took 20 minutes, or root, BTF or a tool of "make deps" is missing.
-# PROFIL_TEST_ALLOW_SKIP=1 accepts what is missing.
+# PROFIL_TEST_ALLOW_SKIP=1 accepts what is missing. Named suites may be silent for PROFIL_TEST_SILENCE_S.
 set -u
 exec 2>&1
 cd "$(dirname "$0")/.." || exit 1
@@ -248,18 +248,23 @@ end_suite() { # PID
 kill_suites() {
 	local pid
 
-	for pid in "${!job[@]}"; do kill -KILL -- "-$pid" 2>/dev/null; done
+	for pid in "${!job[@]}"; do
+		kill -KILL -- "-$pid"
+		wait "$pid"
+		unset "job[$pid]"
+	done 2>/dev/null
 }
 
 # Names what runs, with the end of its output and its processes.
 tell_hang() { # WHY
-	local pid
+	local pid i
 
 	hung=$1
 	printf '== no verdict: %s\n' "$1"
 	for pid in "${!job[@]}"; do
-		printf 'running for %d s: %s\n' $((SECONDS - began[job[$pid]])) "${suite[job[$pid]]}"
-		tail -n 3 "$run/${job[$pid]}.log"
+		i=${job[$pid]}
+		printf 'hangs for %d s: %s\n' $((SECONDS - began[i])) "${suite[i]}"
+		tail -n 3 "$run/$i.log"
 		ps -o pid,ppid,etime,stat,wchan:20,args -s "$pid"
 	done
 }
@@ -331,7 +336,7 @@ night)
 	test "$hung" || run_suites < <(night_rest)
 	;;
 *)
-	silence_s=7200 total_s=86400
+	silence_s=${PROFIL_TEST_SILENCE_S:-7200} total_s=86400
 	for s; do
 		case $s in
 		*/gate-tests | */night-tests) case $s in *:*) suites_of "${s%%:*}" "${s#*:}" ;; *) suites_of replay "$s" ;; esac ;;

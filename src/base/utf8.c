@@ -22,6 +22,44 @@ size_t utf8_bytes(const char *s)
 	return n;
 }
 
+bool utf8_is_control(const char *s, size_t n)
+{
+	const unsigned char *c = (const unsigned char *)s;
+	unsigned int u;
+
+	if (n == 1)
+		return *c < ' ' || *c == 0x7f;
+	if (n == 2) {
+		u = (c[0] & 0x1fu) << 6 | (c[1] & 0x3fu);
+		return u < 0xa0 || u == 0x61c;
+	}
+	if (n != 3)
+		return false;
+	u = (c[0] & 0x0fu) << 12 | (c[1] & 0x3fu) << 6 | (c[2] & 0x3fu);
+	return u == 0x200e || u == 0x200f || (u >= 0x2028 && u <= 0x202e) ||
+	       (u >= 0x2066 && u <= 0x2069);
+}
+
+char *utf8_clean(const char *s)
+{
+	char *copy = utf8_copy(s);
+	size_t to = 0;
+
+	for (size_t from = 0; copy && copy[from];) {
+		size_t n = utf8_bytes(copy + from);
+
+		if (utf8_is_control(copy + from, n))
+			copy[to++] = ' ';
+		else
+			for (size_t i = 0; i < n; i++)
+				copy[to++] = copy[from + i];
+		from += n;
+	}
+	if (copy)
+		copy[to] = '\0';
+	return copy;
+}
+
 bool utf8_is_valid(const char *s)
 {
 	while (utf8_bytes(s))

@@ -173,7 +173,7 @@ void callgrind_name(FILE *out, const char *key, const char *s)
 
 		if (!n)
 			fputs("\357\277\275", out);
-		else if ((unsigned char)*s < ' ')
+		else if (utf8_is_control(s, n))
 			fputc(' ', out);
 		else
 			fwrite(s, 1, n, out);

@@ -28,10 +28,10 @@ struct named {
 
 char *folded_name(const char *name)
 {
-	char *copy = utf8_copy(name);
+	char *copy = utf8_clean(name);
 
 	for (char *c = copy; c && *c; c++)
-		*c = *c == ';' ? ':' : (unsigned char)*c < ' ' ? ' ' : *c;
+		*c = *c == ';' ? ':' : *c;
 	return copy;
 }
 

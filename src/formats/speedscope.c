@@ -108,7 +108,7 @@ int speedscope_write(FILE *out, const struct profile *p)
 
 	if (err || !root)
 		return -ENOMEM;
-	if (json_dumpf(root, out, JSON_COMPACT) < 0)
+	if (json_dumpf(root, out, JSON_COMPACT | JSON_ENSURE_ASCII) < 0)
 		return -EIO;
 	fputc('\n', out);
 	return 0;

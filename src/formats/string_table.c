@@ -75,7 +75,7 @@ void string_table_write(const struct string_table *t, FILE *out, unsigned int fi
 {
 	protobuf_bytes(out, field, "", 0);
 	for (size_t i = 0; i < t->n; i++) {
-		char *copy = utf8_is_valid(t->string[i]) ? NULL : utf8_copy(t->string[i]);
+		char *copy = utf8_clean(t->string[i]);
 		const char *s = copy ? copy : t->string[i];
 
 		protobuf_bytes(out, field, s, strlen(s));

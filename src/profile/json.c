@@ -270,7 +270,7 @@ int json_write(FILE *out, const struct profile *p, bool places)
 		err |= json_object_set_new(root, "stacks", json_stacks(p));
 	if (!root || err)
 		return -ENOMEM;
-	if (json_dumpf(root, out, JSON_COMPACT | JSON_REAL_PRECISION(7)) < 0)
+	if (json_dumpf(root, out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(7)) < 0)
 		return -EIO;
 	fputc('\n', out);
 	return 0;

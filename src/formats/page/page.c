@@ -14,7 +14,7 @@ static size_t character(FILE *out, const char *s)
 		fputs("&#xfffd;", out);
 	else if (strchr("<>&\"", *s))
 		fprintf(out, "&#%d;", *s);
-	else if ((unsigned char)*s < ' ' && *s != '\t')
+	else if (utf8_is_control(s, n) && *s != '\t')
 		fputc(' ', out);
 	else
 		fwrite(s, 1, n, out);

@@ -63,6 +63,20 @@ says "2 samples are without a group: the table of groups is full" 'p["samples"][
 says "1 process could not be followed" 'p["samples"]["unfollowed"] = 1'
 says "1 sleep is not counted: more threads slept than the table has room for" 'p["samples"]["sleepers_full"] = 1'
 
+# Names are of anyone's making: no format has what controls a terminal or turns text around.
+hostile='add("/a\u001b\u0007\u009b\u202e\u2066x<b>", 50, "", "f\u001b\u0007\u009b\u202e\u2066\u2028y<b>"); p["command"] = "c\u009b\u202e"'
+for format in text folded callgrind html speedscope pprof json; do
+	changed "$hostile" -f $format -o "$dir/clean"
+	test "$format" != pprof || gunzip <"$dir/clean" >"$dir/raw"
+	test "$format" = pprof || cp "$dir/clean" "$dir/raw"
+	check "$format has no control characters of names" python3 -c '
+import sys
+text = open(sys.argv[1], "rb").read()
+for bad in "\x1b", "\x07", "\x9b", "\u202e", "\u2066", "\u2028":
+    if bad.encode() in text and (sys.argv[2] != "pprof" or len(bad.encode()) > 1):
+        sys.exit(ascii(bad))' "$dir/raw" "$format"
+done
+
 changed 'add("[anon]", 100, "node"); p["samples"]["secret"] = 2' -f html -o "$dir/page"
 check "the page says it as well" test "$(grep -c '<li>.*\(NODE_OPTIONS\|2 processes executed\)' "$dir/page")" = 2
 finish

@@ -22,6 +22,7 @@ static int take_signals(sd_event *event)
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* write() fails with EFBIG */
 	err = sd_event_add_signal(event, NULL, SIGTERM, NULL, NULL);
 	return err < 0 ? err : sd_event_add_signal(event, NULL, SIGINT, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* main.c - profilctl: finds the verb, reads its options and runs it */
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -285,10 +286,17 @@ static int run_named(int argc, char **argv)
 	return CTL_USAGE;
 }
 
+static void on_file_limit(int signal)
+{
+	(void)signal;
+}
+
 int main(int argc, char **argv)
 {
 	int status, err;
 
+	/* write() fails with EFBIG. No SIG_IGN, which a command would inherit. */
+	signal(SIGXFSZ, on_file_limit);
 	log_open("profilctl");
 	truncated_file_reads_as_zeroes();
 	status = run_named(argc, argv);

@@ -303,6 +303,10 @@ static int read_file(struct config *c, const char *path)
 		if (err)
 			log_err("%s:%u: invalid option", path, n);
 	}
+	if (f && !err && ferror(f)) { /* as of a directory */
+		err = errno ? -errno : -EIO;
+		log_err("cannot read %s: %s", path, strerror(-err));
+	}
 	return err;
 }
 

@@ -121,8 +121,8 @@ static int profild_open(struct profild *d)
 		sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* write() fails with EFBIG */
 	signal(SIGCHLD, SIG_IGN); /* the kernel reaps: wait() takes locks of the process table */
-
 	err = sd_event_default(&d->event);
 	if (err >= 0)
 		err = sd_event_add_signal(d->event, NULL, SIGTERM, on_end, d);

@@ -7,7 +7,7 @@
 const char top_view_help[] =
 	"profilctl top - keys\n"
 	"\n"
-	"h, ?        this help\n"
+	"h, ?        this help, which any key closes\n"
 	"up, down    choose a function; also j and k, page up and down, home\n"
 	"enter       the source and instructions of that function\n"
 	"c           with -g: what calls that function\n"
@@ -77,6 +77,10 @@ enum top_answer top_view_key(struct top_view *v, int key, size_t page_lines)
 {
 	if (v->typing && key != TOP_KEY_RESIZE)
 		return type(v, key);
+	if (v->page == TOP_HELP && key != TOP_KEY_RESIZE) { /* any key, as in htop and less */
+		v->page = TOP_TABLE;
+		return TOP_REDRAW;
+	}
 	switch (key) {
 	case 'q':
 	case 'Q':

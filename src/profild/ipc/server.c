@@ -140,6 +140,23 @@ static int handed_over(void)
 	return pid && fds && atoi(pid) == getpid() ? atoi(fds) : 0;
 }
 
+/*
+ * A descriptor that is not the socket that profild needs, as of a unit with ListenStream=, is a
+ * mistake: no client could use it, and would not find the socket that profild made instead.
+ */
+static int check_handed_over(const struct profild *d)
+{
+	for (int fd = SD_LISTEN_FDS_START; fd < SD_LISTEN_FDS_START + handed_over(); fd++) {
+		if (d->config.fd_store && sd_is_socket(fd, AF_UNSPEC, 0, -1) <= 0)
+			continue; /* of the store */
+		log_err("descriptor %d, passed by LISTEN_FDS, is not a listening SOCK_SEQPACKET "
+			"Unix socket (ListenSequentialPacket= makes one)",
+			fd);
+		return -EPROTOTYPE;
+	}
+	return 0;
+}
+
 static int watch(struct profild *d)
 {
 	int err = sd_event_add_io(d->event, &d->listening, d->listener, EPOLLIN, on_connection, d);
@@ -164,6 +181,9 @@ int server_open(struct profild *d)
 			log_warning("cannot shorten the queue of the socket: %s", strerror(errno));
 		return watch(d);
 	}
+	err = check_handed_over(d);
+	if (err < 0)
+		return err;
 	err = wire_address(&addr, d->config.socket_path);
 	if (!err)
 		err = clear_path(&addr);

@@ -124,6 +124,23 @@ check "doctor does not report node with the flag" finds_none node NODE_OPTIONS=-
 check "doctor does not report node with the option" finds_none node '' '' --perf-basic-prof
 check "doctor does not report a Python that has no such flag" finds_none python3.11
 
+# Sockets and files that profild cannot use are errors.
+refused() { # WORDS COMMAND...
+	local words=$1
+
+	shift
+	timeout 20 "$@" >"$dir/said" 2>&1 && return 1
+	grep -q -- "$words" "$dir/said" || { cat "$dir/said"; false; }
+}
+# shellcheck disable=SC2016 # another shell's
+check "profild refuses a descriptor that is no socket" refused 'descriptor 3, passed by LISTEN_FDS' \
+	sh -c 'exec 3</dev/null; LISTEN_FDS=1 exec sh -c "LISTEN_PID=\$\$ exec \"\$0\" --socket \"\$1\" --replay /dev/null" "$@"' - "$BUILD/profild" "$dir/unused"
+check "profild refuses a directory as its configuration" refused "cannot read $dir: Is a directory" \
+	"$BUILD/profild" --config "$dir" --socket "$dir/unused" --replay /dev/null
+echo 'no-such-option 1' >"$dir/bad.conf"
+check "profild names the line of a bad configuration" refused "$dir/bad.conf:1" \
+	"$BUILD/profild" --config "$dir/bad.conf" --socket "$dir/unused" --replay /dev/null
+
 mkdir "$TMPDIR"/profilctl.abcdef
 touch -d '10 seconds ago' "$TMPDIR"/profilctl.*
 finds "doctor reports the folder of a killed profilctl" sockets note "1 folder of a killed profilctl in $TMPDIR" \

@@ -80,6 +80,11 @@ check "a full disk leaves no temporary file" test "$(ls "$small")" = $'filler\np
 ends "profilctl reports that standard output has no space" 1 "cannot write the report: no space left on device" \
 	sh -c '"$1" report "$2" -f json >/dev/full' - "$ctl" "$dir/profile"
 
+
+# A limit of the size of files is an error like a full disk, not the end by a signal.
+said=$( (ulimit -f 0; "$ctl" report "$dir/profile" -o "$dir/limited") 2>&1)
+check "profilctl reports that a file may not become larger" test "$?:$said" = "1:profilctl: cannot write $dir/limited: File too large"
+
 # profilctl is killed at the system calls that write, flush and rename.
 if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
 	cp "$dir/profile" "$dir/whole"

@@ -277,6 +277,18 @@ Test(ctl_top, keys_change_the_view)
 	press(&v, "s");
 	cr_expect_eq(press(&v, "?"), TOP_REDRAW);
 	cr_expect_eq(v.page, TOP_HELP);
+	press(&v, "q");
+	for (const char *key = "qh? s/jx\n"; *key; key++) {
+		const char one[] = { *key, '\0' };
+		enum top_order order = v.order;
+
+		press(&v, "h");
+		cr_expect_eq(v.page, TOP_HELP);
+		cr_expect_eq(press(&v, one), TOP_REDRAW);
+		cr_expect_eq(v.page, TOP_TABLE, "key %d closes the help", *key);
+		cr_expect_eq(v.order, order, "and does nothing else");
+	}
+	press(&v, "h");
 	cr_expect_eq(press(&v, "q"), TOP_REDRAW, "q leaves the page first");
 	cr_expect_eq(press(&v, "q"), TOP_QUIT);
 	cr_expect_eq(top_view_key(&v, TOP_KEY_ESCAPE, 10), TOP_NOTHING);

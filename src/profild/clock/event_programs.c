@@ -33,8 +33,7 @@ struct event_programs {
 	bool used;
 	struct linger *linger;
 
-	sd_event *event;
-	struct jobs *thread; /* NULL: not needed so far */
+	struct jobs *thread;
 	struct job job;
 	int (*step)(struct event_programs *p);
 	int result;   /* of the step */
@@ -124,10 +123,6 @@ static void step_done(struct job *job)
 
 static int start(struct event_programs *p, int (*step)(struct event_programs *p))
 {
-	int err = p->thread ? 0 : jobs_open(&p->thread, p->event, 1);
-
-	if (err)
-		return err;
 	p->job = (struct job){ .run = step_run, .done = step_done };
 	p->step = step;
 	p->running = true;
@@ -154,16 +149,17 @@ static void on_linger(void *arg)
 int event_programs_open(struct event_programs **out, const struct profil_bpf *skel, sd_event *event)
 {
 	struct event_programs *p = calloc(1, sizeof(*p));
+	int err;
 
 	if (!p)
 		return -ENOMEM;
 	p->skel = skel;
-	p->event = event;
 	p->link = -1;
 	for (int i = 0; i < EVENT_PROGRAMS; i++)
 		p->fd[i] = -1;
 	*out = p;
-	return linger_open(&p->linger, event, on_linger, p);
+	err = jobs_open(&p->thread, event, 1);
+	return err ? err : linger_open(&p->linger, event, on_linger, p);
 }
 
 struct event_programs *event_programs_close(struct event_programs *p)

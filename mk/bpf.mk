@@ -3,8 +3,11 @@
 # The architecture for which the compiler builds, by the kernel's name.
 ARCH := $(shell $(CC) -dumpmachine 2>/dev/null | sed -e 's/-.*//' -e 's/x86_64/x86/' -e 's/aarch64/arm64/')
 BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -D__TARGET_ARCH_$(ARCH) -Wall -Wextra $(WERROR_FLAG) \
-	-ffile-prefix-map=$(CURDIR)=. -Isrc -Ibpf -MMD -MP \
-	-I$(shell $(CC) -print-sysroot 2>/dev/null)/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null)
+	-ffile-prefix-map=$(CURDIR)=. -Isrc -Ibpf -MMD -MP $(SYSTEM_INCLUDES)
+
+# Where the C compiler finds the headers of this architecture: a compiler for BPF does not look there.
+SYSTEM_INCLUDES := $(shell LC_ALL=C $(CC) -E -v -x c /dev/null 2>&1 >/dev/null | \
+	sed -n '/^.include <...> search/,/^End/s|^ \(/.*\)|-idirafter \1|p')
 
 $(B)/%.bpf.o: %.bpf.c $(B)/flags | $(B)/tools.ok
 	@mkdir -p $(@D)

@@ -3,10 +3,11 @@ VERSION := $(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)
 PREFIX ?= /usr/local
 DESTDIR ?=
 B = build
-CC = gcc
+CLANG ?= clang
+# clang compiles the BPF programs in any case, so where there is no gcc it compiles the rest as well.
+CC := $(if $(shell command -v gcc 2>/dev/null),gcc,$(CLANG))
 AR ?= ar
 OBJCOPY ?= objcopy
-CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
 PKG_CONFIG ?= pkg-config
 Q = $(if $(filter 1,$(V)),,@)
@@ -51,7 +52,6 @@ objs = $(patsubst %,$(B)/%.o,$(patsubst %.c,%,$(1)))
 pics = $(patsubst %.c,$(B)/%.pic.o,$(1))
 cflags = $(shell $(PKG_CONFIG) --cflags $(1) 2>/dev/null)
 libs = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
-packages = $(shell vendor/packages.sh $(1))
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
 ## make            builds everything into build/
@@ -83,7 +83,7 @@ help:
 	@sed -n 's/^## //p' Makefile
 
 deps:
-	@mk/deps.sh $(call packages,$(or $(DEPS),build test))
+	@$(FIND) $(or $(DEPS),demo build quick test)
 
 clean:
 	rm -rf build

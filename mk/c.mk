@@ -1,9 +1,17 @@
 # c.mk - what is written in C: the daemon, the tools and the library
 
-# Looks for the tools, and names the packages of those that are missing.
-$(B)/tools.ok: mk/tools.sh
-	@CC='$(CC)' CLANG='$(CLANG)' BPFTOOL='$(BPFTOOL)' PKG_CONFIG='$(PKG_CONFIG)' mk/tools.sh build
+# Looks for the tools and libraries of a list in vendor/packages/, and names those that are missing.
+FIND = CC='$(CC)' CLANG='$(CLANG)' BPFTOOL='$(BPFTOOL)' PKG_CONFIG='$(PKG_CONFIG)' mk/deps.sh
+
+$(B)/tools.ok $(B)/http.ok $(B)/tests.ok: $(B)/%.ok: mk/deps.sh mk/missing.sh
+	@$(FIND) --check $(LISTS)
 	@mkdir -p $(@D) && touch $@
+
+$(B)/tools.ok: LISTS = demo
+$(B)/http.ok: LISTS = build
+$(B)/tests.ok: LISTS = quick
+
+$(call objs,$(PROFIL_HTTP)): | $(B)/http.ok
 
 # Changes with the flags, so that what was compiled with others is compiled again.
 $(B)/flags: export FLAGS = $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(CLANG) $(BPF_CFLAGS)

@@ -5,7 +5,7 @@ DEB_SOURCES = $(shell find bpf debian include mk src systemd vendor -type f) Mak
 
 .PHONY: deb deb-run
 
-deb: DEPS = build deb
+deb: DEPS = demo build deb
 deb: deps
 	+$(Q)$(SUBMAKE) deb-run
 

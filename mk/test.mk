@@ -13,10 +13,6 @@ RUN = BUILD=$(B) SAN=$(SAN) CC="$(filter-out ccache,$(CC))" tests/run.sh
 
 .PHONY: tests fuzzers quick style test test-run nightly nightly-run demo demo-run bench fuzz fuzz-build coverage
 
-$(B)/tests.ok: mk/tools.sh
-	@CC='$(CC)' PKG_CONFIG='$(PKG_CONFIG)' mk/tools.sh tests
-	@mkdir -p $(@D) && touch $@
-
 # The unit tests are linked with everything but the main()s, as archives, so that only what a test
 # refers to is linked in.
 $(B)/tests/%.a:
@@ -123,8 +119,8 @@ style:
 
 # Make looks for the tools when it starts, so what needs those that "deps" installs runs in a make
 # of its own.
-test: DEPS = build test
-nightly: DEPS = build test deb vm vm-arm64
+test: DEPS = demo build quick test
+nightly: DEPS = demo build quick test night deb vm vm-arm64
 test nightly: deps
 	+$(Q)$(SUBMAKE) $@-run
 
@@ -134,11 +130,12 @@ test-run: all tests
 nightly-run: all tests $(if $(SAN),,$(DEB)/.built $(DEB_NEXT)/.built)
 	$(Q)$(RUN) night
 
-demo: DEPS = build
+demo: DEPS = demo
 demo: deps
 	+$(Q)$(SUBMAKE) demo-run
 
-demo-run: all
+# Without profil-http, whose library brings forty packages.
+demo-run: $(addprefix $(B)/,profild profilctl libprofil.so libprofil.a)
 	$(Q)BUILD=$(B) tests/demo.sh
 
 BENCH = $(addprefix $(B)/tests/night/bench/,work work.gprof connect floor passes)

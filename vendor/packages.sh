@@ -5,4 +5,4 @@
 arch=$(dpkg --print-architecture 2>/dev/null)
 cd "$(dirname "$0")/packages" && exec awk -v arch="$arch" '
 	{ sub(/#.*/, "") }
-	NF == 1 || $2 == "[" arch "]" { print $1 }' "${@:?}"
+	NF && ($2 !~ /^\[/ || $2 == "[" arch "]") { print $1 }' "${@:?}"

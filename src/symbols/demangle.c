@@ -1,5 +1,9 @@
 /* demangle.c - demangles C++ and Rust names */
+#if __has_include(<libiberty/demangle.h>)
 #include <libiberty/demangle.h>
+#else /* Fedora */
+#include <demangle.h>
+#endif
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* debuginfod.c - downloads debug files from the servers in DEBUGINFOD_URLS */
 #include <dlfcn.h>
-#include <elfutils/debuginfod.h>
+#include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -18,6 +18,15 @@ static bool late(void)
 		end_ns = now_ns() + DEBUGINFOD_TIME_S * 1000000000ull;
 	return now_ns() >= end_ns;
 }
+
+/*
+ * libdebuginfod is called only where it is installed, so its header is not needed either: these are
+ * debuginfod_set_progressfn() and debuginfod_find_debuginfo() of libdebuginfod.so.1.
+ */
+typedef void set_progress(debuginfod_client *client,
+			  int (*on_progress)(debuginfod_client *, long, long));
+typedef int find_debuginfo(debuginfod_client *client, const unsigned char *id, int bytes,
+			   char **path);
 
 static bool shown;
 
@@ -48,26 +57,26 @@ static void *function(debuginfod_client *client, const char *name)
 
 void limit_debuginfod(Dwfl *dwfl)
 {
-	__typeof__(debuginfod_set_progressfn) *set_progressfn;
+	set_progress *set;
 	debuginfod_client *client;
 
 	if (!debuginfod_servers())
 		return;
 	client = dwfl_get_debuginfod_client(dwfl);
-	set_progressfn = (__typeof__(set_progressfn))function(client, "debuginfod_set_progressfn");
-	if (set_progressfn)
-		set_progressfn(client, on_progress);
+	set = (set_progress *)function(client, "debuginfod_set_progressfn");
+	if (set)
+		set(client, on_progress);
 }
 
 int debuginfod_fetch(Dwfl *dwfl, const unsigned char *id, int bytes)
 {
-	__typeof__(debuginfod_find_debuginfo) *find;
+	find_debuginfo *find;
 	debuginfod_client *client;
 
 	if (!debuginfod_servers() || bytes <= 0)
 		return -ENOENT;
 	client = dwfl_get_debuginfod_client(dwfl);
-	find = (__typeof__(find))function(client, "debuginfod_find_debuginfo");
+	find = (find_debuginfo *)function(client, "debuginfod_find_debuginfo");
 	return find ? find(client, id, bytes, NULL) : -ENOSYS;
 }
 

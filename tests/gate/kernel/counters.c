@@ -12,7 +12,7 @@
 #include "synthetic.h"
 #include "tests/vectors/ways.h"
 
-SYNTHETIC_SUITE(synth_counters);
+SYNTHETIC_SUITE(synth_counters, false);
 
 #define BASE 0x10000000ul
 #define ELSEWHERE 0x20000000ul /* in no region */

@@ -12,7 +12,7 @@
 #include "synthetic.h"
 #include "tests/vectors/ways.h"
 
-SYNTHETIC_SUITE(synth_regions);
+SYNTHETIC_SUITE(synth_regions, false);
 
 /* Below all others, where programs are, on both sides of 2^63, and at the top. */
 static const __u64 bases[] = { 0, 0x400000, (1ull << 63) - 200, -401ull };

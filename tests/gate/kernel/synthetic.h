@@ -6,6 +6,7 @@
 #include <bpf/libbpf.h>
 #include <criterion/criterion.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "core/shared_maps.h"
@@ -29,9 +30,11 @@ struct synthetic {
 
 /*
  * Loads the programs, with the maps of @d in place of their own, and disconnects the daemon's tick,
- * so that no other samples are counted. To be called before the first profile starts.
+ * so that no other samples are counted. To be called before the first profile starts. Only with
+ * @places synth_count() is loaded, which has the whole engine of places: the verifier takes a third
+ * of a second for it.
  */
-void synthetic_join(struct synthetic *s, const struct daemon *d);
+void synthetic_join(struct synthetic *s, const struct daemon *d, bool places);
 
 #define SYNTHETIC_TICK_NS 4000000ull
 
@@ -75,7 +78,7 @@ void synthetic_hit(const struct synthetic *s, pid_t pid, __u64 pc, __u32 n);
  * Defines the Criterion suite @name: each test has a daemon d, started with the arguments that
  * follow, and the programs s on its maps.
  */
-#define SYNTHETIC_SUITE(name, ...)                                                    \
+#define SYNTHETIC_SUITE(name, places, ...)                                            \
 	static struct daemon d;                                                       \
 	static struct synthetic s;                                                    \
 	static void start(void)                                                       \
@@ -83,7 +86,7 @@ void synthetic_hit(const struct synthetic *s, pid_t pid, __u64 pc, __u32 n);
 		static const char *args[] = { SYNTHETIC_CLOCK, ##__VA_ARGS__, NULL }; \
                                                                                       \
 		daemon_start(&d, NULL, args);                                         \
-		synthetic_join(&s, &d);                                               \
+		synthetic_join(&s, &d, places);                                       \
 	}                                                                             \
 	static void stop(void)                                                        \
 	{                                                                             \

@@ -8,7 +8,7 @@
 #include "synthetic.h"
 #include "tests/vectors/ways.h"
 
-SYNTHETIC_SUITE(synth_vectors);
+SYNTHETIC_SUITE(synth_vectors, false);
 
 static void check_row(const struct way *w, const struct vector *v)
 {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profild/profile/target.h"
+#include "profild/quota/quota.h"
 
 #define BINS 100
 #define COUNTERS 128 /* whole groups of them */
@@ -160,4 +161,34 @@ Test(target, a_region_beyond_its_counters_is_not_taken_over)
 	t->ncounters = 0; /* pcs are stored as they are */
 	cr_expect_eq(target_check(t), 0);
 	target_free(t);
+}
+
+/* A user's slot, regions and counters, until the target is freed. */
+Test(target, is_charged_to_its_user)
+{
+	const struct profil_msg_region r[] = { region(0x1000, 1, 0), region(0x2000, 2, 1) };
+	struct quota_config config = {
+		.user.of = { [RES_TARGETS] = 2, [RES_REGIONS] = 4, [RES_COUNTERS] = 3 * COUNTERS },
+		.machine.of = { [RES_TARGETS] = 9, [RES_REGIONS] = 99, [RES_COUNTERS] = 9999 },
+	};
+	struct target *first, *second;
+	struct user *user;
+	struct quota *q;
+
+	cr_assert_eq(quota_new(&q, &config), 0);
+	cr_assert_eq(user_get(&user, q, 1000, false), 0);
+	cr_assert_eq(target_new(&first, NULL, 1, r, 2), 0);
+	cr_assert_eq(target_new(&second, NULL, 1, r, 2), 0);
+	cr_expect_eq(target_charge(first, user, false), 0);
+	cr_expect_eq(quota_used(q, user, RES_TARGETS), 1);
+	cr_expect_eq(quota_used(q, user, RES_REGIONS), 2);
+	cr_expect_eq(quota_used(q, user, RES_COUNTERS), 2 * COUNTERS);
+	cr_expect_lt(target_charge(second, user, false), 0, "beyond the limit of counters");
+	cr_expect_eq(quota_used(q, user, RES_TARGETS), 1);
+	cr_expect_eq(quota_used(q, user, RES_REGIONS), 2);
+	target_free(second);
+	target_free(first);
+	cr_expect_eq(quota_used(q, user, RES_COUNTERS), 0);
+	user_unref(user);
+	quota_free(q);
 }

@@ -89,4 +89,27 @@ int main(void)
 C
 done
 daemon_stop
+
+# Removes what was installed, and no directory that was there.
+uninstall() { # ARGS...
+	env -u MAKEFLAGS make -s uninstall B="$BUILD" "$@"
+}
+check "make uninstall succeeds" uninstall DESTDIR="$root" PREFIX=/opt/profil
+check "make uninstall leaves nothing" test -z "$(find "$root" -mindepth 1)"
+mkdir -p "$root/usr/local/bin" "$root/usr/local/share/man" "$root/etc"
+find "$root" | sort >"$dir/before"
+check "make install installs below another prefix" env -u MAKEFLAGS make -s install B="$BUILD" SAN="${SAN:-}" DESTDIR="$root"
+check "make install installs over itself" env -u MAKEFLAGS make -s install B="$BUILD" SAN="${SAN:-}" DESTDIR="$root"
+echo 'rate 50' >>"$root/etc/profil/profild.conf"
+touch "$root/usr/local/lib/other"
+uninstall DESTDIR="$root" >"$dir/words"
+check "make uninstall says that a changed configuration stays" grep -q 'profild.conf was changed and stays$' "$dir/words"
+check "make uninstall leaves the directories that were there and the files of others" test "$(cat "$dir/before" - <<-END | sort
+	$root/etc/profil
+	$root/etc/profil/profild.conf
+	$root/usr/local/lib
+	$root/usr/local/lib/other
+END
+)" = "$(find "$root" | sort)"
+check "make uninstall fails where nothing was installed" test "$(uninstall DESTDIR="$dir/none" >"$dir/words" 2>&1; echo $?)" -ne 0
 finish

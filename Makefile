@@ -63,7 +63,8 @@ SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(s
 ## make bench      measures profil beside other profilers
 ## make fuzz       fuzzes every parser for FUZZ_S seconds, two at a time
 ## make coverage   lists the lines that the tests without root do not reach
-## make install    installs below DESTDIR and PREFIX
+## make install    installs below DESTDIR and PREFIX; make uninstall removes what it left
+## make dist       leaves archives of the sources and of the built programs in build/dist/
 ## make deb        leaves Debian packages in build/deb/
 ## make format     formats the sources; make analyze runs the static analyzers
 ## V=1 shows commands, WERROR=1 makes warnings errors, SAN=address,undefined builds with sanitizers
@@ -77,7 +78,7 @@ include mk/owner.mk
 else
 all: $(addprefix $(B)/,profild profilctl libprofil.so.1 libprofil.so libprofil.a $(if $(PROFIL_HTTP),profil-http))
 
-include mk/bpf.mk mk/c.mk mk/deb.mk mk/test.mk mk/install.mk mk/care.mk
+include mk/bpf.mk mk/c.mk mk/deb.mk mk/dist.mk mk/test.mk mk/install.mk mk/care.mk
 
 help:
 	@sed -n 's/^## //p' Makefile

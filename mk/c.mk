@@ -53,7 +53,7 @@ $(B)/profil-http: LIBS = $(call libs,$(PROFIL_HTTP_PKGS)) $(PROFILCTL_LIBS) -pth
 
 $(B)/profild $(B)/profilctl $(B)/profil-http:
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -Wl,--as-needed $(LIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(filter %/profilctl,$@),,$(RPATH)) -o $@ $(filter %.o,$^) $(filter %.a,$^) -Wl,--as-needed $(LIBS) $(MORE_LIBS)
 
 $(B)/library.a: $(call objs,$(LIBRARY) src/core/wire.c)
 	$(say) AR $@

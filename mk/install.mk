@@ -1,11 +1,11 @@
 # install.mk - what is installed below DESTDIR and PREFIX, and removed from there
 WHERE = PREFIX DESTDIR BINDIR SBINDIR LIBDIR INCLUDEDIR DATADIR MANDIR UNITDIR SYSUSERSDIR SYSCONFDIR MANIFEST
-INSTALL = B='$(B)' VERSION='$(VERSION)' $(foreach v,$(WHERE),$(if $(filter-out undefined,$(origin $v)),$v='$($v)')) mk/install.sh
+INSTALLER = B='$(B)' VERSION='$(VERSION)' $(foreach v,$(WHERE),$(if $(filter-out undefined,$(origin $v)),$v='$($v)')) mk/install.sh
 
 .PHONY: install uninstall
 
 install: all
-	$(Q)$(INSTALL)
+	$(Q)$(INSTALLER)
 
 uninstall:
-	$(Q)$(INSTALL) --uninstall
+	$(Q)$(INSTALLER) --uninstall

@@ -27,7 +27,7 @@ $(B)/tests/libprofil.a: $(call pics,$(LIBPROFIL))
 
 UNIT_PARTS = $(B)/tests/profild.a $(B)/tests/profilctl.a $(B)/tests/profil-http.a $(B)/library.a $(B)/tests/libprofil.a
 
-$(call objs,$(UNIT) $(GATE) $(NIGHT) $(SYSTEM_LIB)): | $(B)/tests.ok
+$(call objs,$(filter tests/%,$(UNIT) $(GATE) $(NIGHT) $(SYSTEM_LIB))): | $(B)/tests.ok
 
 $(B)/tests/unit-tests: $(call objs,$(UNIT)) $(UNIT_PARTS)
 	$(say) LD $@

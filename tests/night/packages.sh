@@ -47,16 +47,15 @@ check "libprofil.so.1 has $(stat -c %s "$library") bytes, at most $LIBRARY_BYTES
 check "libprofil.so.1 needs libc alone" only_needs "$library" libc.so.6
 
 if command -v systemd-analyze >/dev/null; then
-	for unit in profild/lib/systemd/system/profild profil-http/lib/systemd/system/profil-http \
-		profilctl/lib/systemd/system/profil-spool; do
-		check_exposure --offline=yes "$dir/$unit.service"
+	for unit in profild/profild profil-http/profil-http profilctl/profil-spool; do
+		check_exposure --offline=yes "$(find "$dir/${unit%/*}" -name "${unit#*/}.service")"
 	done
 else
 	lacks "systemd-analyze security" "systemd-analyze"
 fi
 if command -v lintian >/dev/null; then
 	check "lintian finds neither errors nor warnings" \
-		lintian --allow-root --fail-on error,warning "$debs"/*.changes
+		lintian --allow-root --fail-on error,warning "$debs"/built/*.changes
 else
 	lacks "lintian finds neither errors nor warnings" "lintian"
 fi

@@ -11,7 +11,7 @@
 stage() { # DIR
 	mkdir -p "$1/tests/night" "$1/$BUILD/tests/programs"
 	cp -r "$BUILD/deb" "$BUILD/deb-next" "$1" || vm_die "there are no packages: 'make deb' builds them"
-	rm "$1"/deb*/*-dbgsym_*
+	rm -r "$1"/deb*/built
 	cp -r tests/lib "$1/tests"
 	cp -r tests/night/vm "$1/tests/night"
 	cp "$BUILD"/tests/programs/split "$BUILD"/tests/programs/split.linked "$1/$BUILD/tests/programs"

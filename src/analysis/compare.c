@@ -9,7 +9,6 @@
 
 /* With fewer samples in both profiles together, no difference can be significant. */
 #define LEAST_SAMPLES 10
-#define Z95 1.959963985
 
 static int add(struct changes *c, const struct profile *p, const struct row *row, int side)
 {
@@ -58,45 +57,64 @@ static void merge(struct changes *c)
 }
 
 /*
- * The two-proportion z-test on samples with a known function. If few samples have one, the test
- * lacks power and finds no change. The null hypothesis uses the pooled share.
+ * The difference of two proportions of samples with a known function, and @z standard errors around
+ * it. If few samples have one, the test lacks power and finds no change.
  */
-static void test(struct change *o, __u64 binned_a, __u64 binned_b)
+static void test(struct change *o, __u64 binned_a, __u64 binned_b, double z)
 {
 	double na = (double)binned_a, nb = (double)binned_b;
 	double pa = na > 0 ? (double)o->samples[0] / na : 0;
 	double pb = nb > 0 ? (double)o->samples[1] / nb : 0;
-	double both = (double)(o->samples[0] + o->samples[1]) / (na + nb), error;
+	double error = sqrt(pa * (1 - pa) / na + pb * (1 - pb) / nb);
+	bool few = o->samples[0] + o->samples[1] < LEAST_SAMPLES;
 
 	o->percent[0] = 100 * pa;
 	o->percent[1] = 100 * pb;
-	error = sqrt(pa * (1 - pa) / na + pb * (1 - pb) / nb);
-	o->low = 100 * (pb - pa - Z95 * error);
-	o->high = 100 * (pb - pa + Z95 * error);
-	error = sqrt(both * (1 - both) * (1 / na + 1 / nb));
-	if (o->samples[0] + o->samples[1] >= LEAST_SAMPLES)
-		o->p = error > 0 ? erfc(fabs(pb - pa) / error / sqrt(2)) : 1;
+	o->low = 100 * (pb - pa - z * error);
+	o->high = 100 * (pb - pa + z * error);
+	o->p = few || pa == pb ? 1 : error > 0 ? erfc(fabs(pb - pa) / error / sqrt(2)) : 0;
+	if (few) { /* the normal approximation does not hold: nothing excludes 0 */
+		o->low = fmin(o->low, 0);
+		o->high = fmax(o->high, 0);
+	}
+	o->significant = o->low > 0 || o->high < 0;
 }
 
-static int by_p(const void *a, const void *b)
+/* How many standard errors a normal deviate exceeds, on either side, with probability @p. */
+static double deviation(double p)
 {
-	const struct change *x = a, *y = b;
+	double low = 0, high = 40;
 
-	return x->p < y->p ? -1 : x->p > y->p;
+	for (int i = 0; i < 60; i++) {
+		double middle = (low + high) / 2;
+
+		if (erfc(middle / sqrt(2)) > p)
+			low = middle;
+		else
+			high = middle;
+	}
+	return high;
 }
 
 /*
- * The Holm-Bonferroni method: among many functions some differ by chance; it limits the probability
- * of any false change to COMPARE_ERROR.
+ * Bonferroni's method: among many functions some differ by chance; the intervals are so wide that
+ * they all contain the true changes at once with probability 1 - COMPARE_ERROR. A change is
+ * significant if its interval excludes 0, so that a table has one answer. Holm's method finds a few
+ * changes more, but has no such intervals.
  */
-static void judge(struct changes *c)
+static void judge(struct changes *c, __u64 binned_a, __u64 binned_b)
 {
+	double z;
+
 	for (size_t i = 0; i < c->n; i++)
 		c->tested += c->change[i].samples[0] + c->change[i].samples[1] >= LEAST_SAMPLES;
-	qsort(c->change, c->n, sizeof(*c->change), by_p);
-	while (c->significant < c->tested &&
-	       c->change[c->significant].p <= COMPARE_ERROR / (double)(c->tested - c->significant))
-		c->change[c->significant++].significant = true;
+	z = deviation(COMPARE_ERROR / (double)(c->tested ? c->tested : 1));
+	for (size_t i = 0; i < c->n; i++) {
+		test(&c->change[i], binned_a, binned_b, z);
+		c->change[i].significant &= c->sampled;
+		c->significant += c->change[i].significant;
+	}
+	c->tested = c->sampled ? c->tested : 0;
 }
 
 static double size_of(const struct change *o)
@@ -138,10 +156,7 @@ int compare_init(struct changes *c, const struct profile *a, const struct profil
 	if (err < 0 || !a->binned || !b->binned)
 		return err;
 	merge(c);
-	for (size_t i = 0; i < c->n; i++)
-		test(&c->change[i], a->binned, b->binned);
-	if (c->sampled)
-		judge(c);
+	judge(c, a->binned, b->binned);
 	qsort(c->change, c->n, sizeof(*c->change), by_size);
 	return 0;
 }

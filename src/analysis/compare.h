@@ -15,10 +15,14 @@ struct change {
 	char *object; /* without its directory, which can differ between builds */
 	__u64 samples[2];
 	double percent[2];
-	double low; /* 95 % confidence interval of the change, in percentage points */
+	/*
+	 * Confidence interval of the change, in percentage points: all intervals together are right
+	 * with probability 1 - COMPARE_ERROR.
+	 */
+	double low;
 	double high;
-	double p; /* p-value; 1: too few samples */
-	bool significant;
+	double p;	  /* p-value; 1: too few samples */
+	bool significant; /* the interval excludes 0 */
 };
 
 struct changes {

@@ -44,9 +44,11 @@ static void facts(FILE *out, const struct profile *a, const struct profile *b,
 		snprintf(text, sizeof(text),
 			 "not judged: the samples of a sleep depend on each other");
 	else
-		snprintf(text, sizeof(text),
-			 "%zu of %zu; by chance alone any would seem to have in %g %% of cases",
-			 c->significant, c->tested, 100 * COMPARE_ERROR);
+		snprintf(
+			text, sizeof(text),
+			"%zu of %zu: their intervals exclude 0 (all intervals are right at once in "
+			"%g %% of comparisons)",
+			c->significant, c->tested, 100 - 100 * COMPARE_ERROR);
 	page_fact(out, "functions that changed", text, " class=\"wide\"");
 	fputs("</dl>\n", out);
 }
@@ -122,7 +124,7 @@ static void table(FILE *out, const struct profile *a, const struct profile *b,
 	fputs("<div class=\"tools\"><input type=\"search\" aria-label=\"search\" "
 	      "placeholder=\"function or object\"><output class=\"dim\"></output></div>\n"
 	      "<table class=\"changes\"><thead><tr><th class=\"self\">change</th>"
-	      "<th class=\"interval\">95 % of it</th><th class=\"samples\">before</th>"
+	      "<th class=\"interval\">99 % of all</th><th class=\"samples\">before</th>"
 	      "<th class=\"samples\">after</th>",
 	      out);
 	if (has_seconds(a, b))

@@ -128,7 +128,7 @@ static int text(FILE *out, const struct options *o, const struct profile *a,
 	which(out, "B", b);
 	lay_out(&t, o, c, chosen, n);
 	fprintf(out, "\n     A %%     B %%   change  %s%s%-*s  object\n",
-		t.interval ? "  95 % of it    " : "",
+		t.interval ? "  99 % of all   " : "",
 		t.seconds ? "     A s       B s    change  " : "", (int)t.name_columns, "function");
 	for (size_t i = 0; i < n; i++)
 		row(&t, chosen[i]);
@@ -139,11 +139,15 @@ static int text(FILE *out, const struct options *o, const struct profile *a,
 		return 0;
 	}
 	if (c->significant)
-		fprintf(out, "\n%zu of %zu functions changed (*); ", c->significant, c->tested);
+		fprintf(out, "\n%zu of %zu functions changed (*): the interval excludes 0\n",
+			c->significant, c->tested);
 	else
-		fprintf(out, "\nnone of %zu functions changed; ", c->tested);
-	fprintf(out, "by chance alone any would seem to have in %g %% of cases\n",
-		100 * COMPARE_ERROR);
+		fprintf(out,
+			"\nnone of %zu functions changed: all differences may be chance, as every "
+			"interval contains 0\n",
+			c->tested);
+	fprintf(out, "all intervals are right at once in %g %% of comparisons\n",
+		100 - 100 * COMPARE_ERROR);
 	return 0;
 }
 

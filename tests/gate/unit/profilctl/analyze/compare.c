@@ -65,6 +65,38 @@ Test(ctl_compare, reports_a_change_of_equal_work_in_at_most_5_of_100)
 	cr_expect_leq(found, 5, "%d of 100", found);
 }
 
+/* A table has one answer: what changed is what has an interval without 0. */
+Test(ctl_compare, judges_by_the_intervals_that_it_shows)
+{
+	static const int size[] = { 5, 30, 200, 2000, 20000 };
+	double weight[FUNCTIONS], other[FUNCTIONS];
+
+	srand48(3);
+	weights(weight);
+	for (int trial = 0; trial < 50; trial++) {
+		struct profile *a, *b;
+		struct changes c;
+		size_t significant = 0;
+
+		for (int i = 0; i < FUNCTIONS; i++)
+			other[i] = weight[i] * (trial % 2 ? 1 : 0.5 + drand48());
+		a = draw(weight, size[trial % 5]);
+		b = draw(other, size[trial / 5 % 5]);
+		cr_assert_eq(compare_init(&c, a, b), 0);
+		for (size_t i = 0; i < c.n; i++) {
+			const struct change *o = &c.change[i];
+
+			cr_expect_eq(o->significant, o->low > 0 || o->high < 0, "trial %d: %s",
+				     trial, o->name);
+			significant += o->significant;
+		}
+		cr_expect_eq(significant, c.significant);
+		compare_fini(&c);
+		profile_free(a);
+		profile_free(b);
+	}
+}
+
 Test(ctl_compare, finds_a_function_that_takes_longer)
 {
 	double weight[FUNCTIONS], slower[FUNCTIONS];

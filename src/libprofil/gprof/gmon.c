@@ -31,6 +31,12 @@ PROFIL_PUBLIC void moncontrol(int mode);
 PROFIL_PUBLIC void _mcleanup(void);
 PROFIL_PUBLIC void write_profiling(void);
 PROFIL_PUBLIC int __profile_frequency(void);
+/*
+ * glibc's other names of these, in the same object of libc.a: a static program that calls one of
+ * them would have both objects, and each function twice.
+ */
+PROFIL_PUBLIC __attribute__((__alias__("moncontrol"))) void __moncontrol(int mode);
+PROFIL_PUBLIC __attribute__((__alias__("write_profiling"))) void __write_profiling(void);
 
 /* Never unmapped: another thread may be counting a call in it at any time. */
 static struct profil_graph *graph;

@@ -120,6 +120,10 @@ check "a program linked with libprofil.a is profiled" test "$("$dir/glibc")" = "
 if test -n "${SAN:-}"; then
 	skip "a static program is profiled" "the sanitizers link no static programs"
 else
+	for name in __write_profiling __moncontrol; do
+		printf 'void %s(int);\nint main(void)\n{\n\t%s(0);\n\treturn 0;\n}\n' $name $name >"$dir/gmon.c"
+		check "a static program that calls glibc's $name links with libprofil.a" compile gmon -static -pg "$dir/gmon.c" "$BUILD/libprofil.a"
+	done
 	check "a static program links with libprofil.a" compile static -static "$dir/glibc.c" "$BUILD/libprofil.a"
 	check "a static program is profiled" test "$("$dir/static")" = "0 7"
 fi

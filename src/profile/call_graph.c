@@ -101,7 +101,8 @@ static int begin(struct call_graph *g)
 }
 
 /*
- * Adds each node of @t below its caller's. With @wanted, nodes outside of wanted functions are
+ * Adds each node of @t below its caller's; a function that calls itself is one node, as deep as it
+ * recurs. With @wanted, nodes outside of wanted functions are
  * omitted, and outermost wanted ones are children of the root.
  */
 static int build(struct call_graph *g, const struct call_tree *t, const bool *wanted)
@@ -129,7 +130,8 @@ static int build(struct call_graph *g, const struct call_tree *t, const bool *wa
 		to[i] = parent;
 		if (parent == CALL_GRAPH_NONE)
 			continue;
-		err = child(g, parent, n->frame, &to[i]);
+		if (g->node[parent].frame != n->frame)
+			err = child(g, parent, n->frame, &to[i]);
 		if (!err)
 			g->node[to[i]].self += n->count;
 	}

@@ -295,9 +295,9 @@ tree() { # ARGS...
 	"$ctl" report "$@" "$dir/stacks" | awk '/%/ && $NF ~ /^(main|hot|cold)$/ { print $1, $(NF - 2), $NF }'
 }
 
-prints "--tree shows inclusive and own shares" $'99.95 0.00 main\n99.95 99.51 hot' tree --tree --percent-limit 0.5
+prints "--tree shows inclusive and own shares" $'99.95 0.00 main\n99.95 99.52 hot' tree --tree --percent-limit 0.5
 prints "--callers shows the callers of a function" $'0.45 0.00 cold\n0.43 0.00 hot\n0.43 0.00 hot\n0.43 0.43 main' tree --callers cold -a
-prints "-n limits the rows of a tree, and their callers are among these" $'99.95 0.00 main\n99.95 99.51 hot' tree --tree -n 2
+prints "-n limits the rows of a tree, and their callers are among these" $'99.95 0.00 main\n99.95 99.52 hot' tree --tree -n 2
 check "--tree -o writes a file" "$ctl" report --tree -o "$dir/tree" "$dir/stacks"
 check "--tree -o writes text" grep -q ' main$' "$dir/tree"
 prints "--tree refuses a format that is not text" \
@@ -306,18 +306,18 @@ prints "--callers refuses --by" "profilctl: report: --callers shows functions, a
 	"$ctl" report --callers hot --by line "$dir/stacks"
 prints "--tree refuses --callers" "profilctl: report: --tree, --callers and --callees are different trees: give one" \
 	"$ctl" report --tree --callers hot "$dir/stacks"
-prints "--callees shows the callees of a function" $'99.95 99.51 hot\n0.44 0.01 hot\n0.43 0.43 cold' tree --callees hot -a
+prints "--callees shows the callees of a function" $'99.95 99.52 hot\n0.43 0.43 cold' tree --callees hot -a
 prints "text says how many stacks are complete" "99.97 % of the stacks reach the start of their thread" \
 	grep 'of the stacks' "$dir/stacks.text"
 
-# main calls itself 90 times; the innermost call calls hot.
+# main and twin call each other 90 times; the innermost call calls hot.
 deep() {
 	python3 -c '
 import json, sys
 p = json.load(open(sys.argv[1]))
 hot = p["functions"][0]["offset"]
-p["stacks"]["frames"] = [["main", 1, 16], ["hot", 1, hot]]
-p["stacks"]["nodes"] = [[i + 2 if i else 0, 0, 1, 16, 0] for i in range(91)] + [[93, 1, 1, hot, 70000]]
+p["stacks"]["frames"] = [["main", 1, 16], ["hot", 1, hot], ["twin", 1, 32]]
+p["stacks"]["nodes"] = [[i + 2 if i else 0, 2 * (i % 2), 1, 16, 0] for i in range(91)] + [[93, 1, 1, hot, 70000]]
 json.dump(p, open(sys.argv[2], "w"))' "$dir/stacks" "$dir/deep"
 }
 
@@ -328,8 +328,8 @@ indents() { # COLUMNS LINES
 }
 
 check "a profile of deep stacks is made" deep
-prints "--tree writes the depth of calls that are not indented further" $'24 main\n24 (25) main\n24 (91) hot' indents 80 "26,27p;\$p"
-prints "--tree indents as far as the terminal allows" $'84 main\n84 (85) main' indents 200 '86,87p'
+prints "--tree writes the depth of calls that are not indented further" $'24 main\n24 (25) twin\n24 (91) hot' indents 80 "26,27p;\$p"
+prints "--tree indents as far as the terminal allows" $'84 main\n84 (85) twin' indents 200 '86,87p'
 
 # The main of two files, which both call hot.
 check "a profile of two programs is made" python3 -c '

@@ -62,6 +62,31 @@ Test(call_graph, adds_up_from_the_leaves)
 	done(&t, &g);
 }
 
+Test(call_graph, folds_a_function_that_calls_itself)
+{
+	struct call_tree t = { 0 };
+	struct call_graph g;
+	bool wanted[FRAMES] = { 0 };
+
+	wanted['b' - 'a'] = true;
+	count(&t, "abbb", 4);
+	count(&t, "abbc", 2);
+	count(&t, "abc", 3);
+	count(&t, "abab", 5); /* not itself */
+	cr_assert_eq(call_graph_init(&g, &t), 0);
+	cr_expect_eq(g.node[0].total, 14);
+	cr_expect_eq(follow(&g, "ab")->self, 4);
+	cr_expect_eq(follow(&g, "ab")->total, 14);
+	cr_expect_eq(follow(&g, "abc")->self, 5);
+	cr_expect_eq(follow(&g, "abab")->self, 5);
+	cr_expect_eq(g.n, 6, "the root, a, b, c, a, b");
+	call_graph_fini(&g);
+	cr_assert_eq(call_graph_callees(&g, &t, wanted), 0);
+	cr_expect_eq(follow(&g, "b")->self, 4);
+	cr_expect_eq(follow(&g, "bc")->self, 5);
+	done(&t, &g);
+}
+
 Test(call_graph, shows_callees_from_the_outermost_call)
 {
 	struct call_tree t = { 0 };

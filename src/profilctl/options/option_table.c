@@ -374,6 +374,34 @@ static int check_tree(struct options *o)
 	return -EINVAL;
 }
 
+/* The option that only text obeys, if one was given; NULL: none. */
+static const char *option_of_text(const struct options *o, __u64 allowed)
+{
+	if (allowed & OPTION_BY && o->by != ROWS_FUNCTION)
+		return "--by";
+	if (o->rows)
+		return "--rows";
+	if (o->least_percent > 0)
+		return "--percent-limit";
+	if (allowed & OPTION_ALL_ROWS && o->all)
+		return "--all";
+	return o->full_names ? "--full-names" : NULL;
+}
+
+/* Other formats have all rows, with all of their names: an option that they ignored would mislead.
+ */
+static int check_text(const struct options *o, __u64 allowed)
+{
+	bool page_of_diff = !strcmp(o->verb, "diff") || !strcmp(o->verb, "machine diff");
+	const char *option = option_of_text(o, allowed);
+
+	if (!option || !o->format || !o->format->write || page_of_diff)
+		return 0;
+	log_err("%s: %s is for text, and -f %s has all rows: leave out one of them", o->verb,
+		option, o->format->name);
+	return -EINVAL;
+}
+
 int options_parse(struct options *o, __u64 allowed, int argc, char **argv)
 {
 	char letters[2 * NROWS + 3];
@@ -398,7 +426,8 @@ int options_parse(struct options *o, __u64 allowed, int argc, char **argv)
 		o->slice_ns = HTML_SLICE_NS;
 	}
 	o->threads |= o->by == ROWS_THREAD;
-	if (check_period(o) < 0 || check_resolution(o) < 0 || check_tree(o) < 0)
+	if (check_period(o) < 0 || check_resolution(o) < 0 || check_tree(o) < 0 ||
+	    check_text(o, allowed) < 0)
 		return -EINVAL;
 	if (add_operands(o, allowed, argv + optind) < 0) {
 		log_err("%s: %s", o->verb, strerror(ENOMEM));

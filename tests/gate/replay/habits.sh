@@ -84,6 +84,19 @@ says "--sort suggests --by" 2 \
 says "record -p with a command suggests attach -d" 2 \
 	"record: -p excludes operands; 'profilctl attach -d SECONDS PID' profiles for so long" record -p $$ sleep 1
 
+# A format that has all rows refuses an option that it would ignore.
+sample_profile "$dir/profile"
+for option in "--by instruction" "-n 3" "--percent-limit 1" "--all" "--full-names"; do
+	for format in json html folded; do
+		# shellcheck disable=SC2086 # an option and its value
+		"$ctl" report $option -f $format "$dir/profile" >"$dir/stdout" 2>"$dir/stderr"
+		check "report $option -f $format is refused" grep -q " is for text, and -f $format has all rows" "$dir/stderr"
+	done
+done
+says "report --by cgroup --json is refused" 2 "report: --by is for text, and -f json has all rows: leave out one of them" \
+	report --by cgroup --json "$dir/profile"
+check "report --by instruction -f text is not refused" "$ctl" report --by instruction -f text "$dir/profile"
+
 # Options of perf with an equivalent.
 sample_profile "$dir/profile"
 check "report --sort overhead,dso groups by object" cmp <("$ctl" report --sort overhead,dso "$dir/profile") \

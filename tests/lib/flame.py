@@ -89,7 +89,9 @@ def keys(b):
 
 
 def search(b):
+    b.value("document.activeElement.blur()")
     b.key("/")
+    fact("/ searches without a click into the graph", b.value("document.activeElement === document.querySelector('.flame-tools input')"))
     b.type("COLD")
     fact("a search counts each sample once", b.value(FOUND), "1 functions: 320 samples, 4.03 %")
     fact("a search marks the frames that it finds", b.value("[...document.querySelectorAll('.hit')].map((e) => e.getAttribute('aria-label')).join()"),
@@ -155,6 +157,21 @@ def large(b):
     fact("a page of 120000 contexts draws more than 1000 frames", b.value("document.querySelectorAll('.frame').length") > 1000)
 
 
+def flat(b):
+    """main calls 2000 functions with 3 samples each, after one that is drawn."""
+    p = json.load(open(PROFILE))
+    roots = len(p["stacks"]["ends"])
+    p["stacks"]["frames"] = [["main", 1, 16], ["wide", 1, 32]] + [[f"narrow_{i}", 1, 64 * i + 64] for i in range(2000)]
+    p["stacks"]["nodes"] = [[0, 0, 1, 20, 0], [roots, 1, 1, 33, 600]] + [[roots, 2 + i, 1, 64 * i + 65, 3] for i in range(2000)]
+    path = os.path.join(DIR, "flat")
+    json.dump(p, open(path, "w"))
+    b.open(page("flat.html", "report", path))
+    fact("what is too narrow to be drawn is summed up in a box", b.value("[...document.querySelectorAll('.narrow')].map((e) => e.title.split(':')[0]).join()"),
+         "2,000 more, 75.47 % together")
+    fact("the box has the width of its sum", b.value("""Math.round(100 * document.querySelector(".narrow").offsetWidth /
+        document.querySelector(".graph").clientWidth)"""), 75)
+
+
 def two(b):
     """The program before and after cold became three times as hot."""
     path = page("two.html", "diff", PROFILE, OTHER)
@@ -203,6 +220,7 @@ def main():
         two(b)
         sleeps(b)
         large(b)
+        flat(b)
         fact("no page has a script error or loads anything", b.said, [])
     finally:
         b.close()

@@ -4,6 +4,7 @@
 {
 	const ROW = 20; // pixels
 	const NARROWEST = 1; // what is narrower is not drawn
+	const NARROWEST_SUM = 3; // neighbours that are, too, get a box together from this width on
 	const LEAST_TEXT = 24;
 	const CHANCE = 0.01; // probability that chance colours any call
 	const section = document.querySelector(".flame");
@@ -219,10 +220,35 @@
 			return e;
 		}
 
+		function narrow(rest, i) {
+			const last = rest[rest.length - 1];
+
+			if (last && last.next === i && last.parent === t.parent[i]) {
+				last.n++;
+				last.width += t.width[i];
+				last.next = t.end[i];
+			} else rest.push({ first: i, parent: t.parent[i], next: t.end[i], n: 1, width: t.width[i] });
+		}
+
+		// A box for what is too narrow: it says how much that is.
+		function sum(r, scale) {
+			const e = document.createElement("div");
+			const words = `${count(r.n)} more`;
+
+			e.className = "narrow";
+			e.style.left = `${(t.start[r.first] - t.start[zoomed]) * scale}px`;
+			e.style.top = `${t.depth[r.first] * ROW}px`;
+			e.style.width = `${Math.max(r.width * scale - 1, 0.5)}px`;
+			e.title = `${words}, ${percent(r.width, 1)} together: each is too narrow to be drawn; zoom, or see the table`;
+			if (r.width * scale >= LEAST_TEXT) e.textContent = words;
+			return e;
+		}
+
 		function draw() {
 			const width = graph.clientWidth;
 			const scale = width / (t.width[zoomed] || 1);
 			const all = document.createDocumentFragment();
+			const rest = []; // neighbours that are too narrow to be drawn
 			let rows = 0;
 
 			drawn = [];
@@ -231,8 +257,10 @@
 				const fits = t.width[i] * scale >= NARROWEST;
 
 				if (fits) drawn.push(i);
+				else narrow(rest, i);
 				i = fits ? i + 1 : t.end[i];
 			}
+			for (const r of rest) if (r.width * scale >= NARROWEST_SUM) all.append(sum(r, scale));
 			for (const i of drawn) {
 				all.append(frame(i, scale, width));
 				rows = Math.max(rows, t.depth[i] + 1);
@@ -299,7 +327,6 @@
 			} else if (event.key === "Enter" || event.key === " ") zoom(focused);
 			else if (event.key === "Escape") back();
 			else if (event.key === "Home") zoom(0);
-			else if (event.key === "/") box.focus();
 			else return;
 			event.preventDefault();
 		}
@@ -351,6 +378,13 @@
 		graph.onpointerover = (event) => nodeOf(event) >= 0 && show(nodeOf(event));
 		graph.onpointerleave = () => show(focused);
 		graph.onkeydown = key;
+		/* "/" searches wherever the focus is, except where it is typed. */
+		document.addEventListener("keydown", (event) => {
+			if (event.key !== "/" || event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input, textarea, select")) return;
+			event.preventDefault();
+			graph.scrollIntoView({ block: "nearest" });
+			box.focus();
+		});
 		box.oninput = search;
 		box.onkeydown = (event) => {
 			if (event.key === "Escape") {

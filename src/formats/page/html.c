@@ -103,7 +103,7 @@ static void other_row(FILE *out, const struct profile *p, __u64 samples, const c
 
 static void table(FILE *out, const struct profile *p)
 {
-	char what[64];
+	char what[64] = "";
 	__u64 rest = 0;
 
 	fputs("<div class=\"tools\"><input type=\"search\" aria-label=\"search\" "
@@ -122,7 +122,8 @@ static void table(FILE *out, const struct profile *p)
 		else
 			rest += p->functions[i].samples;
 	}
-	snprintf(what, sizeof(what), "%zu more", p->nfunctions - ROWS_MAX);
+	if (p->nfunctions > ROWS_MAX)
+		snprintf(what, sizeof(what), "%zu more", p->nfunctions - ROWS_MAX);
 	other_row(out, p, rest, what);
 	other_row(out, p, p->unmatched, "in no mapping");
 	other_row(out, p, p->lost, "lost");

@@ -16,6 +16,8 @@
 #define WARM_PERCENT 1
 #define HOT_PERCENT 5
 #define SLICE_COLUMNS 50
+#define REST_PERCENT \
+	50 /* of samples in rows that are not shown, from which on a view by file helps */
 
 #define NUMBERS_COLUMNS 45 /* width of the columns before the name */
 #define INTERVAL_COLUMNS 13
@@ -51,8 +53,8 @@ static void numbers(const struct table *t, __u64 samples, bool colour)
 	fprintf(t->out, "%s%6.2f %%%s  ", on, percent, off);
 	if (t->interval)
 		fprintf(t->out, "%5.1f-%5.1f  ", i.low, i.high);
-	if (profile_is_of_events(t->profile) && !t->profile->period)
-		fprintf(t->out, "%9llu %9s  ", samples, ""); /* at a frequency */
+	if (profile_is_of_events(t->profile) && t->profile->period < 2)
+		fprintf(t->out, "%9llu %9s  ", samples, ""); /* at a frequency, or each event */
 	else if (profile_is_of_events(t->profile))
 		fprintf(t->out, "%9llu %9.3g  ", samples,
 			(double)samples * (double)t->profile->period);
@@ -194,7 +196,7 @@ static void head(const struct table *t)
 	fprintf(t->out, "\n%s  self %%  %s  samples   %s  ", o->colour ? "\033[1m" : "",
 		t->interval ? " 95 % of it  " : "",
 		!profile_is_of_events(t->profile) ? "seconds"
-		: t->profile->period		  ? " events"
+		: t->profile->period > 1	  ? " events"
 						  : "       ");
 	if (!rows_have_object(o->by)) {
 		fputs(heading(o->by), t->out);
@@ -276,7 +278,7 @@ static void table_write(FILE *out, const struct profile *p, const struct rows *r
 	struct table t = { .out = out, .profile = p, .options = o, .rows = rows };
 	bool marked = false;
 	__u64 rest = 0;
-	char what[64];
+	char what[96];
 
 	t.shown = rows_shown(&t);
 	if (rows_have_object(o->by) || o->by == ROWS_OBJECT)
@@ -292,8 +294,11 @@ static void table_write(FILE *out, const struct profile *p, const struct rows *r
 	if (o->rows && t.shown == o->rows)
 		snprintf(what, sizeof(what), "%zu more", rows->n - t.shown);
 	else
-		snprintf(what, sizeof(what), "%zu more, each below %.3g %%", rows->n - t.shown,
-			 limit_of(o));
+		snprintf(what, sizeof(what), "%zu more, each below %.3g %%%s", rows->n - t.shown,
+			 limit_of(o),
+			 o->by == ROWS_FUNCTION && profile_percent(p, rest) > REST_PERCENT
+				 ? "; --by object sums them up"
+				 : "");
 	other(&t, rest, what);
 	other(&t, p->unmatched, "in no mapping");
 	other(&t, p->lost, "lost");
@@ -361,15 +366,15 @@ static void footer(FILE *out, const struct profile *p)
 	__u64 kernel = profile_kernel_samples(p);
 	char words[256];
 
-	fprintf(out, "\n%llu samples: %llu binned, %llu unmatched, %llu lost", p->total, p->binned,
-		p->unmatched, p->lost);
+	fprintf(out, "\n%llu %s: %llu binned, %llu unmatched, %llu lost", p->total,
+		p->total == 1 ? "sample" : "samples", p->binned, p->unmatched, p->lost);
 	if (kernel)
 		fprintf(out, "; %.2f %% in the kernel, %.2f %% in user mode",
 			profile_percent(p, kernel), profile_percent(p, p->binned - kernel));
 	fprintf(out, "\n%s; %.2f s", quantity_of_sample(words, sizeof(words), p),
 		(double)p->duration_ns / 1e9);
 	if (p->cpu_ns)
-		fprintf(out, ", %.2f s of them on a CPU", (double)p->cpu_ns / 1e9);
+		fprintf(out, ", %.2f s of CPU time", (double)p->cpu_ns / 1e9);
 	fputc('\n', out);
 	if (p->resolution > 1)
 		fprintf(out, "places are the starts of blocks of %u bytes\n", p->resolution);

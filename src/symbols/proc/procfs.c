@@ -134,8 +134,12 @@ char *procfs_command(pid_t pid)
 	char text[4096];
 	size_t n = procfs_read(pid, "cmdline", text, sizeof(text));
 
-	for (size_t i = 0; i + 1 < n; i++)
+	for (size_t i = 0; i < n; i++)
 		text[i] = text[i] ? text[i] : ' ';
+	/* A process that sets its title fills what is left of its arguments. */
+	while (n && text[n - 1] == ' ')
+		n--;
+	text[n] = '\0';
 	return strdup(n ? text : procfs_comm(pid, text, sizeof(text)));
 }
 

@@ -63,6 +63,16 @@ says "2 samples are without a group: the table of groups is full" 'p["samples"][
 says "1 process could not be followed" 'p["samples"]["unfollowed"] = 1'
 says "1 sleep is not counted: more threads slept than the table has room for" 'p["samples"]["sleepers_full"] = 1'
 
+# One of a kind is said in the singular; a column is not written twice; a flat profile names a better view.
+says "1 sample: 1 binned, 0 unmatched, 0 lost" 'p["places"] = [[0, 4100, 1, 1]]; del p["functions"][1]; p["functions"][0]["samples"] = 1
+p["samples"].update(total=1, binned=1)'
+check "samples of each event have no column of events" test "$(changed 'p.update(event="page-faults", period=1, tick_ns=0)' | grep -c events$'\|events ')" = 0
+check "a report of a flat profile names the view by object" grep -q '(400 more, each below 0.5 %; --by object sums them up)' \
+	<(changed 'p["functions"] = [dict(p["functions"][0], name=f"f{i}", offset=i * 64, samples=1) for i in range(400)]
+p["places"] = [[0, i * 64, 1, 1] for i in range(400)]
+p["samples"].update(total=400, binned=400)')
+check "a report names the time and the CPU time" grep -qE '; 0.00 s, 2.00 s of CPU time$' <(changed 'p["cpu_ns"] = 2000000000')
+
 # Names are of anyone's making: no format has what controls a terminal or turns text around.
 hostile='add("/a\u001b\u0007\u009b\u202e\u2066x<b>", 50, "", "f\u001b\u0007\u009b\u202e\u2066\u2028y<b>"); p["command"] = "c\u009b\u202e"'
 for format in text folded callgrind html speedscope pprof json; do

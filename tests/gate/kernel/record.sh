@@ -153,7 +153,7 @@ records "record -f html takes a resolution, without slices" 0 --resolution 16 -f
 # What a report shows of a thread is as it was at the sample: its name, and its user.
 # shellcheck disable=SC2016 # another shell's
 "$ctl" record -q --threads -o "$dir/kept" -- sh -c 'work() { i=0; while test $i -lt 150000; do i=$((i + 1)); done; }
-	echo before >/proc/$$/comm; work; echo after >/proc/$$/comm; work'
+	printf before >/proc/$$/comm; work; printf after >/proc/$$/comm; work'
 for name in before after; do
 	check "samples of a thread named '$name' for a while have that name" sh -c "$ctl report --by thread -a '$dir/kept' | grep -q ' $name ('"
 	check "samples of a process named '$name' for a while have that name" sh -c "$ctl report --by command -a '$dir/kept' | grep -q ' $name\$'"

@@ -6,6 +6,7 @@
 #include <bpf/libbpf.h>
 #include <criterion/criterion.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -78,21 +79,22 @@ void synthetic_hit(const struct synthetic *s, pid_t pid, __u64 pc, __u32 n);
  * Defines the Criterion suite @name: each test has a daemon d, started with the arguments that
  * follow, and the programs s on its maps.
  */
-#define SYNTHETIC_SUITE(name, places, ...)                                            \
-	static struct daemon d;                                                       \
-	static struct synthetic s;                                                    \
-	static void start(void)                                                       \
-	{                                                                             \
-		static const char *args[] = { SYNTHETIC_CLOCK, ##__VA_ARGS__, NULL }; \
-                                                                                      \
-		daemon_start(&d, NULL, args);                                         \
-		synthetic_join(&s, &d, places);                                       \
-	}                                                                             \
-	static void stop(void)                                                        \
-	{                                                                             \
-		synthetic_close(&s);                                                  \
-		daemon_stop(&d);                                                      \
-	}                                                                             \
+#define SYNTHETIC_SUITE(name, places, ...)                                             \
+	static struct daemon d;                                                        \
+	static struct synthetic s;                                                     \
+	static void start(void)                                                        \
+	{                                                                              \
+		static const char *args[] = { SYNTHETIC_CLOCK, ##__VA_ARGS__, NULL };  \
+                                                                                       \
+		daemon_start(&d, NULL, args);                                          \
+		synthetic_join(&s, &d, places);                                        \
+	}                                                                              \
+	static void stop(void)                                                         \
+	{                                                                              \
+		synthetic_close(&s);                                                   \
+		kill(d.pid, SIGCONT); /* of a test that failed while it was stopped */ \
+		daemon_stop(&d);                                                       \
+	}                                                                              \
 	TestSuite(name, .init = start, .fini = stop)
 
 #endif

@@ -84,7 +84,7 @@ help:
 	@sed -n 's/^## //p' Makefile
 
 deps:
-	@$(FIND) $(or $(DEPS),demo build quick test)
+	@$(if $(SAYS),echo 'make $(SAYS)';) $(FIND) $(or $(DEPS),demo build quick test)
 
 clean:
 	rm -rf build

@@ -76,7 +76,7 @@ leave_out_unknown() {
 
 # A package with a service starts it and enables it for the next boot, but for these two files. A
 # policy-rc.d that is there stays as it is.
-policy=/usr/sbin/policy-rc.d preset=/run/systemd/system-preset/00-profil-deps.preset
+policy=${DPKG_ROOT:-}/usr/sbin/policy-rc.d preset=${DPKG_ROOT:-}/run/systemd/system-preset/00-profil-deps.preset
 made=()
 trap 'rm -f "${made[@]}"' EXIT
 trap 'exit 130' INT TERM
@@ -86,7 +86,7 @@ keep_services_off() {
 		made+=("$policy")
 		printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod 755 "$policy"
 	fi
-	if test -d /run/systemd/system && mkdir -p "${preset%/*}"; then
+	if test -d "${DPKG_ROOT:-}/run/systemd/system" && mkdir -p "${preset%/*}"; then
 		made+=("$preset")
 		echo 'disable *' >"$preset"
 	fi

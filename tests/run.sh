@@ -196,8 +196,8 @@ night_alone() {
 }
 
 night_rest() {
-	each replay: tests/night/care/*.sh tests/night/fuzz/run.sh
-	each '' tests/night/packages.sh tests/night/vm/run.sh
+	each replay: tests/night/care/*.sh tests/night/fuzz/run.sh tests/gate/replay/{formats,stacks}.sh # with a browser
+	each '' tests/night/packages.sh tests/night/vm/run.sh tests/night/releases.sh
 }
 
 where() {

@@ -67,6 +67,14 @@ reads() { # TOOL NAME WORDS COMMAND...
 	if command -v "$tool" >/dev/null; then prints "$@"; else lacks "$1" "$tool"; fi
 }
 
+# Like reads, of a tool that only "make nightly" installs: its run repeats the suite.
+reads_by_night() { # TOOL NAME WORDS COMMAND...
+	local tool=$1
+
+	shift
+	if command -v "$tool" >/dev/null; then prints "$@"; else skip "$1" "no $tool: make nightly has it"; fi
+}
+
 # Counts the verdicts that a program prints as the script's own.
 tells() { # COMMAND...
 	local word rest n=0

@@ -57,6 +57,42 @@ done
 said=$(PATH=$dir/tools in_clone BPFTOOL=true DEPS=demo deps 2>&1)
 check "make deps needs no apt-get where nothing is missing" test "$?$said" = 0
 
+# An apt-get and a dpkg-query for which every package is missing. It says what could start services.
+mkdir -p "$dir/fake" "$dir/system/usr/sbin" "$dir/system/run/systemd/system"
+cat >"$dir/fake/apt-get" <<'END'
+#!/bin/sh
+case "$*" in
+*--assume-no*)
+	echo "0 upgraded, 3 newly installed, 0 to remove and 0 not upgraded."
+	echo "Need to get 89.1 MB/90 MB of archives."
+	echo "After this operation, 424 MB of additional disk space will be used."
+	exit 1
+	;;
+esac
+"$DPKG_ROOT/usr/sbin/policy-rc.d" nginx start
+echo "policy $?, presets: $(cat "$DPKG_ROOT"/run/systemd/system-preset/*)" >>"$DPKG_ROOT/services"
+END
+printf '#!/bin/sh\nexit 1\n' >"$dir/fake/dpkg-query"
+chmod 755 "$dir"/fake/*
+install_deps() {
+	DPKG_ROOT=$dir/system PATH=$dir/fake:$PATH in_clone BPFTOOL=true DEPS=deb deps
+}
+
+if test "$(id -u)" -ne 0; then
+	skip "make deps starts no service" "needs root"
+else
+	prints "make deps says how much it will install" "make deps: installs 3 packages, 89.1 MB to fetch, 424 MB on disk, \
+for: $(vendor/packages.sh deb | paste -sd' ')
+make deps: apt-get writes to build/deps.log" install_deps
+	check "make deps keeps services from starting, now and at boot" test "$(cat "$dir/system/services")" = "policy 101, presets: disable *"
+	check "make deps removes what keeps services from starting" \
+		test -z "$(find "$dir/system" -name 'policy*' -o -name '*.preset')"
+	printf '#!/bin/sh\nexit 0\n' >"$dir/system/usr/sbin/policy-rc.d"
+	chmod 755 "$dir/system/usr/sbin/policy-rc.d"
+	install_deps >/dev/null
+	check "make deps leaves the machine's own policy-rc.d" grep -q 'exit 0' "$dir/system/usr/sbin/policy-rc.d"
+fi
+
 for list in vendor/packages/*; do
 	check "each line of ${list##*/} is a package, with an architecture or with what the build looks for" \
 		test -z "$(grep -vxE '#.*|[a-z0-9.+-]+( \[[a-z0-9]+\])?|([a-z0-9.+-]+\s+){3}(tool|library|header) \S+' "$list")"

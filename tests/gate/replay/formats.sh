@@ -182,8 +182,8 @@ sorted='for (let i = 0; i < 2; i++) document.querySelectorAll("th button")[2].cl
 	document.title = body.rows[0].querySelector(".name").textContent'
 searched='const box = document.querySelector("input"); box.value = "COLD spin"; box.oninput({ target: box });
 	document.title = [...body.rows].filter((row) => !row.hidden).map((row) => row.cells[2].textContent).join()'
-reads chromium "a click on a heading sorts the HTML table" '[anon]+0x7f0000000000' browsed "$dir/html" 1280 "${sorted//$'\n'/ }"
-reads chromium "a search filters the HTML table" 320 browsed "$dir/html" 1280 "${searched//$'\n'/ }"
+reads_by_night chromium "a click on a heading sorts the HTML table" '[anon]+0x7f0000000000' browsed "$dir/html" 1280 "${sorted//$'\n'/ }"
+reads_by_night chromium "a search filters the HTML table" 320 browsed "$dir/html" 1280 "${searched//$'\n'/ }"
 
 # Writes a profile with 800 long C++ names, and with time slices.
 long_names() {
@@ -218,7 +218,7 @@ measured='const wide = document.documentElement.scrollWidth > innerWidth;
 long_names "$dir/long"
 "$ctl" report -f html -o "$dir/long.html" "$dir/long"
 for width in 390 768 1280 2000; do
-	reads chromium "HTML fits a window of $width pixels, without narrow columns" "$width fits true 0" \
+	reads_by_night chromium "HTML fits a window of $width pixels, without narrow columns" "$width fits true 0" \
 		browsed "$dir/long.html" "$width" "${measured//$'\n'/ }"
 done
 check "HTML of 800 long names takes less than 1 MB" test "$(stat -c %s "$dir/long.html")" -lt 1000000

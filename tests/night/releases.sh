@@ -61,7 +61,7 @@ inside() { # USER COMMAND...
 		mount --rbind /dev "$root/dev"
 		mount -t bpf none "$root/sys/fs/bpf"
 		mount --bind "$debs" "$root/var/cache/apt/archives"
-		cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+		cp -L /etc/resolv.conf /etc/hosts "$root/etc"
 		home=/root
 		test "$user" = root || home=/home/$user
 		exec chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME="$home" \

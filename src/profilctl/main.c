@@ -142,23 +142,14 @@ static const struct verb *find(const char *name)
 	return NULL;
 }
 
-/*
- * The part of "machine" that the command line names: its first operand, or status. NULL after a
- * message.
- */
+/* The part of "machine" that the command line names: its first operand, or status. */
 static const struct verb *machine_verb(const struct verb *machine, int argc, char **argv)
 {
-	struct options o = { .verb = machine->name };
-	const struct verb *v = NULL;
+	bool help = false;
+	const char *operand = options_operand(machine->options, argc, argv, &help);
+	const struct verb *v = machine_part(operand ? operand : help ? "" : "status");
 
-	if (!options_parse(&o, machine->options, argc, argv)) {
-		const char *part = o.argc ? o.argv[0] : o.help ? "" : "status";
-
-		v = machine_part(part);
-		v = v ? v : machine;
-	}
-	options_fini(&o);
-	return v;
+	return v ? v : machine;
 }
 
 /* The verb for @o: record -p means attach, as in perf. NULL after a message. */
@@ -182,8 +173,6 @@ static int run(const struct verb *v, int argc, char **argv)
 
 	if (v->run == verb_machine)
 		v = machine_verb(v, argc, argv);
-	if (!v)
-		return CTL_USAGE;
 	o.verb = v->name;
 	if (!options_parse(&o, v->options, argc, argv)) {
 		if (o.quiet)

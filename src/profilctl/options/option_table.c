@@ -402,6 +402,24 @@ static int check_text(const struct options *o, __u64 allowed)
 	return -EINVAL;
 }
 
+const char *options_operand(__u64 allowed, int argc, char **argv, bool *help)
+{
+	char letters[2 * NROWS + 3];
+	struct option longs[NROWS + 1];
+	int c;
+
+	allowed |= OPTION_HELP;
+	tables(allowed, letters, longs);
+	optind = 0; /* reinitializes getopt_long() */
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+		const struct option_row *r = c == '?' || c == ':' ? NULL : row_of(allowed, c);
+
+		*help |= r && r->bit == OPTION_HELP;
+	}
+	return optind < argc ? argv[optind] : NULL;
+}
+
 int options_parse(struct options *o, __u64 allowed, int argc, char **argv)
 {
 	char letters[2 * NROWS + 3];

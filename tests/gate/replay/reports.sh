@@ -388,7 +388,7 @@ for part in status on top diff; do
 		"^profilctl: machine $part: --object is an option of report: 'profilctl machine report --object NAME'$" \
 		"$ctl" machine $part --object x
 done
-says "machine --tree refers to report" "^profilctl: machine: .* -o FILE.*'profilctl report --tree FILE'$" "$ctl" machine --tree
+says "machine --tree refers to report" "^profilctl: machine status: .* -o FILE.*'profilctl report --tree FILE'$" "$ctl" machine --tree
 check "filtered JSON adds up" sh -c "'$ctl' report -f json --command gcc '$dir/groups' | python3 -c '
 import json, sys
 p = json.load(sys.stdin)

@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/regular_file.h"
+#include "base/grow.h"
+#include "symbols/proc/guarded_file.h"
 
 #include "function_reader.h"
 
@@ -90,57 +91,83 @@ static char *full_name(struct interpreted_function *f)
 
 /* --- lines by position ------------------------------------------------------------------------ */
 
-#define SOURCE_BYTES_MAX (16u << 20)
+/* A profiled process chooses the files and how often they alternate: so much is read of all. */
+#define SOURCE_BYTES_MAX (256u << 20)
 
 /* The file that was read last: most functions follow others of their file. */
 struct source {
 	char *path;
-	char *text;
-	size_t n;
+	__u32 *end; /* of each line: the position behind it, in UTF-16's characters */
+	size_t lines;
+	size_t bytes; /* of all files */
 };
 
-static void source_fini(struct source *s)
+static void source_forget(struct source *s)
 {
 	free(s->path);
-	free(s->text);
-	*s = (struct source){ 0 };
+	free(s->end);
+	s->path = NULL;
+	s->end = NULL;
+	s->lines = 0;
 }
 
-/* Reads the source at @path. It stays empty if it cannot be read. */
+static void find_lines(struct source *s, const char *text, size_t n)
+{
+	__u32 at = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)text[i];
+		__u32 *grown;
+
+		if ((c & 0xc0) != 0x80)
+			at += c >= 0xf0 ? 2 : 1;
+		if (c != '\n' && i + 1 < n)
+			continue;
+		grown = grow(s->end, s->lines, sizeof(*grown));
+		if (!grown)
+			return;
+		s->end = grown;
+		s->end[s->lines++] = at;
+	}
+}
+
+/* Reads the source at @path. It has no lines if it cannot be read. */
 static void source_read(struct source *s, const char *path)
 {
 	__cleanup(closep) int fd = -1;
+	__cleanup(freep) char *text = NULL;
 	struct stat st;
 	ssize_t n;
 
 	if (s->path && !strcmp(s->path, path))
 		return;
-	source_fini(s);
+	source_forget(s);
 	s->path = strdup(path);
-	fd = regular_file_open(path);
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size > (off_t)SOURCE_BYTES_MAX)
+	fd = guarded_file_open(path, &st);
+	if (fd < 0 || st.st_size > (off_t)(SOURCE_BYTES_MAX - s->bytes))
 		return;
-	s->text = malloc((size_t)st.st_size + 1);
-	n = s->text ? read(fd, s->text, (size_t)st.st_size) : -1;
-	s->n = n > 0 ? (size_t)n : 0;
+	text = malloc((size_t)st.st_size + 1);
+	n = text ? read(fd, text, (size_t)st.st_size) : -1;
+	if (n <= 0)
+		return;
+	s->bytes += (size_t)n;
+	find_lines(s, text, (size_t)n);
 }
 
-/* The line of character @position of the text; 0: unknown. Characters are UTF-16's. */
+/* The line of character @position; 0: unknown. */
 static __u32 line_at(const struct source *s, __u32 position)
 {
-	__u32 line = 1, at = 0;
+	size_t lo = 0, hi = s->lines;
 
-	for (size_t i = 0; i < s->n; i++) {
-		unsigned char c = (unsigned char)s->text[i];
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
 
-		if ((c & 0xc0) == 0x80)
-			continue;
-		if (at >= position)
-			return line;
-		at += c >= 0xf0 ? 2 : 1;
-		line += c == '\n';
+		if (s->end[mid] <= position)
+			lo = mid + 1;
+		else
+			hi = mid;
 	}
-	return 0;
+	return lo < s->lines ? (__u32)lo + 1 : 0;
 }
 
 static void place_in_source(struct interpreted_function *f, struct source *s)
@@ -203,7 +230,7 @@ int functions_read(struct interpreted *out, const struct table *t, __u32 languag
 		if (f && f->language == language && f->start)
 			err = add(out, f, &source);
 	}
-	source_fini(&source);
+	source_forget(&source);
 	interpreted_sort(out);
 	return err;
 }

@@ -341,13 +341,13 @@ static void find_interpreters(struct examination *e)
 			others = " and others";
 		if (r[i].language)
 			found(e, r[i].language, STATE_OK, NULL,
-			      "%s of process %d%s: its functions are shown", base, (int)r[i].first,
+			      "%s of process %d%s: its functions are shown", base, (int)r[i].pid,
 			      others);
 		else
 			found(e, "interpreter", STATE_NOTE, "use a version that profilctl(1) names",
 			      "%s of process %d%s: of this version only its own functions are "
 			      "shown",
-			      base, (int)r[i].first, others);
+			      base, (int)r[i].pid, others);
 	}
 	running_free(r, n);
 }

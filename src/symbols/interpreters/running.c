@@ -7,8 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/grow.h"
-#include "base/regular_file.h"
 #include "profile/interpreted.h"
+#include "symbols/proc/guarded_file.h"
 #include "symbols/proc/proc_maps.h"
 #include "symbols/proc/procfs.h"
 
@@ -38,9 +38,9 @@ static void describe(struct running_interpreter *r, pid_t pid, const struct mapp
 	int err;
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid, m->lo, m->hi);
-	fd = regular_file_open(path);
+	fd = guarded_file_open(path, NULL);
 	if (fd < 0)
-		fd = regular_file_open(m->path);
+		fd = guarded_file_open(m->path, NULL);
 	err = fd < 0 ? -ENOENT : interpreter_open(&d, fd, m->path);
 	if (err && err != -EOPNOTSUPP)
 		return;
@@ -58,13 +58,13 @@ static int look_at(struct seen *s, pid_t pid, const struct mapping *m)
 			return -ENOMEM;
 		s->file = r;
 		r += s->n++;
-		*r = (struct running_interpreter){ .dev = m->dev, .ino = m->ino, .first = pid };
+		*r = (struct running_interpreter){ .dev = m->dev, .ino = m->ino, .pid = pid };
 		describe(r, pid, m);
 	}
 	/* A file has mappings one after the other: a process counts once. */
-	if (!r->processes || r->first != pid)
+	if (!r->processes || r->pid != pid)
 		r->processes++;
-	r->first = pid;
+	r->pid = pid;
 	return 0;
 }
 

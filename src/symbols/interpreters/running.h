@@ -10,7 +10,7 @@
 struct running_interpreter {
 	char *path;
 	const char *language; /* NULL: its version is not known, or its symbols are gone */
-	pid_t first;
+	pid_t pid;	      /* of one of them */
 	size_t processes;
 	unsigned long long dev, ino;
 };

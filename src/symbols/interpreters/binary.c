@@ -7,26 +7,31 @@
 
 #include "binary.h"
 
-bool binary_symbol(struct binary_symbol *out, Elf *elf, const char *name)
+/* The dynamic symbols, and the header of their section; NULL: there are none. */
+static Elf_Data *dynamic_symbols(Elf *elf, GElf_Shdr *header)
 {
 	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	GElf_Sym symbol;
 
 	while ((section = elf_nextscn(elf, section))) {
-		Elf_Data *data;
+		if (gelf_getshdr(section, header) && header->sh_type == SHT_DYNSYM)
+			return elf_getdata(section, NULL);
+	}
+	return NULL;
+}
 
-		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_DYNSYM)
+bool binary_symbol(struct binary_symbol *out, Elf *elf, const char *name)
+{
+	GElf_Shdr header;
+	GElf_Sym symbol;
+	Elf_Data *data = dynamic_symbols(elf, &header);
+
+	for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
+		const char *is = elf_strptr(elf, header.sh_link, symbol.st_name);
+
+		if (symbol.st_shndx == SHN_UNDEF || !is || strcmp(is, name) != 0)
 			continue;
-		data = elf_getdata(section, NULL);
-		for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
-			const char *is = elf_strptr(elf, header.sh_link, symbol.st_name);
-
-			if (symbol.st_shndx == SHN_UNDEF || !is || strcmp(is, name) != 0)
-				continue;
-			*out = (struct binary_symbol){ symbol.st_value, symbol.st_size };
-			return true;
-		}
+		*out = (struct binary_symbol){ symbol.st_value, symbol.st_size };
+		return true;
 	}
 	return false;
 }
@@ -102,24 +107,28 @@ static bool jump_target(const unsigned char *code, size_t left, __u64 vaddr, __u
 	return true;
 }
 
-static bool is_named(Elf *elf, __u64 start)
+static int by_start(const void *a, const void *b)
 {
-	Elf_Scn *section = NULL;
+	const struct cold *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Takes the jumps of those functions that a symbol names. */
+static void forget_named(struct cold *cold, size_t n, Elf *elf)
+{
 	GElf_Shdr header;
 	GElf_Sym symbol;
+	Elf_Data *data = dynamic_symbols(elf, &header);
 
-	while ((section = elf_nextscn(elf, section))) {
-		Elf_Data *data;
+	qsort(cold, n, sizeof(*cold), by_start);
+	for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
+		struct cold like = { .start = symbol.st_value };
+		struct cold *found = bsearch(&like, cold, n, sizeof(*cold), by_start);
 
-		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_DYNSYM)
-			continue;
-		data = elf_getdata(section, NULL);
-		for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
-			if (symbol.st_shndx != SHN_UNDEF && symbol.st_value == start)
-				return true;
-		}
+		if (found && symbol.st_shndx != SHN_UNDEF)
+			found->jumps = 0;
 	}
-	return false;
 }
 
 static void count_jump(struct cold *cold, size_t *n, size_t room, const struct frames *frames,
@@ -181,8 +190,9 @@ bool binary_loops(struct profil_interpreter *d, Elf *elf, const struct binary_sy
 	    !add_loop(d, &n, elf, loop->vaddr, loop->vaddr + loop->bytes))
 		return false;
 	ncold = find_cold(cold, elf, loop);
+	forget_named(cold, ncold, elf);
 	for (size_t i = 0; i < ncold; i++) {
-		if (cold[i].jumps >= COLD_JUMPS_MIN && !is_named(elf, cold[i].start))
+		if (cold[i].jumps >= COLD_JUMPS_MIN)
 			add_loop(d, &n, elf, cold[i].start, cold[i].end);
 	}
 	return true;

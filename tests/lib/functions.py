@@ -1,0 +1,36 @@
+# functions.py - what holds for each sample of a program whose outer() calls method(), recursive(), inner()
+#
+# usage: functions.py JSON whole|inlined    prints the faults, and returns 0 when there are none
+#
+# recursive() calls itself five times and then inner(). "inlined": a compiler may have made functions
+# part of their callers. Samples of before the interpreter was described have none of the functions.
+import json
+import re
+import sys
+
+profile, inlined = json.load(open(sys.argv[1])), sys.argv[2] == "inlined"
+stacks, order = profile["stacks"], ["outer", "method", "recursive", "inner"]
+roots = len(stacks["ends"])
+faults, seen = [], 0
+for node in stacks["nodes"]:
+    path, at = [], node
+    while True:
+        path.append(re.split(r"[.#:]", stacks["frames"][at[1]][0] or "")[-1])
+        if at[0] < roots:
+            break
+        at = stacks["nodes"][at[0] - roots]
+    own = [name for name in reversed(path) if name in order]
+    if not node[4] or not own:
+        continue
+    seen += node[4]
+    if own != sorted(own, key=order.index) or not inlined and own[0] != "outer":
+        faults.append("in this order: " + " ".join(own))
+    if not inlined and own[-1] == "inner" and [own.count(name) for name in order] != [1, 1, 6, 1]:
+        faults.append("callers are missing: " + " ".join(own))
+samples = profile["samples"]
+if not seen:
+    faults.append("no sample is in the program's functions")
+if samples["total"] != samples["binned"] + samples["unmatched"] + samples["lost"]:
+    faults.append(f"samples do not add up: {samples}")
+print("\n".join(faults[:5]))
+sys.exit(bool(faults))

@@ -1,0 +1,49 @@
+#!/bin/bash
+# functions.sh - functions of JavaScript, PHP and Ruby, counted in the kernel (those of Python: make test)
+# shellcheck source=tests/lib/lib.sh
+. "$(dirname "$0")/../../lib/lib.sh"
+
+ctl=$BUILD/profilctl
+
+cat >"$dir/program.js" <<'END'
+function inner(n) { let t = 0; for (let i = 0; i < n; i++) t += i * i % 7; return t; }
+function recursive(depth) { return depth ? recursive(depth - 1) + 1 : inner(20000); }
+class Worker { method() { return recursive(5); } }
+function outer() { while (process.cpuUsage().user < 1e6) new Worker().method(); }
+outer();
+END
+cat >"$dir/program.php" <<'END'
+<?php
+function inner($n) { $t = 0; for ($i = 0; $i < $n; $i++) $t += $i * $i % 7; return $t; }
+function recursive($depth) { return $depth ? recursive($depth - 1) + 1 : inner(20000); }
+class Worker { function method() { return recursive(5); } }
+function outer() { while (getrusage()["ru_utime.tv_sec"] < 1) (new Worker)->method(); }
+outer();
+END
+cat >"$dir/program.rb" <<'END'
+def inner(n) t = 0; i = 0; while i < n do t += i * i % 7; i += 1 end; t end
+def recursive(depth) depth > 0 ? recursive(depth - 1) + 1 : inner(20000) end
+class Worker; def method() recursive(5) end; end
+def outer() Worker.new.method while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < 1 end
+outer
+END
+
+functions_of() { # LANGUAGE PROGRAM whole|inlined SCRIPT
+	local name="functions of $1"
+
+	if ! command -v "$2" >/dev/null; then
+		lacks "$name are counted" "$2"
+		return
+	fi
+	check "record -g records $name" "$ctl" record -q -g -F 499 -f json -o "$dir/json" -- "$2" "$4"
+	check "$name are on each stack in the order of their calls" python3 tests/lib/functions.py "$dir/json" "$3"
+	# shellcheck disable=SC2016 # jq's variable
+	check "$name have samples in inner()" jq -e --arg object "$1" \
+		'[.functions[] | select(.object == $object and (.name | test("\\binner$"))).samples] | add > 0' "$dir/json"
+}
+
+daemon_start
+functions_of node node inlined "$dir/program.js"
+functions_of php php whole "$dir/program.php"
+functions_of ruby ruby whole "$dir/program.rb"
+finish

@@ -8,6 +8,9 @@
 # "kernel:" before it says what its daemons count with (PROFIL_TEST_OVER). As root each suite has a mount
 # namespace with a bpffs of its own and a cgroup of its own.
 #
+# Numbers that depend on the scheduler, as how many samples a loop has, are not judged by "quick" and
+# "gate" (PROFIL_TEST_GATE): the night repeats their kernel suites with them, and so does a SUITE by name.
+#
 # Exit status: 0 when every test ran and passed, 1 when a test failed, 2 when there is no verdict: no test
 # ended for 300 s, the run took 20 minutes, or root, BTF or a tool of "make deps" is missing.
 # PROFIL_TEST_ALLOW_SKIP=1 accepts what is missing. Named suites may be silent for PROFIL_TEST_SILENCE_S.
@@ -189,6 +192,7 @@ quick() {
 
 # These count and time, so nothing runs beside them.
 night_alone() {
+	gate_kernel
 	suites_of kernel "$BUILD/tests/night-tests"
 	suites_of replay "$BUILD/tests/night-tests"
 	each kernel: tests/night/kernel/*.sh tests/night/hostile/*.sh
@@ -320,10 +324,11 @@ case ${1:?usage: tests/run.sh quick|gate|night|--where|SUITE...} in
 	exit
 	;;
 quick)
-	export PROFIL_TEST_CHANGED=1 # style.sh looks at the changed files
+	export PROFIL_TEST_GATE=1 PROFIL_TEST_CHANGED=1 # style.sh looks at the changed files
 	run_suites < <(quick)
 	;;
 gate)
+	export PROFIL_TEST_GATE=1
 	lacks=$(kernel_lack)
 	test -z "$lacks" || echo "skip the kernel suites: $lacks" | tee -a "$run/lacks"
 	run_suites < <(gate_replay; test "$lacks" || gate_kernel)

@@ -50,6 +50,11 @@ check() { # NAME COMMAND...
 	fi
 }
 
+# Whether numbers are judged that the scheduler chooses: by the gate they are not.
+by_night() {
+	test -z "${PROFIL_TEST_GATE:-}"
+}
+
 # ok when the command prints WORDS and nothing else.
 prints() { # NAME WORDS COMMAND...
 	local name=$1 words=$2 said

@@ -160,9 +160,10 @@ short_ones() {
 	check "record -F 50 profiles short processes" test $? -eq 0
 	"$ctl" report -f json "$dir/kept" >"$dir/json"
 	# What they use after their last tick is charged when they end, and that of those without a tick with others.
-	check "samples stand for the CPU time of short processes" json \
+	# shellcheck disable=SC2016 # jq's
+	! by_night || check "samples stand for the CPU time of short processes" json \
 		'. as $j | .samples.total * .tick_ns + .samples.unseen_ns | . > 0.9 * $j.cpu_ns and . < 1.1 * $j.cpu_ns'
-	check "little CPU time of short processes has no sample" json '.samples.unseen_ns < .cpu_ns / 5'
+	! by_night || check "little CPU time of short processes has no sample" json '.samples.unseen_ns < .cpu_ns / 5'
 	# shellcheck disable=SC2016 # another shell's
 	"$ctl" record -q -F 999 -f json -o "$dir/json" -- sh -c 'i=0; while test $i -lt 100; do /bin/true; i=$((i + 1)); done'
 	check "no CPU time ends before its first sample on the CPU clock" json '.samples.unseen_ns == 0'

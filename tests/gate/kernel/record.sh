@@ -42,7 +42,7 @@ records "record takes -c of cpu-clock" 0 -e cpu-clock -c 7777777 -f json -o "$di
 	sh -c 'i=0; while test $i -lt 1000000; do i=$((i + 1)); done'
 said "record says nothing but what it wrote with -c of cpu-clock" "profilctl: wrote .*"
 check "a sample of cpu-clock stands for the ns of -c" jq -e '.tick_ns == 7777777 and (has("event") | not)' "$dir/json"
-check "the samples of -c of cpu-clock are the CPU time" jq -e '.samples.total * .tick_ns / .cpu_ns | . > 0.8 and . < 1.2' "$dir/json"
+! by_night || check "the samples of -c of cpu-clock are the CPU time" jq -e '.samples.total * .tick_ns / .cpu_ns | . > 0.8 and . < 1.2' "$dir/json"
 for rate in '-c 999999' '-F 1001'; do
 	# shellcheck disable=SC2086 # an option and its value
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" record -e cpu-clock $rate -- true 2>"$dir/err"

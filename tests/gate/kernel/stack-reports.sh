@@ -67,10 +67,15 @@ print(len(flat), "places,", len(tree), "of nodes;", {at: (flat[at], tree[at]) fo
 sys.exit(flat != tree or len(flat) < 4 or sum(flat.values()) != p["samples"]["binned"])' "$dir/kept"
 }
 
-# At least 300 of some 1000 samples are in leaf(), nearly all of these below recur(), all below main().
+# Samples are in leaf(), below recur(), and main() has all of them; by night at least 300 of some 1000, nine tenths of
+# which are below recur().
 in_order() {
-	by_json | awk '{ n[$1] = $2 } END { print n["leaf"], n["recur"], n["main"]
-		exit !(n["leaf"] >= 300 && n["recur"] >= n["leaf"] * 0.9 && n["main"] >= n["recur"] && n["main"] >= n["leaf"]) }'
+	local least=1 share=0
+
+	if by_night; then least=300 share=0.9; fi
+	by_json | awk -v least="$least" -v share="$share" '{ n[$1] = $2 } END { print n["leaf"], n["recur"], n["main"]
+		exit !(n["leaf"] >= least && n["recur"] >= least && n["recur"] >= n["leaf"] * share &&
+			n["main"] >= n["recur"] && n["main"] >= n["leaf"]) }'
 }
 
 # The text of the same profile without its stacks is the same, but for the lines on how they end.
@@ -105,16 +110,19 @@ formats() {
 
 # --- inlined functions, frames of the kernel ------------------------------------------------------
 
-# ok when of the samples of a PROGRAM whose stacks match FROM, at least 95 % match REGEX, of LEAST samples. The rest are
-# those of the first milliseconds, before the rules are made.
+# ok when samples whose stacks match FROM match REGEX; by night there are LEAST, of which 95 % match: the rest are those of
+# the first milliseconds, before the rules are made.
 mostly() { # LEAST FROM REGEX
+	local least=1 share=0
+
+	if by_night; then least=$1 share=0.95; fi
 	# shellcheck disable=SC2016 # awk's
-	awk -v least="$1" -v from="$2" -v path="$3" '
+	awk -v least="$least" -v share="$share" -v from="$2" -v path="$3" '
 		{ n = $NF; sub(/ [0-9]+$/, "") }
 		$0 ~ from { all += n }
 		$0 ~ from && $0 ~ path { good += n }
 		$0 ~ from && $0 !~ path { other = $0 }
-		END { print good + 0, "of", all + 0 (other ? ", not " other : ""); exit !(all >= least && good >= all * 0.95) }' "$dir/folded"
+		END { print good + 0, "of", all + 0 (other ? ", not " other : ""); exit !(all >= least && good > 0 && good >= all * share) }' "$dir/folded"
 }
 
 inlined() {

@@ -117,8 +117,9 @@ _Static_assert(sizeof(struct profil_image) == 512, "eight of them are a page");
 #define PROFIL_PAGE_IMAGES (PROFIL_TABLE_PAGE / 512)
 
 /*
- * Which fields distinguish groups. PROCESS and THREAD distinguish all that a group shows of a process,
- * since names, cgroup and user may change. Otherwise the other fields are those of its first sample.
+ * Which fields distinguish groups. PROCESS and THREAD distinguish all that a group shows of a
+ * process, since names, cgroup and user may change. Otherwise the other fields are those of its
+ * first sample.
  */
 enum profil_group_by {
 	PROFIL_GROUP_COMMAND = 1 << 0,

@@ -112,8 +112,7 @@ struct interpreted *interpreted_copy_names(const struct interpreted *from)
 	return to;
 }
 
-/* --- the same function in another profile ------------------------------------------------------
- */
+/* --- the same function in another profile ----------------------------------------------------- */
 
 static bool is_same_text(const char *a, const char *b)
 {

@@ -260,7 +260,7 @@ static int observer_start(struct observers *s, struct attachment *a, struct prof
 
 /*
  * The slot comes first: a user without one must not make the daemon create tables. Those of a
- * client are made by a thread: observer_ready() goes on with them.
+ * client are made by a thread: observer_ready() continues with them.
  */
 static int observer_open(struct place_source *source, struct attachment *a,
 			 struct profil_observer *o, struct profil_table *header)

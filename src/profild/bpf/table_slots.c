@@ -85,7 +85,7 @@ static bool is_there(int outer, uint32_t slot)
 
 /* --- the threads ------------------------------------------------------------------------------ */
 
-/* Puts maps @from to @to into their slots; goes on after one that is refused. */
+/* Puts maps @from to @to into their slots; continues after one that is refused. */
 static void put_batch(struct puts *p, uint32_t from, uint32_t to)
 {
 	while (from < to) {

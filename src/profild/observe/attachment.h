@@ -118,7 +118,7 @@ void attachment_detach(struct attachment *a);
 
 /*
  * Returns 0 when @a counts, -EINPROGRESS soon after attachment_open(), or another negative errno.
- * It must be called until then: it goes on with what attachment_open() has begun.
+ * It must be called until then: it continues what attachment_open() has begun.
  */
 int attachment_ready(struct attachment *a);
 

@@ -3,9 +3,9 @@
  * usage: served plain|overlay open|read|flush
  *
  * In a user and mount namespace: a FUSE file system, with "overlay" below an overlay, through which
- * the kernel asks the server whoever opens the file. A program on it spins. From "under way" on,
- * the server answers nothing ("open"), nothing after the next OPEN ("read"), or no FLUSH ("flush").
- * Started by root, it becomes ATTACKER first.
+ * the kernel asks the server, for each process that opens the file. A program on it spins. From
+ * "under way" on, the server answers nothing ("open"), nothing after the next OPEN ("read"), or no
+ * FLUSH ("flush"). Started by root, it becomes ATTACKER first.
  */
 #include <errno.h>
 #include <fcntl.h>

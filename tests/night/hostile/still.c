@@ -209,7 +209,7 @@ int main(int argc, char **argv)
 			profiled(what, ready[1]);
 	}
 	close(ready[1]);
-	/* Whoever is killed for want of memory, or waits for its START, tells nothing. */
+	/* A process that is killed for want of memory, or waits for its START, tells nothing. */
 	for (int i = 0; i < PROCESSES && strcmp(what, "userfaultfd") && strcmp(what, "exhausted");
 	     i++) {
 		if (read(ready[0], &byte, 1) != 1)

@@ -16,6 +16,7 @@
 #include "symbols/elf/eh_frame_hdr.h"
 #include "symbols/elf/elf_image.h"
 #include "symbols/elf/go_pclntab.h"
+#include "cover.h"
 #include "kallsyms.h"
 #include "symbols/proc/proc_maps.h"
 #include "perf_map.h"
@@ -42,6 +43,9 @@ struct symbols {
 	struct segments segments;
 	struct entry *entries; /* sorted by start, which is unique */
 	size_t nentries;
+	/* Entries by address: of several that contain it, the one that starts last. */
+	struct claim *pieces;
+	size_t npieces;
 	struct frames frames;
 	struct go_functions go;
 	struct plt plt;
@@ -234,6 +238,24 @@ static void settle(struct symbols *s)
 	s->nentries = n;
 }
 
+/* Call after the entries are complete. Returns 0 or -ENOMEM. */
+static int make_pieces(struct symbols *s)
+{
+	struct claim *less;
+	int err;
+
+	s->pieces = calloc(2 * s->nentries + 1, sizeof(*s->pieces));
+	if (!s->pieces)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->nentries; i++)
+		s->pieces[i] = (struct claim){ s->entries[i].start, s->entries[i].end, i, i };
+	s->npieces = s->nentries;
+	err = cover(s->pieces, &s->npieces);
+	less = err ? NULL : realloc(s->pieces, (s->npieces + 1) * sizeof(*less));
+	s->pieces = less ? less : s->pieces;
+	return err;
+}
+
 /* A file without .symtab can be a Go program, whose runtime has a pclntab. */
 static int read_entries(struct symbols *s)
 {
@@ -246,7 +268,7 @@ static int read_entries(struct symbols *s)
 		err = take_plt(s);
 	if (!err && s->nentries)
 		settle(s);
-	return err;
+	return err ? err : make_pieces(s);
 }
 
 void symbols_close(struct symbols *s)
@@ -263,6 +285,7 @@ void symbols_close(struct symbols *s)
 	segments_fini(&s->segments);
 	interpreted_free(s->interpreted);
 	free(s->entries);
+	free(s->pieces);
 	free(s);
 }
 
@@ -331,7 +354,7 @@ static int take_perfmap(struct symbols *s)
 							  .name = n->name,
 							  .len = (__u32)strlen(n->name) };
 	}
-	return 0;
+	return make_pieces(s);
 }
 
 int symbols_open_perfmap(struct symbols **out, int fd)
@@ -367,6 +390,8 @@ int symbols_open_interpreted(struct symbols **out, const struct interpreted *i)
 							    .name = f->name,
 							    .len = (__u32)strlen(f->name) };
 	}
+	if (make_pieces(s) < 0)
+		return -ENOMEM;
 	*out = steal(s);
 	return 0;
 }
@@ -389,7 +414,7 @@ static int take_kallsyms(struct symbols *s, __u64 text)
 							    .local = f->local };
 	}
 	settle(s);
-	return 0;
+	return make_pieces(s);
 }
 
 int symbols_open_kernel(struct symbols **out, __u64 text)
@@ -409,32 +434,6 @@ int symbols_open_kernel(struct symbols **out, __u64 text)
 	return 0;
 }
 
-/* The last entry that starts at or before @vaddr; SIZE_MAX: none. */
-static size_t last_below(const struct symbols *s, __u64 vaddr)
-{
-	size_t lo = 0, hi = s->nentries;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->entries[mid].start <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo - 1;
-}
-
-/* The innermost entry that contains @vaddr. Functions are rarely nested, and never deeply. */
-static const struct entry *covering(const struct symbols *s, size_t last, __u64 vaddr)
-{
-	for (size_t i = last; i != SIZE_MAX && i + 8 > last; i--) {
-		if (vaddr < s->entries[i].end)
-			return &s->entries[i];
-	}
-	return NULL;
-}
-
 /* glibc's and musl's name of the code to which a signal's handler returns. */
 #define RESTORER "__restore_rt"
 
@@ -442,23 +441,25 @@ static const struct entry *covering(const struct symbols *s, size_t last, __u64 
 static void find_vaddr(const struct symbols *s, __u64 vaddr, __u64 lo, __u64 hi,
 		       struct symbols_range *out)
 {
-	size_t last = last_below(s, vaddr);
-	const struct entry *e = covering(s, last, vaddr);
 	const __u64 first = lo, behind = hi; /* a forged symbol can reach beyond the segment */
+	size_t upto = cover_upto(s->pieces, s->npieces, vaddr);
+	const struct claim *below = upto ? &s->pieces[upto - 1] : NULL;
 
-	if (last != SIZE_MAX && s->entries[last].end > lo && !e)
-		lo = s->entries[last].end;
-	if (last + 1 < s->nentries && s->entries[last + 1].start < hi)
-		hi = s->entries[last + 1].start;
-	if (e) {
+	if (upto < s->npieces && s->pieces[upto].start < hi)
+		hi = s->pieces[upto].start;
+	if (below && vaddr < below->end) {
+		const struct entry *e = &s->entries[below->owner];
+
 		*out = (struct symbols_range){ .kind = SYMBOLS_NAMED,
 					       .name = e->name,
 					       .name_len = e->len,
 					       .start = e->start > first ? e->start : first,
 					       .end = e->end < behind ? e->end : behind,
-					       .upto = e->end < hi ? e->end : hi };
+					       .upto = below->end < hi ? below->end : hi };
 		return;
 	}
+	if (below && below->end > lo)
+		lo = below->end;
 	*out = (struct symbols_range){ .kind = SYMBOLS_FRAME };
 	if (!frames_find(&s->frames, vaddr, &out->start, &out->end)) {
 		__u64 page = vaddr / PAGE_BYTES * PAGE_BYTES;

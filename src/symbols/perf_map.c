@@ -11,13 +11,17 @@
 
 #include "base/cleanup.h"
 
+#include "cover.h"
 #include "perf_map.h"
 #include "symbols/proc/guarded_file.h"
 
 #define STEP_BYTES_MIN (64u << 10)
 #define STEP_BYTES_MAX (4u << 20)
 
-size_t perfmap_bytes_max = 256u << 20;
+/* What a line costs at most: here, and in the symbols that are made from it. */
+#define NAME_BYTES 256
+
+size_t perfmap_bytes_max = 128u << 20;
 
 /* What all maps hold now. */
 static size_t held_bytes;
@@ -159,27 +163,35 @@ static int parse_line(struct perfmap_name *out, char *line)
 	return 0;
 }
 
-/* Sorts by address; for equal addresses the last one in the file comes first. */
-static int by_start(const void *a, const void *b)
+/*
+ * A JIT compiler reuses the memory of code that it dropped, and the file only grows. So a later
+ * line takes the addresses that it covers from earlier ones, wherever these start.
+ */
+static int drop_replaced(struct perfmap *map)
 {
-	const struct perfmap_name *x = a, *y = b;
+	__cleanup(freep) struct claim *claim = calloc(2 * map->n + 1, sizeof(*claim));
+	__cleanup(freep) struct perfmap_name *name = NULL;
+	size_t n = map->n;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->name > y->name ? -1 : x->name < y->name;
-}
+	if (!claim)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const struct perfmap_name *from = &map->name[i];
 
-static void drop_replaced(struct perfmap *map)
-{
-	size_t n = 0;
-
-	if (map->n)
-		qsort(map->name, map->n, sizeof(*map->name), by_start);
-	for (size_t i = 0; i < map->n; i++) {
-		if (!n || map->name[n - 1].start != map->name[i].start)
-			map->name[n++] = map->name[i];
+		claim[i] = (struct claim){ from->start, from->start + from->bytes, i, i };
 	}
+	if (cover(claim, &n) < 0)
+		return -ENOMEM;
+	name = calloc(n + 1, sizeof(*name));
+	if (!name)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		name[i] = (struct perfmap_name){ claim[i].start, claim[i].end - claim[i].start,
+						 map->name[claim[i].owner].name };
+	free(map->name);
+	map->name = steal(name);
 	map->n = n;
+	return 0;
 }
 
 int perfmap_read(struct perfmap *map, int fd)
@@ -194,7 +206,7 @@ int perfmap_read(struct perfmap *map, int fd)
 		return err;
 	for (const char *c = map->text; *c; c++)
 		lines += *c == '\n';
-	if (charge(map, lines * sizeof(*map->name)) < 0)
+	if (charge(map, lines * NAME_BYTES) < 0)
 		return -EFBIG;
 	map->name = calloc(lines, sizeof(*map->name));
 	if (!map->name)
@@ -206,8 +218,7 @@ int perfmap_read(struct perfmap *map, int fd)
 		if (!parse_line(&map->name[map->n], line))
 			map->n++;
 	}
-	drop_replaced(map);
-	return 0;
+	return drop_replaced(map);
 }
 
 void perfmap_fini(struct perfmap *map)

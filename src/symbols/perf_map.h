@@ -33,8 +33,9 @@ extern size_t perfmap_bytes_max;
 int perfmap_open(pid_t pid);
 
 /*
- * Reads @fd. Skips malformed lines, and all after a NUL; the last name for an address wins. Returns
- * 0 or a negative errno. perfmap_fini() in any case.
+ * Reads @fd into names that are sorted and do not overlap. Skips malformed lines, and all after a
+ * NUL; the last line that covers an address names it. Returns 0 or a negative errno. perfmap_fini()
+ * in any case.
  */
 int perfmap_read(struct perfmap *map, int fd);
 

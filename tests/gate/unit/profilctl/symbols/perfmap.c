@@ -52,6 +52,62 @@ Test(ctl_perfmap, keeps_the_later_name_and_skips_invalid_lines)
 	close(fd);
 }
 
+static void expect_name(struct symbols *s, __u64 address, const char *name)
+{
+	struct symbols_range r;
+
+	symbols_find(s, address, &r);
+	if (!name)
+		cr_expect_eq(r.kind, SYMBOLS_PAGE, "%llx is %.*s", address, (int)r.name_len,
+			     r.name);
+	else
+		cr_expect(r.kind == SYMBOLS_NAMED && r.name_len == strlen(name) &&
+				  !memcmp(r.name, name, r.name_len),
+			  "%llx is %.*s, not %s", address, (int)r.name_len, r.name, name);
+	cr_expect(r.start <= address && address < r.upto && r.upto <= r.end);
+}
+
+/* A JIT compiler reuses memory: the last line that covers an address is right. */
+Test(ctl_perfmap, the_last_line_that_covers_an_address_names_it)
+{
+	struct symbols *s;
+	int fd = file_of("1000 100 old0\n1100 100 old1\n1200 100 old2\n1300 200 old3\n"
+			 "1000 400 new\n"
+			 "2000 400 outer\n2100 100 inner\n"
+			 "3800 800 later\n3000 1000 over\n");
+
+	cr_assert_eq(symbols_open_perfmap(&s, fd), 0);
+	expect_name(s, 0x1000, "new");
+	expect_name(s, 0x1250, "new");
+	expect_name(s, 0x13ff, "new");
+	expect_name(s, 0x1400, "old3");
+	expect_name(s, 0x1500, NULL);
+	expect_name(s, 0x2050, "outer");
+	expect_name(s, 0x2100, "inner");
+	expect_name(s, 0x2200, "outer");
+	expect_name(s, 0x3900, "over");
+	symbols_close(s);
+	close(fd);
+}
+
+Test(ctl_perfmap, a_line_can_replace_any_number_of_earlier_ones)
+{
+	static char text[64 << 10];
+	struct symbols *s;
+	size_t n = 0;
+	int fd;
+
+	for (int i = 0; i < 1000; i++)
+		n += (size_t)sprintf(text + n, "%x 10 old%d\n", 0x10000 + 16 * i, i);
+	sprintf(text + n, "10000 %x new\n", 16 * 1000);
+	fd = file_of(text);
+	cr_assert_eq(symbols_open_perfmap(&s, fd), 0);
+	for (int i = 0; i < 1000; i++)
+		expect_name(s, 0x10000u + 16u * (unsigned int)i + 3, "new");
+	symbols_close(s);
+	close(fd);
+}
+
 Test(ctl_perfmap, reads_only_a_file_of_the_process)
 {
 	char path[64];

@@ -128,6 +128,27 @@ static void exported_are_known(const char *name)
 	file_close(&f);
 }
 
+/* More than any fixed number of labels that have sizes can be in a function. */
+Test(symbols, finds_a_function_behind_many_in_it)
+{
+	struct symbols_range r;
+	struct file f;
+
+	build_dir_run("{ echo '.globl main, outer\n.type outer,@function\nmain:'; "
+		      "echo 'outer: .ascii \"<outer-mark\"'; "
+		      "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do "
+		      "echo \".type in$i,@function\nin$i: .byte 1\n.size in$i,1\"; done; "
+		      "echo '.ascii \"<end-mark\"\n.size outer,.-outer'; } > b.s && gcc -o b b.s");
+	file_open(&f, "b");
+	symbols_find(f.symbols, offset_of(&f, "<end-mark") + 2, &r);
+	cr_expect_eq(r.kind, SYMBOLS_NAMED);
+	cr_expect(!strncmp(r.name, "outer", r.name_len), "is %.*s", (int)r.name_len, r.name);
+	cr_expect_eq(r.start, offset_of(&f, "<outer-mark"));
+	symbols_find(f.symbols, offset_of(&f, "<outer-mark") + strlen("<outer-mark"), &r);
+	cr_expect(!strncmp(r.name, "in1", r.name_len));
+	file_close(&f);
+}
+
 Test(symbols, resolves_in_pie)
 {
 	build_dir_run("gcc -O2 -pie -fPIE -o a a.c");

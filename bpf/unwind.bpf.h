@@ -255,11 +255,11 @@ static __always_inline int step_fp(struct unwind *u)
 	return step_to(u, u->pair[1], fp + sizeof(u->pair));
 }
 
-/* Steps by @row, whose CFA is @cfa. */
-static __always_inline int step_saved(struct unwind *u, __u64 row, __u64 cfa)
+/* Steps by @row, whose CFA is @cfa; the caller's frame pointer may be saved at @fp_at. */
+static __always_inline int step_saved(struct unwind *u, __u64 row, __u64 cfa, __u64 fp_at)
 {
-	__u64 fp_at = cfa - row_saved(row), ra = u->link;
 	bool fp_saved = row_rule(row) & PROFIL_UNWIND_FP_SAVED;
+	__u64 ra = u->link;
 
 	/* Only the innermost frame, or one that a signal has interrupted, may be empty. */
 	if (cfa < u->sp || (cfa == u->sp && !u->exact))
@@ -280,15 +280,33 @@ static __always_inline int step_saved(struct unwind *u, __u64 row, __u64 cfa)
 	return step_to(u, ra, cfa);
 }
 
-/* Hand-written assembly that aligns its stack saves the original stack pointer on it. */
-static __always_inline int step_word(struct unwind *u, __u64 row)
+/*
+ * Steps by a row of a kind that has a CFA. SP_WORD is hand-written assembly that aligns its stack
+ * and saves the original stack pointer on it; FP_WORD is what compilers emit for that.
+ */
+static __always_inline int step_row(struct unwind *u, __u64 row, __u32 kind)
 {
-	__s64 words = (__s16)(row >> 32);
-	__u64 start;
+	__u64 base = kind == PROFIL_UNWIND_SP ? u->sp : u->fp, cfa = base + row_cfa(row);
 
-	if (!user_word(u, &start, u->sp + (__u64)words * 8))
-		return PROFIL_STACK_UNREADABLE;
-	return step_saved(u, row, start + 8);
+	switch (kind) {
+	case PROFIL_UNWIND_PLT:
+		cfa = u->sp + 8 + ((u->pc & 15) * 8 >= row_cfa(row) ? 8 : 0);
+		break;
+	case PROFIL_UNWIND_SP_WORD:
+		if (!user_word(u, &cfa, u->sp + (__u64)((__s64)(__s16)(row >> 32) * 8)))
+			return PROFIL_STACK_UNREADABLE;
+		cfa += 8;
+		break;
+	case PROFIL_UNWIND_FP_WORD:
+		if (!user_word(u, &cfa, base + (__u64)row_word(row)))
+			return PROFIL_STACK_UNREADABLE;
+		cfa += row_more(row);
+		break;
+	case PROFIL_UNWIND_SWITCH:
+		u->sp = 0; /* the other stack can be below this one */
+		break;
+	}
+	return step_saved(u, row, cfa, row_saved_at(row, cfa, base));
 }
 
 /* row_of() with the CPU's cache of rows. */
@@ -423,17 +441,16 @@ static __always_inline int step_caller(struct unwind *u)
 
 	if (u->interpreter && u->reads)
 		step_loop(u, row, offset);
-	if (kind == PROFIL_UNWIND_SIGNAL)
-		return step_signal(u);
 	switch (kind) {
 	case PROFIL_UNWIND_SP:
-		return step_saved(u, row, u->sp + row_cfa(row));
 	case PROFIL_UNWIND_FP:
-		return step_saved(u, row, u->fp + row_cfa(row));
 	case PROFIL_UNWIND_PLT:
-		return step_saved(u, row, u->sp + 8 + ((u->pc & 15) * 8 >= row_cfa(row) ? 8 : 0));
 	case PROFIL_UNWIND_SP_WORD:
-		return step_word(u, row);
+	case PROFIL_UNWIND_FP_WORD:
+	case PROFIL_UNWIND_SWITCH:
+		return step_row(u, row, kind);
+	case PROFIL_UNWIND_SIGNAL:
+		return step_signal(u);
 	case PROFIL_UNWIND_END:
 		return PROFIL_STACK_WHOLE;
 	case PROFIL_UNWIND_BEYOND:

@@ -143,12 +143,23 @@ static __always_inline __u64 row_cfa(__u64 row)
 	return (row >> 32 & 0xffff) * 8;
 }
 
-/* The distance below the CFA. */
-static __always_inline __u64 row_saved(__u64 row)
+/* Where the caller's registers are saved: below the CFA, or above the rule's register @base. */
+static __always_inline __u64 row_saved_at(__u64 row, __u64 cfa, __u64 base)
 {
 	__u64 saved = (row >> 48 & 0xff) * 8;
 
-	return row_rule(row) & PROFIL_UNWIND_SAVED_ABOVE ? row_cfa(row) - saved : saved;
+	return row_rule(row) & PROFIL_UNWIND_SAVED_ABOVE ? base + saved : cfa - saved;
+}
+
+/* The signed number of bytes in the lower byte of `cfa`, and the unsigned one in the upper. */
+static __always_inline __s64 row_word(__u64 row)
+{
+	return (__s64)(__s8)(row >> 32) * 8;
+}
+
+static __always_inline __u64 row_more(__u64 row)
+{
+	return (row >> 40 & 0xff) * 8;
 }
 
 /* Gives image @number the rows of file @f. */

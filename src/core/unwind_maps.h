@@ -19,6 +19,10 @@ enum profil_unwind_kind {
 	PROFIL_UNWIND_END,    /* the outermost frame of a thread: the return address is undefined */
 	PROFIL_UNWIND_BEYOND, /* a row cannot express the rule: the walk ends here */
 	PROFIL_UNWIND_SP_WORD, /* CFA = 8 + the word at sp + 8 * (signed) cfa: assembly */
+	/* CFA = 8 * upper byte of cfa + the word at fp + 8 * (signed) lower byte: realigned stacks
+	 */
+	PROFIL_UNWIND_FP_WORD,
+	PROFIL_UNWIND_SWITCH, /* CFA = frame pointer + 8 * cfa, on another stack than this frame */
 	PROFIL_UNWIND_KINDS,
 	/* Private to the kernel: what profil_unwind_image.looked says. */
 	PROFIL_UNWIND_NO_ROOM = 0x0e,
@@ -35,7 +39,7 @@ enum profil_unwind_kind {
  * record; if only the return address is, it is at CFA - 8 * saved. x86-64: always at CFA - 8.
  */
 
-/* `saved` are words above the register that the CFA is relative to, not below the CFA. */
+/* `saved` are words above the register that the rule is relative to, not below the CFA. */
 #define PROFIL_UNWIND_SAVED_ABOVE 0x40
 
 struct profil_unwind_row {

@@ -15,6 +15,8 @@
 
 #include "eh_frame_hdr.h"
 #include "elf_image.h"
+#include "go_pclntab.h"
+#include "go_stack_switch.h"
 #include "unwind_table.h"
 
 /*
@@ -24,7 +26,8 @@
  */
 struct function {
 	__u64 start;
-	Dwarf_CFI *cfi; /* section with its rules */
+	Dwarf_CFI *cfi;		      /* section with its rules; NULL: none */
+	const struct go_function *go; /* NULL: not a function of Go */
 };
 
 struct reader {
@@ -34,6 +37,8 @@ struct reader {
 	struct function *function;
 	size_t nfunctions;
 	struct segments segments;
+	struct segments code;
+	struct go_functions go;
 	__u64 entry;  /* the program's entry point */
 	bool failed;  /* out of memory */
 	bool late;    /* the file took CPU_NS_MAX */
@@ -140,6 +145,25 @@ static bool is_word(const Dwarf_Op *ops, size_t nops, __u16 *words)
 	return at % 8 == 0 && at / 8 >= INT16_MIN && at / 8 <= INT16_MAX;
 }
 
+/*
+ * *(fp - N) [+ M]: where gcc realigns the stack of a function with arguments on it, the address of
+ * the arguments (DRAP) is saved below the frame pointer.
+ */
+static bool is_fp_word(const Dwarf_Op *ops, size_t nops, __u16 *words)
+{
+	__s64 at, more = 0;
+
+	if (nops < 2 || nops > 3 || ops[0].atom != DW_OP_breg0 + ARCH_DWARF_FP ||
+	    ops[1].atom != DW_OP_deref || (nops == 3 && ops[2].atom != DW_OP_plus_uconst))
+		return false;
+	at = (__s64)ops[0].number;
+	if (nops == 3)
+		more = (__s64)ops[2].number;
+	*words = (__u16)((__u8)(at / 8) | (more / 8) << 8);
+	return at % 8 == 0 && at / 8 >= INT8_MIN && at / 8 <= INT8_MAX && more % 8 == 0 &&
+	       more >= 0 && more / 8 <= UINT8_MAX;
+}
+
 /* The CFA as a register and a number of words. */
 static __u8 cfa_rule(Dwarf_Frame *frame, __u16 *words)
 {
@@ -154,6 +178,8 @@ static __u8 cfa_rule(Dwarf_Frame *frame, __u16 *words)
 		return PROFIL_UNWIND_PLT;
 	if (is_word(ops, nops, words))
 		return PROFIL_UNWIND_SP_WORD;
+	if (is_fp_word(ops, nops, words))
+		return PROFIL_UNWIND_FP_WORD;
 	if (nops == 1 && ops[0].atom == DW_OP_bregx) {
 		reg = (int)ops[0].number;
 		at = (__s64)ops[0].number2;
@@ -171,7 +197,7 @@ static __u8 cfa_rule(Dwarf_Frame *frame, __u16 *words)
 	return reg == ARCH_DWARF_FP ? PROFIL_UNWIND_FP : PROFIL_UNWIND_BEYOND;
 }
 
-enum saved { SAVED_NOT, SAVED_BELOW, SAVED_UNDEFINED, SAVED_BEYOND };
+enum saved { SAVED_NOT, SAVED_BELOW, SAVED_ABOVE_FP, SAVED_UNDEFINED, SAVED_BEYOND };
 
 /* The location of the caller's register @reg; if saved, *@words words below the CFA. */
 static enum saved saved_rule(Dwarf_Frame *frame, int reg, __u32 *words)
@@ -183,7 +209,16 @@ static enum saved saved_rule(Dwarf_Frame *frame, int reg, __u32 *words)
 		return SAVED_BEYOND;
 	if (!nops)
 		return ops ? SAVED_UNDEFINED : SAVED_NOT;
-	return saved_below(ops, nops, words) ? SAVED_BELOW : SAVED_BEYOND;
+	if (saved_below(ops, nops, words))
+		return SAVED_BELOW;
+	/* At *(fp + N), beside a CFA that has to be loaded. libdw pushes the CFA before it. */
+	if (nops == 2 && ops[0].atom == DW_OP_call_frame_cfa &&
+	    ops[1].atom == DW_OP_breg0 + ARCH_DWARF_FP && ops[1].number % 8 == 0 &&
+	    ops[1].number / 8 <= UINT8_MAX) {
+		*words = (__u32)(ops[1].number / 8);
+		return SAVED_ABOVE_FP;
+	}
+	return SAVED_BEYOND;
 }
 
 /*
@@ -242,6 +277,12 @@ static struct profil_unwind_row row_of(Dwarf_Frame *frame, bool signal)
 		if (!put_saved(&row, fp_words))
 			return beyond;
 	}
+	if (fp == SAVED_ABOVE_FP) {
+		if ((row.rule & PROFIL_UNWIND_KIND) != PROFIL_UNWIND_FP_WORD)
+			return beyond;
+		row.rule |= PROFIL_UNWIND_FP_SAVED | PROFIL_UNWIND_SAVED_ABOVE;
+		row.saved = (__u8)fp_words;
+	}
 	if (fp == SAVED_BEYOND || !ra_fits(ra, ra_words, fp, fp_words, &row))
 		return beyond;
 	return row;
@@ -268,21 +309,76 @@ static bool is_late(struct reader *r)
 	return r->late;
 }
 
+/*
+ * Go's rules do not say where frames save the frame pointer: on x86-64 always at the top. A switch
+ * of stacks is unwound by it, since it holds on both; on arm64 it does not give Go's CFA, and the
+ * walk ends.
+ */
+static struct profil_unwind_row go_row(struct profil_unwind_row row, enum go_switch go)
+{
+	static const struct profil_unwind_row by_fp = {
+		.cfa = 2, .saved = 2, .rule = PROFIL_UNWIND_SWITCH | PROFIL_UNWIND_FP_SAVED
+	};
+	bool framed = row.rule == PROFIL_UNWIND_SP && row.cfa > 1 && ARCH_RA_ON_STACK;
+
+	if (framed) {
+		row.rule |= PROFIL_UNWIND_FP_SAVED;
+		row.saved = 2;
+	}
+	switch (go) {
+	case GO_SWITCH_TOP:
+		return (struct profil_unwind_row){ .rule = PROFIL_UNWIND_END };
+	case GO_SWITCH_SIGNAL:
+		return (struct profil_unwind_row){ .rule = PROFIL_UNWIND_SIGNAL };
+	case GO_SWITCH_KEPT:
+		break;
+	case GO_SWITCH_FRAMED:
+		if (framed)
+			break;
+		return row;
+	case GO_SWITCH_NONE:
+		return row;
+	}
+	return ARCH_RA_ON_STACK ? by_fp
+				: (struct profil_unwind_row){ .rule = PROFIL_UNWIND_BEYOND };
+}
+
+/*
+ * Adds the row of a function that has the same rule everywhere. A return address that is the start
+ * of sigreturn is looked up one byte earlier.
+ */
+static void add_go_function(struct reader *r, const struct go_function *f, enum go_switch go,
+			    __u64 limit)
+{
+	const struct profil_unwind_row none = { .rule = PROFIL_UNWIND_NONE };
+
+	add_row(r, f->start - (go == GO_SWITCH_SIGNAL), go_row(none, go));
+	if (f->end < limit)
+		add_row(r, f->end, none);
+}
+
 /* Adds the rows of @f, which ends before @limit. */
 static void read_function(struct reader *r, const struct function *f, __u64 limit)
 {
 	const struct profil_unwind_row none = { .rule = PROFIL_UNWIND_NONE };
+	enum go_switch go = f->go ? go_switch_of(f->go->name) : GO_SWITCH_NONE;
 	__u64 at = f->start;
 
+	if (go && go != GO_SWITCH_FRAMED) {
+		add_go_function(r, f->go, go, limit);
+		return;
+	}
 	for (int i = 0; at < limit && !r->failed && i < FUNCTION_ROWS_MAX; i++) {
 		__cleanup(freep) Dwarf_Frame *frame = NULL;
+		struct profil_unwind_row row;
 		Dwarf_Addr from, to;
 		bool signal;
 
 		if (is_late(r) || dwarf_cfi_addrframe(f->cfi, at, &frame) < 0 ||
 		    dwarf_frame_info(frame, &from, &to, &signal) < 0 || to <= at)
 			break;
-		add_row(r, at, row_of(frame, signal));
+		row = row_of(frame, signal);
+		add_row(r, at, f->go ? go_row(row, go) : row);
 		at = to;
 	}
 	if (at < limit && limit - at > PADDING_MAX)
@@ -290,14 +386,18 @@ static void read_function(struct reader *r, const struct function *f, __u64 limi
 	add_entry(r, at, limit);
 }
 
-static int add_function(struct reader *r, __u64 start, Dwarf_CFI *cfi)
+/* Linkers leave rules of code that they removed, at address 0. */
+static int add_function(struct reader *r, const struct function *f)
 {
-	struct function *grown = grow(r->function, r->nfunctions, sizeof(*grown));
+	struct function *grown;
 
+	if (!segments_of_address(&r->code, f->start))
+		return 0;
+	grown = grow(r->function, r->nfunctions, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	r->function = grown;
-	r->function[r->nfunctions++] = (struct function){ start, cfi };
+	r->function[r->nfunctions++] = *f;
 	return 0;
 }
 
@@ -306,7 +406,8 @@ static int find_eh_frame(struct reader *r, const struct frames *frames, Dwarf_CF
 	int err = 0;
 
 	for (size_t i = 0; cfi && !err && i < frames->n; i++)
-		err = add_function(r, frames->row[i].start, cfi);
+		err = add_function(r,
+				   &(struct function){ .start = frames->row[i].start, .cfi = cfi });
 	return err;
 }
 
@@ -331,7 +432,7 @@ static int find_debug_frame(struct reader *r, const struct frames *frames, Dwarf
 			continue;
 		memcpy(&start, entry.fde.start, sizeof(start));
 		if (!frames_find(frames, start, &from, &to))
-			err = add_function(r, start, cfi);
+			err = add_function(r, &(struct function){ .start = start, .cfi = cfi });
 	}
 	return err;
 }
@@ -343,11 +444,50 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
+static int by_go_start(const void *a, const void *b)
+{
+	const struct go_function *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/*
+ * Marks Go's functions, and adds those that switch stacks if they have no rules. Sorts the
+ * functions. Returns 0 or -ENOMEM.
+ */
+static int find_go_functions(struct reader *r)
+{
+	size_t n = r->nfunctions;
+	int err = go_functions_read(&r->go, r->elf);
+
+	if (n)
+		qsort(r->function, n, sizeof(*r->function), by_start);
+	for (size_t i = 0; i < n && !err && r->go.n; i++) {
+		const struct go_function key = { .start = r->function[i].start };
+
+		r->function[i].go =
+			bsearch(&key, r->go.function, r->go.n, sizeof(key), by_go_start);
+	}
+	for (size_t i = 0; i < r->go.n && !err; i++) {
+		const struct go_function *go = &r->go.function[i];
+		struct function own = { .start = go->start, .go = go };
+		enum go_switch kind = go_switch_of(go->name);
+
+		if (kind && kind != GO_SWITCH_FRAMED &&
+		    !(n && bsearch(&own, r->function, n, sizeof(own), by_start)))
+			err = add_function(r, &own);
+	}
+	if (!n)
+		r->entry = 0; /* no function has rules: that it has none says nothing */
+	else if (r->nfunctions > n)
+		qsort(r->function, r->nfunctions, sizeof(*r->function), by_start);
+	return err;
+}
+
 static void read_functions(struct reader *r)
 {
 	if (!r->nfunctions)
 		return;
-	qsort(r->function, r->nfunctions, sizeof(*r->function), by_start);
 	add_entry(r, 0, r->function[0].start);
 	for (size_t i = 0; i < r->nfunctions && !r->late; i++) {
 		__u64 limit = i + 1 < r->nfunctions ? r->function[i + 1].start : ~0ull;
@@ -368,6 +508,8 @@ static int read_sections(struct reader *r)
 		err = find_eh_frame(r, &frames, eh_frame);
 	if (!err)
 		err = find_debug_frame(r, &frames, dwarf ? dwarf_getcfi(dwarf) : NULL);
+	if (!err)
+		err = find_go_functions(r);
 	if (!err)
 		read_functions(r);
 	frames_fini(&frames);
@@ -426,11 +568,15 @@ int unwind_table_read(struct unwind_table *t, Elf *elf, Elf *debug)
 	r.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	err = elf_image_segments(&r.segments, elf);
 	if (!err)
+		err = elf_image_code(&r.code, elf, 0);
+	if (!err)
 		err = read_sections(&r);
 	if (!err && !r.nfunctions)
 		add_trampoline(&r);
 	free(r.function);
 	segments_fini(&r.segments);
+	segments_fini(&r.code);
+	go_functions_fini(&r.go);
 	if (r.failed)
 		err = -ENOMEM;
 	if (err)

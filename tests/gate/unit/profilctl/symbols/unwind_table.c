@@ -5,6 +5,7 @@
 #include <glob.h>
 #include <link.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,7 +13,9 @@
 #include "build_dir.h"
 #include "base/cleanup.h"
 #include "base/clocks.h"
+#include "symbols/elf/go_stack_switch.h"
 #include "symbols/elf/unwind_table.h"
+#include "symbols/elf_symbols.h"
 
 static void open_table(struct unwind_table *t, const char *path)
 {
@@ -192,4 +195,84 @@ Test(unwind_table, is_read_in_limited_time)
 	cr_expect_lt(t.n, 60 * 16000);
 	cr_expect_eq(kind(&t.row[t.n - 1]), PROFIL_UNWIND_NONE);
 	unwind_table_fini(&t);
+}
+
+static const struct profil_unwind_row *row_of_symbol(struct unwind_table *t, const char *name,
+						     __u64 more)
+{
+	__cleanup(closep) int fd = -1;
+	struct symbols *s;
+	char path[128];
+	__u64 at;
+
+	snprintf(path, sizeof(path), "%s/a", build_dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(symbols_open(&s, fd, path), 0);
+	cr_assert(symbols_named(s, name, &at), "no symbol %s", name);
+	symbols_close(s);
+	if (!t->n)
+		cr_assert_eq(unwind_table_open(t, fd, -1), 0);
+	return unwind_table_find(t, (__u32)(at + more));
+}
+
+#if ARCH_DWARF_RA == 16
+/* A realigned stack: the CFA is the word at fp - 8, the caller's frame pointer is at fp. */
+Test(unwind_table, has_rules_of_a_realigned_stack)
+{
+	const struct profil_unwind_row *row;
+	struct unwind_table t = { 0 };
+
+	build_dir_open("__attribute__((noinline)) int f(int *a, int b, int c, int d, int e, int g, "
+		       "int h)\n"
+		       "{ __attribute__((aligned(64))) volatile int x[16] = { h }; x[b] = g;\n"
+		       "__asm__ volatile(\".globl inside\\ninside:\" : : : \"memory\");\n"
+		       "return x[c] + *a + d + e; }\n"
+		       "int main(int n, char **v) { return f(&n, n, 1, 2, 3, 4, 5) + !v; }\n",
+		       "store");
+	build_dir_run("gcc -O2 -mforce-drap -o a a.c");
+	row = row_of_symbol(&t, "inside", 0);
+	cr_assert_not_null(row);
+	cr_expect_eq(kind(row), PROFIL_UNWIND_FP_WORD);
+	cr_expect_eq((__s8)row->cfa, -1);
+	cr_expect_eq(row->cfa >> 8, 0);
+	cr_expect_eq(row->rule & ~PROFIL_UNWIND_KIND,
+		     PROFIL_UNWIND_FP_SAVED | PROFIL_UNWIND_SAVED_ABOVE);
+	cr_expect_eq(row->saved, 0);
+	unwind_table_fini(&t);
+	build_dir_close();
+}
+
+/* Other frames of Go save the frame pointer, on which a switch of stacks relies. */
+Test(unwind_table, has_rules_of_the_stack_switches_in_go)
+{
+	const struct profil_unwind_row *row;
+	struct unwind_table t = { 0 };
+
+	if (system("command -v go >/dev/null") != 0)
+		cr_skip_test("no go here");
+	build_dir_open("", "store");
+	build_dir_run("printf 'package main\\nfunc main() { println(1) }\\n' > a.go && "
+		      "GO111MODULE=off HOME=$PWD go build -o a a.go");
+	row = row_of_symbol(&t, "runtime.systemstack.abi0", 1);
+	cr_expect_eq(kind(row), PROFIL_UNWIND_SWITCH);
+	cr_expect_eq(row->cfa, 2);
+	cr_expect_eq(kind(row_of_symbol(&t, "runtime.mcall", 1)), PROFIL_UNWIND_END);
+	cr_expect_eq(kind(row_of_symbol(&t, "runtime.morestack.abi0", 1)), PROFIL_UNWIND_END);
+	row = row_of_symbol(&t, "main.main", 32);
+	cr_expect_eq(kind(row), PROFIL_UNWIND_SP);
+	cr_expect(row->rule & PROFIL_UNWIND_FP_SAVED);
+	cr_expect_eq(row->saved, 2);
+	unwind_table_fini(&t);
+	build_dir_close();
+}
+#endif
+
+Test(unwind_table, knows_the_stack_switches_of_go_by_name)
+{
+	cr_expect_eq(go_switch_of("runtime.systemstack.abi0"), GO_SWITCH_KEPT);
+	cr_expect_eq(go_switch_of("runtime.systemstack_switch"), GO_SWITCH_NONE);
+	cr_expect_eq(go_switch_of("runtime.nanotime1.abi0"), GO_SWITCH_FRAMED);
+	cr_expect_eq(go_switch_of("runtime.mstart0"), GO_SWITCH_NONE);
+	cr_expect_eq(go_switch_of("runtime.sigreturn"), GO_SWITCH_SIGNAL);
 }

@@ -44,7 +44,7 @@ PROFILCTL = $(call sources,profilctl)
 PROFIL_HTTP = $(call sources,profil-http) $(filter src/profil-http/%,$(EMBEDDED))
 LIBPROFIL = src/core/wire.c src/core/gmon_file.c $(call sources,libprofil)
 PROFILD_PKGS = libbpf libsystemd
-PROFILCTL_PKGS = libdw libelf zlib jansson ncursesw
+PROFILCTL_PKGS = libdw libelf zlib liblzma jansson ncursesw
 PROFILCTL_LIBS = -liberty -lm
 PROFIL_HTTP_PKGS = libsystemd libmicrohttpd $(PROFILCTL_PKGS)
 

@@ -4,17 +4,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
+#include "base/sanitize.h"
 #include "profile/profile.h"
 #include "base/hex.h"
 
 #include "debug_file.h"
 #include "debuginfod.h"
 #include "elf_file.h"
+#include "elf_image.h"
 #include "separate_debug.h"
+#include "unpack_limit.h"
 
 struct debug_file {
 	Dwfl *dwfl;
@@ -22,6 +27,8 @@ struct debug_file {
 	int separate; /* the separate debug file */
 	bool fetched; /* the servers were asked for it */
 	char *folder; /* of the file with the DWARF; NULL: unknown */
+	__u64 charged; /* what it unpacks to, if another user can have made it */
+	bool packed;   /* its debug information would unpack to too much: it is not read */
 
 	/* What dwz(1) has moved to a file that several debug files share. */
 	bool has_alternate;
@@ -36,6 +43,7 @@ struct debug_file *debug_file_close(struct debug_file *f)
 		return NULL;
 	dwfl_end(f->dwfl);
 	dwarf_end(f->alternate);
+	unpack_discharge(f->charged);
 	elf_end(f->alternate_elf);
 	closep(&f->alternate_fd);
 	closep(&f->separate);
@@ -47,6 +55,11 @@ struct debug_file *debug_file_close(struct debug_file *f)
 static void debug_file_closep(struct debug_file **f)
 {
 	debug_file_close(*f);
+}
+
+static void elf_endp(Elf **elf)
+{
+	elf_end(*elf);
 }
 
 static int open_separate(int fd)
@@ -67,6 +80,29 @@ static int fetch(const struct debug_file *f, Dwfl_Module *module)
 }
 
 /*
+ * Decides whether the file @fd may be unpacked. Beyond its limit a file has the symbols that need
+ * no unpacking, and no lines.
+ */
+static void check_packed(struct debug_file *f, Elf *elf, int fd)
+{
+	__u64 limit = unpack_limit_of(fd), bytes = unpack_dwarf_bytes(elf);
+
+	if (bytes > limit || (limit != UNPACK_TRUSTED_BYTES && !unpack_charge(bytes)))
+		f->packed = true;
+	else if (limit != UNPACK_TRUSTED_BYTES)
+		f->charged += bytes;
+}
+
+static void check_separate(struct debug_file *f)
+{
+	Elf *elf = elf_begin(f->separate, ELF_C_READ_MMAP, NULL);
+
+	if (elf)
+		check_packed(f, elf, f->separate);
+	elf_end(elf);
+}
+
+/*
  * libdwfl's own search would open any path that .gnu_debuglink names, devices included, and would
  * load libdebuginfod and its 40 libraries, in 20 ms, even if there is no server to ask.
  */
@@ -76,10 +112,42 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 	struct debug_file *f = *userdata;
 
 	(void)name, (void)base, (void)file, (void)link, (void)crc, (void)found;
-	if (f->separate < 0 && !f->fetched)
+	if (f->separate < 0 && !f->fetched) {
 		f->separate = fetch(f, module);
+		if (f->separate >= 0)
+			check_separate(f);
+	}
 	f->fetched = true;
 	return f->separate < 0 ? -1 : fcntl(f->separate, F_DUPFD_CLOEXEC, 0);
+}
+
+/* Says it once: there can be any number of such files. */
+static void note_packed(const struct debug_file *f, const char *path)
+{
+	static bool noted;
+	char clean[PATH_MAX];
+
+	if (f->packed && !__atomic_exchange_n(&noted, true, __ATOMIC_RELAXED))
+		log_notice("%s: its debug information would unpack to more than is allowed for "
+			   "files of other users; it is not read",
+			   sanitize(clean, sizeof(clean), path));
+}
+
+/* libdwfl would unpack .gnu_debugdata: beyond the limit it must not find it. */
+static void check_symbols(struct debug_file *f, Elf *elf, int fd)
+{
+	Dwarf_Addr bias;
+	Elf_Scn *scn;
+	GElf_Shdr sh;
+
+	if (unpack_symbols_within(elf, unpack_limit_of(fd)))
+		return;
+	elf = dwfl_module_getelf(f->module, &bias);
+	scn = elf ? elf_image_section(elf, ".gnu_debugdata", &sh) : NULL;
+	if (!scn)
+		return;
+	sh.sh_name = 0; /* of libdwfl's private copy */
+	gelf_update_shdr(scn, &sh);
 }
 
 int debug_file_open(struct debug_file **out, int fd, const char *path)
@@ -89,13 +157,22 @@ int debug_file_open(struct debug_file **out, int fd, const char *path)
 		.debuginfo_path = (char **)&debug_file_path,
 	};
 	__cleanup(debug_file_closep) struct debug_file *f = calloc(1, sizeof(*f));
+	__cleanup(elf_endp) Elf *elf = NULL;
 	void **userdata;
 	int copy;
 
 	if (!f)
 		return -ENOMEM;
-	f->alternate_fd = -1;
+	f->alternate_fd = f->separate = -1;
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	/* libdwfl would also unpack a file that is compressed as a whole. */
+	if (!elf || elf_kind(elf) != ELF_K_ELF)
+		return -ENOEXEC;
+	check_packed(f, elf, fd);
 	f->separate = open_separate(fd);
+	if (f->separate >= 0)
+		check_separate(f);
 	f->folder = separate_debug_folder(f->separate < 0 ? fd : f->separate);
 	f->dwfl = dwfl_begin(&callbacks);
 	if (!f->dwfl)
@@ -115,6 +192,8 @@ int debug_file_open(struct debug_file **out, int fd, const char *path)
 		return -ENOEXEC;
 	dwfl_module_info(f->module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
 	*userdata = f;
+	check_symbols(f, elf, fd);
+	note_packed(f, path);
 	*out = steal(f);
 	return 0;
 }
@@ -158,9 +237,14 @@ static void set_alternate(struct debug_file *f, Dwarf *dwarf)
 	dwarf_setalt(dwarf, f->alternate ? f->alternate : (Dwarf *)-1);
 }
 
+bool debug_file_is_packed(const struct debug_file *f)
+{
+	return f->packed;
+}
+
 Dwarf *debug_file_dwarf(struct debug_file *f, Dwarf_Addr *bias)
 {
-	Dwarf *dwarf = dwfl_module_getdwarf(f->module, bias);
+	Dwarf *dwarf = f->packed ? NULL : dwfl_module_getdwarf(f->module, bias);
 
 	if (dwarf && !f->has_alternate)
 		set_alternate(f, dwarf);

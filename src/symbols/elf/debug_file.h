@@ -4,6 +4,7 @@
 
 #include <elfutils/libdw.h>
 #include <gelf.h>
+#include <stdbool.h>
 #include <linux/types.h>
 
 struct debug_file;
@@ -29,6 +30,12 @@ int debug_file_nsymbols(struct debug_file *f);
  */
 const char *debug_file_symbol(struct debug_file *f, int i, GElf_Sym *sym, GElf_Addr *address,
 			      Elf **elf);
+
+/*
+ * Says that the debug information would unpack to more than unpack_limit.h allows: there is no
+ * DWARF.
+ */
+bool debug_file_is_packed(const struct debug_file *f);
 
 /*
  * The DWARF, including dwz(1)'s supplementary files; NULL: none. @bias has to be added to its

@@ -18,6 +18,7 @@
 #include "base/grow.h"
 
 #include "separate_debug.h"
+#include "unpack_limit.h"
 #include "unwind_cache.h"
 
 #define MAGIC "profiluw"
@@ -278,29 +279,7 @@ static int load(struct unwind_table *t, int dir, const char *name)
 	return -ENOENT;
 }
 
-/*
- * A file can have any build id, so a table is stored only if no other user can have made its file:
- * one of root or of this user, that is found at its path in this mount namespace, and not on a file
- * system whose server says to whom files belong.
- */
-static bool is_trusted(int fd)
-{
-	char self[64], path[PATH_MAX];
-	struct stat st, here;
-	ssize_t n;
-
-	if (fstat(fd, &st) < 0 || (st.st_uid && st.st_uid != geteuid()) || st.st_mode & S_IWOTH ||
-	    (st.st_mode & S_IWGRP && st.st_gid)) /* /usr/local is its group's in Debian */
-		return false;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	n = readlink(self, path, sizeof(path) - 1);
-	if (n <= 0)
-		return false;
-	path[n] = '\0';
-	return *path == '/' && !mounts_has_server_for("self", path) && !stat(path, &here) &&
-	       here.st_dev == st.st_dev && here.st_ino == st.st_ino;
-}
-
+/* A file can have any build id, so a table is stored only if no other user can have made it. */
 int unwind_cache_table(struct unwind_table *t, int dir, int fd, const char *build_id)
 {
 	bool cached = dir >= 0 && is_hex(build_id) && strlen(build_id) < BUILD_ID_MOST;
@@ -314,8 +293,8 @@ int unwind_cache_table(struct unwind_table *t, int dir, int fd, const char *buil
 	if (cached && !load(t, dir, name))
 		return 0;
 	err = unwind_table_open(t, fd, debug);
-	if (err || !cached || !t->n || t->n > ROWS_MOST || !is_trusted(fd) ||
-	    (debug >= 0 && !is_trusted(debug)))
+	if (err || !cached || !t->n || t->n > ROWS_MOST || !file_is_trusted(fd) ||
+	    (debug >= 0 && !file_is_trusted(debug)))
 		return err;
 	h = header_of(t->row, t->n * sizeof(*t->row));
 	h.rows = t->n;

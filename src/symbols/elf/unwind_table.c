@@ -17,6 +17,7 @@
 #include "elf_image.h"
 #include "go_pclntab.h"
 #include "go_stack_switch.h"
+#include "unpack_limit.h"
 #include "unwind_table.h"
 
 /*
@@ -34,6 +35,7 @@ struct reader {
 	struct unwind_table *out;
 	Elf *elf;
 	Elf *debug; /* where .debug_frame is: @elf, or its separate debug file */
+	__u64 limit; /* what @debug may unpack to */
 	struct function *function;
 	size_t nfunctions;
 	struct segments segments;
@@ -496,11 +498,22 @@ static void read_functions(struct reader *r)
 	}
 }
 
+static bool has_debug_frame(Elf *elf)
+{
+	GElf_Shdr sh;
+
+	return elf_image_section(elf, ".debug_frame", &sh) ||
+	       elf_image_section(elf, ".zdebug_frame", &sh);
+}
+
 /* Reads both sections; the rows are sorted, as the functions are. */
 static int read_sections(struct reader *r)
 {
 	Dwarf_CFI *eh_frame = dwarf_getcfi_elf(r->elf);
-	Dwarf *dwarf = dwarf_begin_elf(r->debug, DWARF_C_READ, NULL); /* decompresses */
+	/* Unpacks all sections, not only this one. */
+	Dwarf *dwarf = has_debug_frame(r->debug) && unpack_dwarf_bytes(r->debug) <= r->limit
+			       ? dwarf_begin_elf(r->debug, DWARF_C_READ, NULL)
+			       : NULL;
 	struct frames frames;
 	int err = frames_read(&frames, r->elf);
 
@@ -552,9 +565,9 @@ static bool fits_machine(Elf *elf, GElf_Ehdr *header)
 	return gelf_getehdr(elf, header) && header->e_machine == ARCH_ELF_MACHINE;
 }
 
-int unwind_table_read(struct unwind_table *t, Elf *elf, Elf *debug)
+static int read_within(struct unwind_table *t, Elf *elf, Elf *debug, __u64 limit)
 {
-	struct reader r = { .out = t, .elf = elf, .debug = elf };
+	struct reader r = { .out = t, .elf = elf, .debug = elf, .limit = limit };
 	GElf_Ehdr header;
 	GElf_Shdr sh;
 	int err;
@@ -584,8 +597,14 @@ int unwind_table_read(struct unwind_table *t, Elf *elf, Elf *debug)
 	return err;
 }
 
+int unwind_table_read(struct unwind_table *t, Elf *elf, Elf *debug)
+{
+	return read_within(t, elf, debug, UNPACK_FILE_BYTES);
+}
+
 int unwind_table_open(struct unwind_table *t, int fd, int debug_fd)
 {
+	__u64 limit = unpack_limit_of(debug_fd < 0 ? fd : debug_fd);
 	Elf *elf, *debug;
 	int err;
 
@@ -593,7 +612,7 @@ int unwind_table_open(struct unwind_table *t, int fd, int debug_fd)
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	debug = debug_fd < 0 ? NULL : elf_begin(debug_fd, ELF_C_READ_MMAP, NULL);
-	err = elf ? unwind_table_read(t, elf, debug) : -ENOEXEC;
+	err = elf ? read_within(t, elf, debug, limit) : -ENOEXEC;
 	elf_end(debug);
 	elf_end(elf);
 	return err;

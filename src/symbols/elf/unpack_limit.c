@@ -1,0 +1,123 @@
+/* unpack_limit.c - limits what compressed sections of ELF files may unpack to */
+#include <gelf.h>
+#include <limits.h>
+#include <lzma.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbols/proc/mounts.h"
+
+#include "elf_image.h"
+#include "unpack_limit.h"
+
+#define DECODER_BYTES (64u << 20) /* memory of the decoder: xz -9 needs it */
+#define PIECE_BYTES 65536
+
+/* What the open files that other users can have made unpack to. */
+static __u64 charged;
+
+bool file_is_trusted(int fd)
+{
+	char self[64], path[PATH_MAX];
+	struct stat st, here;
+	ssize_t n;
+
+	if (fstat(fd, &st) < 0 || (st.st_uid && st.st_uid != geteuid()) || st.st_mode & S_IWOTH ||
+	    (st.st_mode & S_IWGRP && st.st_gid)) /* /usr/local is its group's in Debian */
+		return false;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	n = readlink(self, path, sizeof(path) - 1);
+	if (n <= 0)
+		return false;
+	path[n] = '\0';
+	return *path == '/' && !mounts_has_server_for("self", path) && !stat(path, &here) &&
+	       here.st_dev == st.st_dev && here.st_ino == st.st_ino;
+}
+
+/* GNU's older form: the name begins with ".zdebug", the contents with "ZLIB" and the size. */
+static __u64 gnu_bytes(Elf_Scn *scn)
+{
+	Elf_Data *data = elf_rawdata(scn, NULL);
+	const unsigned char *at = data ? data->d_buf : NULL;
+	__u64 bytes = 0;
+
+	if (!at || data->d_size < 12 || memcmp(at, "ZLIB", 4) != 0)
+		return 0;
+	for (int i = 4; i < 12; i++)
+		bytes = bytes << 8 | at[i];
+	return bytes;
+}
+
+static __u64 add(__u64 a, __u64 b)
+{
+	return a + b < a ? ~0ull : a + b;
+}
+
+__u64 unpack_dwarf_bytes(Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	__u64 sum = 0;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) < 0)
+		return 0;
+	while ((scn = elf_nextscn(elf, scn))) {
+		const char *name;
+		GElf_Chdr ch;
+		GElf_Shdr sh;
+
+		if (!gelf_getshdr(scn, &sh))
+			continue;
+		name = elf_strptr(elf, names, sh.sh_name);
+		if (sh.sh_flags & SHF_COMPRESSED && gelf_getchdr(scn, &ch))
+			sum = add(sum, ch.ch_size);
+		else if (name && !strncmp(name, ".zdebug", strlen(".zdebug")))
+			sum = add(sum, gnu_bytes(scn));
+	}
+	return sum;
+}
+
+bool unpack_symbols_within(Elf *elf, __u64 most)
+{
+	unsigned char piece[PIECE_BYTES];
+	lzma_stream s = LZMA_STREAM_INIT;
+	lzma_ret ret;
+	__u64 bytes = 0;
+	GElf_Shdr sh;
+	Elf_Data *data = elf_image_bytes(elf, ".gnu_debugdata", &sh);
+
+	if (!data)
+		return true;
+	if (lzma_stream_decoder(&s, DECODER_BYTES, 0) != LZMA_OK)
+		return false;
+	s.next_in = data->d_buf;
+	s.avail_in = data->d_size;
+	do {
+		s.next_out = piece;
+		s.avail_out = sizeof(piece);
+		ret = lzma_code(&s, LZMA_FINISH);
+		bytes += sizeof(piece) - s.avail_out;
+	} while (ret == LZMA_OK && bytes <= most);
+	lzma_end(&s);
+	return ret == LZMA_STREAM_END && bytes <= most;
+}
+
+__u64 unpack_limit_of(int fd)
+{
+	return file_is_trusted(fd) ? UNPACK_TRUSTED_BYTES : UNPACK_FILE_BYTES;
+}
+
+bool unpack_charge(__u64 bytes)
+{
+	if (__atomic_add_fetch(&charged, bytes, __ATOMIC_RELAXED) <= UNPACK_ALL_BYTES)
+		return true;
+	unpack_discharge(bytes);
+	return false;
+}
+
+void unpack_discharge(__u64 bytes)
+{
+	__atomic_sub_fetch(&charged, bytes, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,42 @@
+/* unpack_limit.h - limits what compressed sections of ELF files may unpack to */
+#ifndef PROFIL_SYMBOLS_ELF_UNPACK_LIMIT_H
+#define PROFIL_SYMBOLS_ELF_UNPACK_LIMIT_H
+
+#include <libelf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <linux/types.h>
+
+/*
+ * A stranger's file of some hundred kilobytes can have sections that unpack to gigabytes, which
+ * libdw and libdwfl do without a limit. So it is known before they see the file. Debug information
+ * of a file that another user can have made may unpack to UNPACK_FILE_BYTES, and that of all such
+ * files together, while they are open, to UNPACK_ALL_BYTES; others to UNPACK_TRUSTED_BYTES.
+ */
+#define UNPACK_FILE_BYTES (64ull << 20)
+#define UNPACK_ALL_BYTES (128ull << 20)
+#define UNPACK_TRUSTED_BYTES (4ull << 30)
+
+/*
+ * Says that no other user can have made the file @fd: one of root or of this user, that is found at
+ * its path in this mount namespace, and not on a file system whose server says to whom files belong.
+ */
+bool file_is_trusted(int fd);
+
+/* What the compressed sections with DWARF of @elf unpack to, by their headers. */
+__u64 unpack_dwarf_bytes(Elf *elf);
+
+/*
+ * Says whether the section .gnu_debugdata of @elf unpacks to at most @most bytes, by unpacking it
+ * piece by piece; true without the section.
+ */
+bool unpack_symbols_within(Elf *elf, __u64 most);
+
+/* The limit of one file. */
+__u64 unpack_limit_of(int fd);
+
+/* Takes @bytes from what all untrusted files may unpack to. Returns false if it is exhausted. */
+bool unpack_charge(__u64 bytes);
+void unpack_discharge(__u64 bytes);
+
+#endif

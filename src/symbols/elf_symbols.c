@@ -1,4 +1,5 @@
 /* elf_symbols.c - finds the function at an offset of an ELF file, or of the kernel */
+#include <ctype.h>
 #include <errno.h>
 #include <gelf.h>
 #include <stdbool.h>
@@ -77,12 +78,33 @@ static bool is_code(Elf *elf, const GElf_Sym *sym, const char *name)
 	return type == STT_FUNC || type == STT_GNU_IFUNC;
 }
 
-/* A name without its @VERSION. */
+/* As GLIBC_2.34 or V1: an identifier with a number. */
+static bool is_version(const char *s)
+{
+	bool numbered = false;
+
+	for (const char *c = s; *c; c++) {
+		if (!isalnum((unsigned char)*c) && *c != '_' && *c != '.')
+			return false;
+		numbered |= isdigit((unsigned char)*c) != 0;
+	}
+	return numbered;
+}
+
+/*
+ * A name without its @VERSION or @@VERSION. Only identifiers have versions: Crystal, for example,
+ * has other names in which the parts around '@' tell functions apart.
+ */
 static __u32 name_len(const char *name)
 {
-	const char *at = strchr(name + 1, '@');
+	size_t n = strcspn(name, "@");
+	const char *version = name + n + strspn(name + n, "@");
 
-	return (__u32)(at ? (size_t)(at - name) : strlen(name));
+	for (size_t i = 0; i < n; i++) {
+		if (!isalnum((unsigned char)name[i]) && !strchr("_$.", name[i]))
+			return (__u32)strlen(name);
+	}
+	return (__u32)(n && version - name - n <= 2 && is_version(version) ? n : strlen(name));
 }
 
 /* arm64's vdso: signal handlers return to this, and callers are looked up at return address - 1. */

@@ -139,8 +139,8 @@ static bool is_start_of_context(struct work *w, const struct call_node *n, __u64
 	struct symbols *s;
 
 	if (at == n->offset ||
-	    (parent != CALL_NOWHERE && parent != CALL_NO_TABLE && parent != CALL_NO_ROOM &&
-	     parent != CALL_UNREADABLE && parent != CALL_BEYOND) ||
+	    (parent != CALL_WHOLE && parent != CALL_NOWHERE && parent != CALL_NO_TABLE &&
+	     parent != CALL_NO_ROOM && parent != CALL_UNREADABLE && parent != CALL_BEYOND) ||
 	    symbolize_cached(&s, w->profile, n->object, w->cache) < 0)
 		return false;
 	symbols_find(s, at, &before);

@@ -128,6 +128,23 @@ static void exported_are_known(const char *name)
 	file_close(&f);
 }
 
+/* Crystal's names: what is behind '@' is no version of a symbol. */
+Test(symbols, keeps_names_with_an_at_sign_apart)
+{
+	struct file f;
+
+	build_dir_run("for n in '*Foo@Base#run<Int32>:Int32' '*Foo@Other#run<Int32>:Int32' "
+		      "'~Proc(Nil)@src/main.cr:12'; do i=$((i + 1)); "
+		      "echo \".type \\\"$n\\\",@function\n\\\"$n\\\": "
+		      ".ascii \\\"<mark-$i\\\"\n.size \\\"$n\\\",7\"; done > c.s && "
+		      "gcc -o c a.c c.s");
+	file_open(&f, "c");
+	is(&f, "<mark-1", "*Foo@Base#run<Int32>:Int32");
+	is(&f, "<mark-2", "*Foo@Other#run<Int32>:Int32");
+	is(&f, "<mark-3", "~Proc(Nil)@src/main.cr:12");
+	file_close(&f);
+}
+
 /* More than any fixed number of labels that have sizes can be in a function. */
 Test(symbols, finds_a_function_behind_many_in_it)
 {

@@ -255,6 +255,25 @@ static __always_inline int step_fp(struct unwind *u)
 	return step_to(u, u->pair[1], fp + sizeof(u->pair));
 }
 
+/*
+ * Steps out of code without rules that returns at once: "add $N, %rsp; ret" at a return address
+ * says where the frame ends, whatever made the code. So do the trampolines of Python 3.12 and
+ * later with -X perf, which have no frame pointer.
+ */
+static __always_inline int step_return(struct unwind *u)
+{
+	__u64 code, ra;
+
+	if (!ARCH_RA_ON_STACK || u->exact || u->mode == PROFIL_STACK_FP ||
+	    bpf_probe_read_user(&code, sizeof(code), (void *)u->pc) ||
+	    (code & 0xff80ffffff) != 0xc300c48348)
+		return PROFIL_STACK_NO_TABLE;
+	u->sp += code >> 24 & 0x7f;
+	if (!user_word(u, &ra, u->sp))
+		return PROFIL_STACK_UNREADABLE;
+	return step_to(u, ra, u->sp + 8);
+}
+
 /* Steps by @row, whose CFA is @cfa; the caller's frame pointer may be saved at @fp_at. */
 static __always_inline int step_saved(struct unwind *u, __u64 row, __u64 cfa, __u64 fp_at)
 {
@@ -458,6 +477,9 @@ static __always_inline int step_caller(struct unwind *u)
 	case PROFIL_UNWIND_NOT_YET:
 		return PROFIL_STACK_NOT_YET;
 	}
+	root = step_return(u);
+	if (root != PROFIL_STACK_NO_TABLE)
+		return root;
 	root = step_fp(u);
 	return root == PROFIL_STACK_NO_TABLE && kind == PROFIL_UNWIND_NO_ROOM ? PROFIL_STACK_NO_ROOM
 									      : root;

@@ -20,7 +20,6 @@ struct claim {
  */
 int cover(struct claim *claim, size_t *n);
 
-
 /* How many of the @n claims that cover() made start at or before @address. */
 size_t cover_upto(const struct claim *claim, size_t n, __u64 address);
 

@@ -24,9 +24,9 @@
 struct debug_file {
 	Dwfl *dwfl;
 	Dwfl_Module *module;
-	int separate; /* the separate debug file */
-	bool fetched; /* the servers were asked for it */
-	char *folder; /* of the file with the DWARF; NULL: unknown */
+	int separate;  /* the separate debug file */
+	bool fetched;  /* the servers were asked for it */
+	char *folder;  /* of the file with the DWARF; NULL: unknown */
 	__u64 charged; /* what it unpacks to, if another user can have made it */
 	bool packed;   /* its debug information would unpack to too much: it is not read */
 

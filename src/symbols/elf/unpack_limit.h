@@ -19,7 +19,8 @@
 
 /*
  * Says that no other user can have made the file @fd: one of root or of this user, that is found at
- * its path in this mount namespace, and not on a file system whose server says to whom files belong.
+ * its path in this mount namespace, and not on a file system whose server says to whom files
+ * belong.
  */
 bool file_is_trusted(int fd);
 

@@ -1,0 +1,13 @@
+/* unwind_row.h - converts the state of call frame instructions into a row, if it fits one */
+#ifndef PROFIL_SYMBOLS_ELF_UNWIND_ROW_H
+#define PROFIL_SYMBOLS_ELF_UNWIND_ROW_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+
+#include "core/unwind_maps.h"
+
+/* PROFIL_UNWIND_BEYOND if no row can express it. @signal: the frame is one of a signal. */
+struct profil_unwind_row unwind_row(Dwarf_Frame *frame, bool signal);
+
+#endif

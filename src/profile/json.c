@@ -148,6 +148,11 @@ static json_t *object_of(const struct profile *p, __u32 index)
 
 	int err = 0;
 
+	if (o->file_bytes) {
+		err |= json_object_set_new(j, "file_bytes",
+					   json_integer((json_int_t)o->file_bytes));
+		err |= json_object_set_new(j, "file_mtime_ns", json_integer(o->file_mtime_ns));
+	}
 	if (!utf8_is_valid(o->path))
 		err |= json_object_set_new(j, "path_hex", hex_of(o->path));
 	if (*o->unnamed)

@@ -71,10 +71,12 @@ static int load_objects(struct profile *p, const json_t *objects)
 		const char *build_id = json_string_value(json_object_get(o, "build_id"));
 		int program = 0, pid = 0, err;
 		const char *unnamed = json_string_value(json_object_get(o, "unnamed"));
+		json_int_t bytes = 0, mtime_ns = 0;
 		__u32 index;
 
 		/* Missing in files of older versions. */
-		json_unpack((json_t *)o, "{s?b s?i}", "program", &program, "pid", &pid);
+		json_unpack((json_t *)o, "{s?b s?i s?I s?I}", "program", &program, "pid", &pid,
+			    "file_bytes", &bytes, "file_mtime_ns", &mtime_ns);
 		if (!path || !build_id || strlen(build_id) >= PROFILE_BUILD_ID_MAX ||
 		    !is_hex(build_id))
 			return -EINVAL;
@@ -82,6 +84,8 @@ static int load_objects(struct profile *p, const json_t *objects)
 			return -ENOMEM;
 		strcpy(p->objects[index].build_id, build_id);
 		p->objects[index].program = program;
+		p->objects[index].file_bytes = (__u64)bytes;
+		p->objects[index].file_mtime_ns = mtime_ns;
 		snprintf(p->objects[index].unnamed, PROFILE_UNNAMED_MAX, "%s",
 			 unnamed ? unnamed : "");
 		p->objects[index].pid = pid;

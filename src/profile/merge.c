@@ -48,6 +48,8 @@ static int add_object(struct profile *into, const struct object *o, __u32 *index
 		return err;
 	memcpy(into->objects[*index].build_id, o->build_id, sizeof(o->build_id));
 	into->objects[*index].kernel_text = o->kernel_text;
+	into->objects[*index].file_bytes = o->file_bytes;
+	into->objects[*index].file_mtime_ns = o->file_mtime_ns;
 	memcpy(into->objects[*index].unnamed, o->unnamed, sizeof(o->unnamed));
 	into->objects[*index].program = o->program;
 	into->objects[*index].pid = o->pid;

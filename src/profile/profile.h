@@ -46,8 +46,11 @@ struct object {
 	enum object_kind kind;
 	char *path; /* as the target saw the file, or a name in brackets */
 	char build_id[PROFILE_BUILD_ID_MAX];
-	__u64 dev;		  /* st_dev */
-	__u64 ino;		  /* 0: no file */
+	__u64 dev; /* st_dev */
+	__u64 ino; /* 0: no file */
+	/* What identifies a file without a build id; 0: unknown. */
+	__u64 file_bytes;
+	__s64 file_mtime_ns;
 	struct segments segments; /* of a file; none: it could not be read */
 	__u64 kernel_text;	  /* KERNEL: address of _text; 0: hidden */
 	pid_t pid;		  /* ANON: the process, in profilctl's pid namespace; 0: any */

@@ -207,8 +207,7 @@ static void set_file(struct object *o, int fd)
 		return;
 	}
 	o->fd = fd;
-	if (!*o->build_id)
-		elf_file_build_id(fd, o->build_id, sizeof(o->build_id));
+	elf_file_identify(o, fd);
 	elf_file_layout(fd, &o->segments, &o->program);
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <elfutils/libdwelf.h>
 
 #include "base/cleanup.h"
@@ -78,20 +79,46 @@ void elf_file_build_id(int fd, char *out, size_t bytes)
 	elf_end(elf);
 }
 
+static __s64 mtime_ns(const struct stat *st)
+{
+	return st->st_mtim.tv_sec * 1000000000ll + st->st_mtim.tv_nsec;
+}
+
+void elf_file_identify(struct object *o, int fd)
+{
+	struct stat st;
+
+	if (!*o->build_id)
+		elf_file_build_id(fd, o->build_id, sizeof(o->build_id));
+	if (*o->build_id || fstat(fd, &st) < 0)
+		return;
+	o->file_bytes = (__u64)st.st_size;
+	o->file_mtime_ns = mtime_ns(&st);
+}
+
+/* Says whether @fd is the file of @o. */
+static bool is_same(const struct object *o, int fd)
+{
+	char build_id[PROFILE_BUILD_ID_MAX];
+	struct stat st;
+
+	elf_file_build_id(fd, build_id, sizeof(build_id));
+	if (*o->build_id)
+		return !strcmp(build_id, o->build_id);
+	return !*build_id && o->file_bytes && !fstat(fd, &st) &&
+	       (__u64)st.st_size == o->file_bytes && mtime_ns(&st) == o->file_mtime_ns;
+}
+
 int elf_file_open(const struct object *o)
 {
 	__cleanup(closep) int fd = -1;
-	char build_id[PROFILE_BUILD_ID_MAX];
 
 	if (o->fd >= 0) {
 		fd = fcntl(o->fd, F_DUPFD_CLOEXEC, 0);
 		return fd < 0 ? -ENOENT : steal_fd(fd);
 	}
-	if (*o->path != '/' || !*o->build_id)
+	if (*o->path != '/' || (!*o->build_id && !o->file_bytes))
 		return -ENOENT;
 	fd = guarded_file_open(o->path, NULL);
-	if (fd < 0)
-		return -ENOENT;
-	elf_file_build_id(fd, build_id, sizeof(build_id));
-	return strcmp(build_id, o->build_id) ? -ENOENT : steal_fd(fd);
+	return fd >= 0 && is_same(o, fd) ? steal_fd(fd) : -ENOENT;
 }

@@ -17,8 +17,13 @@ void elf_file_layout(int fd, struct segments *segments, bool *program);
 void elf_file_build_id(int fd, char *out, size_t bytes);
 
 /*
+ * Sets what identifies the file @fd of @o later: its build id, else its size and time of change.
+ */
+void elf_file_identify(struct object *o, int fd);
+
+/*
  * Opens the file of @o as it was profiled: a duplicate of its descriptor, else the file at its path
- * if the build id matches. Returns a descriptor or -ENOENT.
+ * if it is the same by elf_file_identify(). Returns a descriptor or -ENOENT.
  */
 int elf_file_open(const struct object *o);
 

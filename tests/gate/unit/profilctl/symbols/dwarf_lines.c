@@ -1,5 +1,6 @@
 /* dwarf_lines.c - lines and inlined functions of what each compiler and linker leaves in a file */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,6 +176,28 @@ Test(dwarf_lines, reads_compressed_sections)
 {
 	without_removed_code("gcc", "", 5, "-gz");
 	without_removed_code("gcc", "", 4, "-gz=zlib-gnu");
+}
+
+/* A kept profile identifies such a file by its size and time of change. */
+Test(dwarf_lines, finds_a_file_without_a_build_id_again)
+{
+	struct object *o;
+	struct opened f;
+	struct lines *l;
+
+	build_dir_run("gcc -O1 -g -DPART=1 -c -o 1.o a.c && gcc -O1 -g -DPART=3 -c -o 3.o a.c && "
+		      "gcc -Wl,--build-id=none 1.o 3.o -o a");
+	open_file(&f, "a");
+	o = &f.profile->objects[0];
+	elf_file_identify(o, o->fd);
+	cr_assert_str_empty(o->build_id);
+	close(o->fd);
+	o->fd = -1; /* as in a profile that was read */
+	cr_assert_eq(lines_open(&l, o), 0);
+	lines_close(l);
+	build_dir_run("touch -d 2001-01-01 a");
+	cr_expect_eq(lines_open(&l, o), -ENOENT, "another file is at the path");
+	close_file(&f);
 }
 
 /* BOLT and linker scripts make two segments with different distances of address and offset. */

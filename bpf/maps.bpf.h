@@ -64,6 +64,10 @@ struct profil_thread {
 	__u64 clock_ns; /* CLOCK_MONOTONIC minus the scheduler's clock, at its latest tick, ... */
 	__u32 cpu;	/* ... on this CPU */
 	__u32 zero;
+	__u64 out_ns;	  /* CLOCK_MONOTONIC when its latest sleep began; 0: none yet, ... */
+	__u64 out_ran_ns; /* ... and its CPU time then */
+	__u64 slept_ns;	  /* the time of that sleep, or 0 */
+	__u64 overlap_ns; /* of earlier sleeps with CPU time, still to be taken from a sleep */
 	struct profil_last last[PROFIL_LASTS];
 };
 

@@ -7,6 +7,11 @@
  * period of sleep. A thread that is preempted is not asleep, but the time that a sleeper waits for
  * a CPU after it was woken is included.
  *
+ * The scheduler charges a thread from its wake-up on, if the CPU was idle: up to the switch that is
+ * 10 us, which would count twice. A thread cannot have slept for longer than the wall clock minus
+ * its CPU time, so each new sleep compares the sum of the one before and the CPU time since then
+ * with the wall clock. What was too much is taken from the next sleep.
+ *
  * Sleepers are elements of two lines of the table that the thread's id selects. An element is
  * claimed by compare-and-swap of the id and released when the thread wakes up; only the CPU that
  * switches from or to a thread touches its element. Threads that still sleep when the attachment
@@ -154,13 +159,73 @@ __attribute__((noinline)) int sleeper_enter(__u32 slot, __u64 user_pc)
 	return 0;
 }
 
+/* A sleep of @thread, which has run for @ran_ns, begins at @now_ns. */
+static __always_inline void sleep_opens(struct profil_thread *thread, __u64 ran_ns, __u64 now_ns)
+{
+	__u64 used_ns = thread->slept_ns + ran_ns - thread->out_ran_ns;
+
+	if (thread->out_ns && used_ns > now_ns - thread->out_ns)
+		thread->overlap_ns += used_ns - (now_ns - thread->out_ns);
+	thread->out_ns = now_ns;
+	thread->out_ran_ns = ran_ns;
+	thread->slept_ns = 0;
+}
+
+/* A sleep of the running thread begins. Global, as insert(). */
+__attribute__((noinline)) int sleep_account(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct profil_thread *thread = thread_of(task);
+
+	if (thread)
+		sleep_opens(thread, task->se.sum_exec_runtime, bpf_ktime_get_ns());
+	return 0;
+}
+
+/* The sleep of @thread ends at @now_ns. Returns how much of it is not counted. */
+static __always_inline __u64 sleep_closes(struct profil_thread *thread, __u64 now_ns)
+{
+	__u64 taken_ns;
+
+	if (!thread->out_ns || thread->slept_ns)
+		return 0;
+	thread->slept_ns = now_ns - thread->out_ns;
+	taken_ns = thread->overlap_ns < thread->slept_ns ? thread->overlap_ns : thread->slept_ns;
+	thread->overlap_ns -= taken_ns;
+	return taken_ns;
+}
+
+/*
+ * The part of the sleep that is over on this CPU which is not counted. It is no argument, because
+ * all functions of a call chain share 512 bytes of stack.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} sleep_taken SEC(".maps");
+
+/* The sleep of @task, which runs next on this CPU, is over. */
+static __always_inline void sleep_settle(struct task_struct *task)
+{
+	struct profil_thread *thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	__u32 zero = 0;
+	__u64 *taken_ns = bpf_map_lookup_elem(&sleep_taken, &zero);
+
+	if (taken_ns)
+		*taken_ns = thread ? sleep_closes(thread, bpf_ktime_get_ns()) : 0;
+}
+
 /* Counts the sleep of thread @tid, if it is a sleeper of target @index. Global, as insert(). */
 __attribute__((noinline)) int sleeper_leave(__u32 index, __u32 tid)
 {
 	struct profil_target *target = PLACE(&tables.target[index % PROFIL_MAX_TARGETS]);
 	struct profil_sleeper *s, copy;
 	struct table table, *t = &table;
-	__u64 n;
+	__u32 zero = 0;
+	const __u64 *taken_ns = bpf_map_lookup_elem(&sleep_taken, &zero);
+	__u64 n, slept_ns;
 
 	if (target->flags & PROFIL_TARGET_CLOSED || !table_of(t, target->slot))
 		return 0;
@@ -172,7 +237,10 @@ __attribute__((noinline)) int sleeper_leave(__u32 index, __u32 tid)
 	__sync_lock_test_and_set(&s->tid, 0);
 	if (!copy.since_ns)
 		return 0;
-	n = thin(&target->elapsed_ns, target->period_ns, bpf_ktime_get_ns() - copy.since_ns);
+	slept_ns = bpf_ktime_get_ns() - copy.since_ns;
+	if (!taken_ns || slept_ns <= *taken_ns)
+		return 0;
+	n = thin(&target->elapsed_ns, target->period_ns, slept_ns - *taken_ns);
 	if (!n)
 		return 0;
 	kept_count(target->slot, copy.key[0], copy.key[1], copy.node, n);

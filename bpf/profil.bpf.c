@@ -206,11 +206,15 @@ int sched_switch(__u64 *args)
 	if (goes_to_sleep(prev, args[0], (__u32)args[3]) &&
 	    (wide || first_entry(tgid_of(prev), flags))) {
 		s.user_pc = arch_pc((struct arch_regs *)bpf_task_pt_regs(prev));
-		if (s.user_pc) /* 0: a kernel thread of io_uring, which has the process's memory */
+		if (s.user_pc) { /* 0: a kernel thread of io_uring, with the process's memory */
 			sleep_all(&s, prev, 0);
+			sleep_account();
+		}
 	}
-	if (next->mm)
+	if (next->mm) {
+		sleep_settle(next);
 		sleep_all(NULL, next, (__u32)next->pid);
+	}
 	return 0;
 }
 

@@ -88,3 +88,40 @@ Test(synth_accounts, bound_the_first_tick_of_an_older_thread)
 	cr_assert_eq(first(2000, STARTED_NS - 1, STARTED_NS + TICK_NS * 9), 2000);
 	cr_assert_eq(first(TICK_NS * 3, STARTED_NS, STARTED_NS + TICK_NS * 9), TICK_NS * 3);
 }
+
+/* The scheduler charges OVERLAP_NS of each sleep as CPU time of the turn that follows. */
+#define OVERLAP_NS 9000
+#define SLEEP_NS 60000
+#define TURN_NS 5000
+#define SLEEPS 100
+
+Test(synth_accounts, count_no_more_sleep_than_the_wall_clock_leaves)
+{
+	struct synth_sleep a = { .from_ns = STARTED_NS };
+	__u64 asleep_ns = 0, wall_ns;
+
+	for (int i = 0; i < SLEEPS; i++) {
+		a.to_ns = a.from_ns + SLEEP_NS;
+		SYNTHETIC_RUN(&s, sleep, &a);
+		asleep_ns += a.to_ns - a.from_ns - a.taken_ns;
+		a.from_ns = a.to_ns + TURN_NS;
+		a.ran_ns += OVERLAP_NS + TURN_NS;
+	}
+	wall_ns = (__u64)SLEEPS * (SLEEP_NS + TURN_NS);
+	/* That of the last sleep is taken from the next one. */
+	cr_assert_eq(asleep_ns + a.ran_ns, wall_ns + OVERLAP_NS);
+}
+
+/* A thread that waits for a CPU between its sleeps has no time to give back. */
+Test(synth_accounts, take_nothing_from_sleeps_that_leave_room)
+{
+	struct synth_sleep a = { .from_ns = STARTED_NS };
+
+	for (int i = 0; i < SLEEPS; i++) {
+		a.to_ns = a.from_ns + SLEEP_NS;
+		SYNTHETIC_RUN(&s, sleep, &a);
+		cr_assert_eq(a.taken_ns, 0);
+		a.from_ns = a.to_ns + 2 * TURN_NS;
+		a.ran_ns += TURN_NS;
+	}
+}

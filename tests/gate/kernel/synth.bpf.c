@@ -112,6 +112,23 @@ int synth_rest(struct synth_rest *a)
 }
 
 SEC("syscall")
+int synth_sleep(struct synth_sleep *a)
+{
+	struct profil_thread thread = { .out_ns = a->out_ns,
+					.out_ran_ns = a->out_ran_ns,
+					.slept_ns = a->slept_ns,
+					.overlap_ns = a->overlap_ns };
+
+	sleep_opens(&thread, a->ran_ns, a->from_ns);
+	a->taken_ns = sleep_closes(&thread, a->to_ns);
+	a->out_ns = thread.out_ns;
+	a->out_ran_ns = thread.out_ran_ns;
+	a->slept_ns = thread.slept_ns;
+	a->overlap_ns = thread.overlap_ns;
+	return 0;
+}
+
+SEC("syscall")
 int synth_thin(struct synth_thin *a)
 {
 	struct profil_target *target = target_of(profil_entry(0, a->target & PROFIL_ENTRY_TARGET));

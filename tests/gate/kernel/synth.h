@@ -82,6 +82,19 @@ struct synth_rest {
 	__u64 ns; /* out: the CPU time that is charged */
 };
 
+/* synth_sleep(): a thread that has run for @ran_ns sleeps from @from_ns to @to_ns, on its account.
+ */
+struct synth_sleep {
+	__u64 out_ns;
+	__u64 out_ran_ns;
+	__u64 slept_ns;
+	__u64 overlap_ns;
+	__u64 ran_ns;
+	__u64 from_ns;
+	__u64 to_ns;
+	__u64 taken_ns; /* out: of the sleep's time, not counted */
+};
+
 /* synth_thin(): a sample of @ns for the target number @target; out: @n samples are counted. */
 struct synth_thin {
 	__u64 ns;

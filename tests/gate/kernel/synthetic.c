@@ -131,6 +131,8 @@ void synthetic_alone(struct synthetic *s)
 {
 	synthetic_open(s, false);
 	s->object->rodata->tick_ns = SYNTHETIC_TICK_NS;
+	bpf_program__set_autoload(s->object->progs.synth_count,
+				  false); /* needs a daemon's tables */
 	synthetic_load(s);
 }
 

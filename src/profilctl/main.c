@@ -55,6 +55,8 @@ static const struct verb verbs[] = {
 	  OPTION_SOCKET | OPTION_JSON, verb_status },
 	{ "doctor", "", "check whether this machine can be profiled, with remedies",
 	  OPTION_SOCKET | OPTION_JSON, verb_doctor },
+	{ "interpreters", "[FILE...]",
+	  "describe the installed interpreters for the machine's profile", 0, verb_interpreters },
 	{ "schema", "", "print the JSON schema of what --json writes", 0, verb_schema },
 };
 

@@ -1,14 +1,11 @@
 /* unwind_feeder.c - builds the unwind tables of profiled images for the kernel's stack walk */
 #include <errno.h>
-#include <linux/magic.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/vfs.h>
 
 #include "base/cleanup.h"
 #include "base/clocks.h"
@@ -21,10 +18,6 @@
 #include "symbols/proc/guarded_file.h"
 
 #include "unwind_feeder.h"
-
-#ifndef BTRFS_SUPER_MAGIC
-#define BTRFS_SUPER_MAGIC 0x9123683E
-#endif
 
 static void *page_at(const struct unwind_feeder *f, size_t page)
 {
@@ -144,17 +137,6 @@ static void expect(struct unwind_feeder *f, struct expected_file *e, const struc
 	__atomic_store_n(&file->pages, e->at.pages, __ATOMIC_RELEASE);
 }
 
-/* The kernel's device number; 0 on file systems where stat() shows another one. */
-static __u32 device_of(int fd, const struct stat *st)
-{
-	struct statfs fs;
-
-	if (fstatfs(fd, &fs) < 0 || fs.f_type == OVERLAYFS_SUPER_MAGIC ||
-	    fs.f_type == BTRFS_SUPER_MAGIC)
-		return 0;
-	return mounts_kernel_dev(major(st->st_dev), minor(st->st_dev));
-}
-
 void unwind_feeder_expect(struct unwind_feeder *f, int fd, const char *path)
 {
 	struct expected_file e = { 0 };
@@ -164,7 +146,7 @@ void unwind_feeder_expect(struct unwind_feeder *f, int fd, const char *path)
 	if (!f->map || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return;
 	e.ino = st.st_ino;
-	e.dev = device_of(fd, &st);
+	e.dev = mounts_file_dev(fd, &st);
 	if (find_expected(f, e.ino, e.dev))
 		return;
 	elf_file_build_id(fd, e.build_id, sizeof(e.build_id));
@@ -236,7 +218,7 @@ void unwind_feeder_program(struct unwind_feeder *f, int fd)
 		return;
 	for (size_t i = 0; i < f->nexpected && !number; i++)
 		number = compiler_of(f, f->expected[i].ino, f->expected[i].dev);
-	set_anonymous(f, st.st_ino, device_of(fd, &st), number);
+	set_anonymous(f, st.st_ino, mounts_file_dev(fd, &st), number);
 }
 
 /* The interpreter among the files in @maps that compiles code; 0: none. */
@@ -277,7 +259,7 @@ static void note_program(struct unwind_feeder *f, pid_t pid, const struct maps *
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	fd = guarded_file_open(path, NULL);
 	if (fd >= 0 && !fstat(fd, &st))
-		set_anonymous(f, st.st_ino, device_of(fd, &st), number);
+		set_anonymous(f, st.st_ino, mounts_file_dev(fd, &st), number);
 }
 
 void unwind_feeder_prepare(struct unwind_feeder *f, pid_t pid)

@@ -18,5 +18,6 @@ int verb_doctor(const struct options *o);
 int verb_list(const struct options *o);
 int verb_status(const struct options *o);
 int verb_schema(const struct options *o);
+int verb_interpreters(const struct options *o);
 
 #endif

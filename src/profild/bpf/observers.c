@@ -15,6 +15,7 @@
 #include "profild/clock/clock.h"
 #include "profild/clock/event_links.h"
 #include "profild/observe/attachment.h"
+#include "profild/observe/interpreters.h"
 #include "profild/observe/table.h"
 #include "profild/profile/target.h"
 #include "reservation.h"
@@ -216,8 +217,12 @@ static int observer_new(struct observer **out, struct observers *s, const struct
 static int observe_with_table(struct observers *s, struct observer *observer, struct attachment *a,
 			      struct profil_observer *o)
 {
+	struct profil_table header;
 	int err;
 
+	/* A client writes its own descriptors of interpreters. */
+	if (a->machine && a->unwind >= 0 && !table_read(&header, a->table))
+		interpreters_put(a->unwind, a->table, &header);
 	observer->target.period_ns = a->period_ns;
 	observer->target.flags = target_flags(a);
 	err = observe(s, observer, a, o);
@@ -286,6 +291,18 @@ static int observer_open(struct place_source *source, struct attachment *a,
 	return err;
 }
 
+/* The functions of an earlier daemon's table stay; new ones need the descriptors once more. */
+static void recover_functions(struct attachment *a, struct profil_observer *o,
+			      const struct profil_table *header)
+{
+	if (!header->functions)
+		return;
+	a->unwind = table_create_unwind(header);
+	o->function_page = header->function_page;
+	o->function_mask = header->functions / PROFIL_PAGE_FUNCTIONS - 1;
+	o->functions = a->unwind < 0 ? 0 : header->functions;
+}
+
 static int observer_recover(struct place_source *source, struct attachment *a,
 			    struct profil_observer *o, struct profil_table *header)
 {
@@ -302,6 +319,7 @@ static int observer_recover(struct place_source *source, struct attachment *a,
 	if (!err) {
 		table_describe(o, header);
 		a->period_ns = header->period_ns;
+		recover_functions(a, o, header);
 		err = observe_with_table(s, observer, a, o);
 		if (err)
 			observer_free(s, observer);

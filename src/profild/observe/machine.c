@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "interpreters.h"
 #include "machine.h"
 #include "table.h"
 
@@ -120,6 +121,9 @@ static int begin_next(struct profild *d, uint64_t period_ns, bool at_once, bool 
 		.privileged = true, .machine = true, .at_once = at_once, .found = found
 	};
 	int err = observer_peer_of(&self, getpid());
+
+	if (interpreters_installed())
+		m.flags |= PROFIL_OBSERVE_FUNCTIONS;
 
 	d->machine_next = attachment_close(d->machine_next);
 	if (!err)

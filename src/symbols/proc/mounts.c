@@ -1,14 +1,21 @@
 /* mounts.c - which file systems a process sees, without asking those file systems */
 #include <errno.h>
+#include <linux/magic.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "base/cleanup.h"
 
 #include "mounts.h"
+
+#ifndef BTRFS_SUPER_MAGIC
+#define BTRFS_SUPER_MAGIC 0x9123683E
+#endif
 
 /* virtiofs is not among them: its server is the hypervisor, on which all else waits as well. */
 static const char *const served[] = { "fuse", "fuseblk", "nfs",	 "nfs4", "cifs",  "smb3",
@@ -234,4 +241,14 @@ int mounts_file(struct mounts_file *out, const char *path)
 	if (f && st.stx_mask & STATX_MNT_ID)
 		find_device(&out->dev, f, st.stx_mnt_id);
 	return 0;
+}
+
+__u32 mounts_file_dev(int fd, const struct stat *st)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0 || fs.f_type == OVERLAYFS_SUPER_MAGIC ||
+	    fs.f_type == BTRFS_SUPER_MAGIC)
+		return 0;
+	return mounts_kernel_dev(major(st->st_dev), minor(st->st_dev));
 }

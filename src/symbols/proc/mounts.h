@@ -47,4 +47,9 @@ struct mounts_file {
 /* Returns 0 or a negative errno. */
 int mounts_file(struct mounts_file *out, const char *path);
 
+struct stat;
+
+/* The kernel's device number of file @fd; 0 on file systems where stat() shows another one. */
+__u32 mounts_file_dev(int fd, const struct stat *st);
+
 #endif

@@ -93,12 +93,14 @@ run_script() { # SCRIPT
 	recall "$out"
 }
 
-# Gives this process a bpffs and a cgroup that no other suite uses.
+# Gives this process a bpffs and a cgroup that no other suite uses, and hides what the machine's root has
+# described for its own profile.
 isolate() {
 	local cgroups
 
 	test "$(id -u)" -eq 0 || return
 	mount -t bpf none /sys/fs/bpf || return
+	test ! -d /var/lib/profil || mount -t tmpfs none /var/lib/profil || return
 	cgroups=$(findmnt -n -o TARGET -t cgroup2 | head -n 1)
 	cgroup=${cgroups:+$cgroups/profil-test.$$}
 	if test "$cgroup" && mkdir "$cgroup" 2>/dev/null; then echo $$ >"$cgroup/cgroup.procs"; else cgroup=''; fi

@@ -109,7 +109,7 @@ __attribute__((noinline)) int interpreter_find(__u32 slot, __u64 base, __u32 at)
 
 /*
  * Begins the functions of the loop whose machine frame is [@low, @high). interpreter_find() has
- * returned 1. Returns 0 if the loop has none. Global, as interpreter_find().
+ * returned FOUND_STRETCH. Returns 0 if the loop has none. Global, as interpreter_find().
  */
 __attribute__((noinline)) int interpreter_enter(__u64 low, __u64 high)
 {

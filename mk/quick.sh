@@ -37,7 +37,8 @@ suites() { # FILE
 	src/*spool*) echo replay/spool.sh ;;
 	src/*doctor*) echo replay/doctor.sh ;;
 	src/*) echo both/profilctl.sh replay/habits.sh replay/output.sh ;;
-	tests/run.sh | tests/night/vm/guest.sh) echo replay/runner.sh ;;
+	tests/run.sh | tests/night/vm/guest.sh) echo replay/runner.sh replay/nightly.sh ;;
+	tests/NIGHTLY | tests/lib/nightly.py) echo replay/nightly.sh ;;
 	Makefile | mk/* | systemd/*) echo replay/install.sh replay/build.sh ;;
 	tests/programs/stacks.py) echo replay/stacks.sh replay/events.sh ;;
 	*) ;;

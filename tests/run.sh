@@ -1,8 +1,9 @@
 #!/bin/bash
 # run.sh - runs test suites, two at a time, and ends with what failed and a line of totals
 #
-# usage: tests/run.sh quick|gate|night|SUITE...
-#        tests/run.sh --where        lists each suite with the command that runs it
+# usage: tests/run.sh quick|gate|SUITE...
+#        tests/run.sh night [SUITE...]    enters a night, or a part of one, into tests/NIGHTLY
+#        tests/run.sh --where             lists each suite with the command that runs it
 #
 # A SUITE is a bash script, a Criterion binary, or BINARY:NAME, one Criterion suite of it. "replay:" or
 # "kernel:" before it says what its daemons count with (PROFIL_TEST_OVER). As root each suite has a mount
@@ -12,7 +13,8 @@
 # "gate" (PROFIL_TEST_GATE): the night repeats their kernel suites with them, and so does a SUITE by name.
 #
 # Exit status: 0 when every test ran and passed, 1 when a test failed, 2 when there is no verdict: no test
-# ended for 300 s, the run took 20 minutes, or root, BTF or a tool of "make deps" is missing.
+# ended for 300 s, the run took 20 minutes, root, BTF or a tool of "make deps" is missing, or a test of the
+# night could not tell chance from a fault.
 # PROFIL_TEST_ALLOW_SKIP=1 accepts what is missing. Named suites may be silent for PROFIL_TEST_SILENCE_S.
 set -u
 exec 2>&1
@@ -35,9 +37,10 @@ fault() { # WHAT
 	printf 'FAIL %s: %s\n' "$program" "$1" | tee -a "$PROFIL_TEST_DIR/failures"
 }
 
-# Keeps FAIL lines, a guest's too, and what a missing tool left untested.
+# Keeps FAIL lines, a guest's too, tests without a verdict, and what a missing tool left untested.
 recall() { # FILE
 	grep -E '^([^ ]+ +([0-9][^ ]* +)?)?FAIL ' "$1" >>"$PROFIL_TEST_DIR/failures"
+	sed -nE 's/^ok - ([^ ]+) +# SKIP (no verdict): /\2 \1: /; /^no verdict /p' "$1" >>"$PROFIL_TEST_DIR/unsure"
 	sed -nE "s/^ok - (.*: sudo make deps)$/skip \1/; /^skip .*: sudo make deps$/p" "$1" >>"$PROFIL_TEST_DIR/lacks"
 }
 
@@ -51,14 +54,15 @@ criterion_failures() { # FILE
 		END { if (line) print line }' "$1"
 }
 
-# Prints PASSED FAILED SKIPPED. A test that the filter excluded has the reason "test was skipped".
+# Prints PASSED FAILED SKIPPED UNSURE. A test that the filter excluded has the reason "test was skipped".
 criterion_totals() { # FILE
 	awk '
 		/^ok/ && /# SKIP test was skipped$/ { next }
+		/^ok/ && /# SKIP no verdict: / { u++; sub(/^ok - /, ""); sub(/ +# SKIP/, ":"); print > "/dev/stderr"; next }
 		/^ok/ && /# SKIP/ { s++; sub(/^ok - /, ""); print "skip " $0 > "/dev/stderr"; next }
 		/^ok/ { p++ }
 		/^not ok/ { f++ }
-		END { print p + 0, f + 0, s + 0 }' "$1"
+		END { print p + 0, f + 0, s + 0, u + 0 }' "$1"
 }
 
 # Prints a filter for the suite NAME, or for those that run OVER.
@@ -89,7 +93,7 @@ run_script() { # SCRIPT
 
 	"$1" </dev/null | tee "$out"
 	status=${PIPESTATUS[0]}
-	totals=$(tail -n 1 "$out" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p')
+	totals=$(tail -n 1 "$out" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped(, ([0-9]+) without a verdict)?$/\1 \2 \3 \5/p')
 	recall "$out"
 }
 
@@ -123,7 +127,7 @@ run_one() { # OVER PROGRAM NAME, with PROFIL_TEST_DIR
 
 	isolate
 	export PROFIL_TEST_OVER=${1:-replay}
-	touch "$PROFIL_TEST_DIR"/{failures,lacks}
+	touch "$PROFIL_TEST_DIR"/{failures,lacks,unsure}
 	if ! test -x "$2"; then
 		fault "no such program: 'make tests' builds it"
 	elif [[ $2 == *.sh ]]; then
@@ -132,12 +136,12 @@ run_one() { # OVER PROGRAM NAME, with PROFIL_TEST_DIR
 		run_criterion "$2" "$1" "$3"
 	fi
 	test ! -x "$2" || test "$totals" || fault "ended with status $status and without its totals"
-	read -r passed failed skipped <<<"${totals:-0 0 0}"
+	read -r passed failed skipped unsure <<<"${totals:-0 0 0 0}"
 	test "$status" -eq 0 || test "$failed" -ne 0 || test -z "$totals" ||
 		fault "ended with status $status, but no test had failed"
 	clear_up
 	faults=$(grep -c "^FAIL $program: " "$PROFIL_TEST_DIR/failures")
-	echo "$passed $((failed + faults)) $skipped" >"$PROFIL_TEST_DIR/totals"
+	echo "$passed $((failed + faults)) $skipped ${unsure:-0}" >"$PROFIL_TEST_DIR/totals"
 }
 
 if test "${1:-}" = --one; then
@@ -214,7 +218,14 @@ where() {
 # --- the run ---
 
 lacks='' hung=''
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 unsure=0
+
+# "P passed, F failed, S skipped", and how many are without a verdict, if any.
+totals() { # PASSED FAILED SKIPPED UNSURE
+	printf '%d passed, %d failed, %d skipped' "$1" "$2" "$3"
+	test "$4" -eq 0 || printf ', %d without a verdict' "$4"
+	echo
+}
 
 # Prints the suites with their time in the last run, the longest first; suites without one come before.
 longest_first() {
@@ -235,18 +246,19 @@ begin_suite() { # SUITE
 }
 
 end_suite() { # PID
-	local n=${job[$1]} p=0 f=1 s=0 took
+	local n=${job[$1]} p=0 f=1 s=0 u=0 took
 
 	unset "job[$1]"
 	took=$((SECONDS - began[n]))
 	printf '== %s\n' "${suite[n]}"
 	cat "$run/$n.log"
-	test ! -e "$run/$n/totals" || read -r p f s <"$run/$n/totals"
-	printf '   %d passed, %d failed, %d skipped (%d s)\n' "$p" "$f" "$s" "$took"
-	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	test ! -e "$run/$n/totals" || read -r p f s u <"$run/$n/totals"
+	printf '   %s (%d s)\n' "$(totals "$p" "$f" "$s" "$u")" "$took"
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s)) unsure=$((unsure + u))
 	test -e "$run/$n/totals" || echo "FAIL ${suite[n]}: its runner was killed" >"$run/$n/failures"
 	sed "s|^|${suite[n]}: |" "$run/$n/failures" >>"$run/failures"
 	sed "s|^|${suite[n]}: |" "$run/$n/lacks" >>"$run/lacks"
+	sed "s|^|${suite[n]}: |" "$run/$n/unsure" >>"$run/unsure"
 	echo "$took ${suite[n]}" >>"$run/times"
 	rm -rf "${run:?}/$n"
 }
@@ -270,6 +282,7 @@ tell_hang() { # WHY
 	for pid in "${!job[@]}"; do
 		i=${job[$pid]}
 		printf 'hangs for %d s: %s\n' $((SECONDS - began[i])) "${suite[i]}"
+		echo "${suite[i]}: no verdict the suite: $1" >>"$run/unsure"
 		tail -n 3 "$run/$i.log"
 		ps -o pid,ppid,etime,stat,wchan:20,args -s "$pid"
 	done
@@ -311,14 +324,74 @@ show() { # TITLE FILE
 	test ! -s "$2" || { printf '== %s\n' "$1"; cat "$2"; }
 }
 
+# The suites by name; of a Criterion binary of many, each.
+named() { # SUITE...
+	local s
+
+	for s; do
+		case $s in
+		*/gate-tests | */night-tests) case $s in *:*) suites_of "${s%%:*}" "${s#*:}" ;; *) suites_of replay "$s" ;; esac ;;
+		*) echo "$s" ;;
+		esac
+	done
+}
+
+# Prints the clock ticks that the CPUs of this machine have had, and of those the host's other guests.
+cpu_times() {
+	awk '/^cpu / { for (i = 2; i <= 9; i++) all += $i; print all, $9 }' /proc/stat
+}
+
+our_git() { # as root, too, in a user's clone
+	git -c safe.directory="$PWD" "$@" 2>/dev/null
+}
+
+# Enters the night, or the part of it that has run, into tests/NIGHTLY.
+enter_night() { # night|part
+	local commit all stolen
+
+	commit=$(our_git rev-parse --short=12 HEAD || echo 0000000)
+	test -z "$(our_git status --porcelain --untracked-files=no -- . ':!tests/NIGHTLY')" || commit+=+
+	read -r all stolen < <(cpu_times)
+	all=$((all - night_cpu[0])) stolen=$((stolen - night_cpu[1]))
+	cut -d ' ' -f 2 "$run/times" >"$run/ran"
+	python3 tests/lib/nightly.py append "$record" "$1" "$commit $night_from $(date -u +%FT%H:%MZ): Linux $(uname -r), $(nproc) CPUs, $(
+		awk -v s="$stolen" -v a="$all" 'BEGIN { printf "%.1f", a ? 100 * s / a : 0 }') % steal: $(
+		totals "$passed" "$failed" "$skipped" "$unsure")" "$run/failures" \
+		<(cat "$run/unsure" "$run/lacks") "$run/ran"
+}
+
+# Runs all of the night, or SUITES. The log is kept.
+night() { # [SUITE...]
+	local kind=night
+
+	export PROFIL_TEST_WORKERS=1
+	workers=1
+	mkdir -p "$BUILD/nightly"
+	night_from=$(date -u +%FT%H:%MZ)
+	read -r -a night_cpu < <(cpu_times)
+	exec > >(tee "$BUILD/nightly/$night_from.log")
+	trap 'kill_suites; enter_night part; exit 130' INT TERM
+	if test $# -gt 0; then
+		kind=part
+		run_suites < <(named "$@")
+	else
+		run_suites < <(night_alone)
+		test "$hung" || run_suites < <(night_rest)
+	fi
+	test -z "$hung" || kind=part
+	trap 'exit 130' INT TERM
+	enter_night "$kind"
+}
+
 run=$(mktemp -d "${TMPDIR:-/tmp}/profil-test.XXXXXX") || exit 1
 chmod 755 "$run"
-touch "$run"/{failures,lacks,times}
+touch "$run"/{failures,lacks,unsure,times}
 declare -A job=()
 suite=() began=() n=0
 trap 'kill_suites; rm -rf "$run"' EXIT
 trap 'exit 130' INT TERM
 times=$BUILD/tests/times
+record=${PROFIL_TEST_NIGHTLY:-tests/NIGHTLY}
 
 case ${1:?usage: tests/run.sh quick|gate|night|--where|SUITE...} in
 --where)
@@ -336,21 +409,14 @@ gate)
 	run_suites < <(gate_replay; test "$lacks" || gate_kernel)
 	;;
 night)
-	lacks=$(kernel_lack)
-	silence_s=7200 total_s=86400
+	silence_s=${PROFIL_TEST_SILENCE_S:-7200} total_s=86400
+	test $# -gt 1 || lacks=$(kernel_lack)
 	test -z "$lacks" || { echo "skip the night: $lacks"; exit 2; }
-	PROFIL_TEST_WORKERS=1 workers=1 run_suites < <(night_alone)
-	test "$hung" || run_suites < <(night_rest)
+	night "${@:2}"
 	;;
 *)
 	silence_s=${PROFIL_TEST_SILENCE_S:-7200} total_s=86400
-	for s; do
-		case $s in
-		*/gate-tests | */night-tests) case $s in *:*) suites_of "${s%%:*}" "${s#*:}" ;; *) suites_of replay "$s" ;; esac ;;
-		*) echo "$s" ;;
-		esac
-	done >"$run/named"
-	run_suites <"$run/named"
+	run_suites < <(named "$@")
 	;;
 esac
 
@@ -360,10 +426,13 @@ if test -z "${PROFIL_TEST_DIR:-}"; then
 	cp "$run/merged" "$times" 2>/dev/null
 fi
 show 'what is missing' "$run/lacks"
+show 'what is without a verdict' "$run/unsure"
 show 'what failed' "$run/failures"
 test -z "$hung" || echo "no verdict: machine too slow, or hang: $hung"
-printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+test "$1" != gate || python3 tests/lib/nightly.py age "$record" "$(date -u +%F)"
+totals "$passed" "$failed" "$skipped" "$unsure"
 test -z "$hung" || exit 2
 test "$failed" -eq 0 || exit 1
+test "$unsure" -eq 0 || exit 2
 test "$passed" -gt 0 || exit 1
 test ! -s "$run/lacks" || test "${PROFIL_TEST_ALLOW_SKIP:-0}" = 1 || exit 2

@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 
 BUILD=${BUILD:-build}
 READY_S=120 # far more than a daemon under valgrind on a busy machine takes
-passed=0 failed=0 skipped=0 daemon=
+passed=0 failed=0 skipped=0 unsure=0 daemon=
 under=() # what profild is run by: valgrind ...
 dir=$(mktemp -d "${PROFIL_TEST_DIR:-${TMPDIR:-/tmp}}/sh.XXXXXX") || exit 1
 chmod 755 "$dir"
@@ -31,6 +31,12 @@ fail() { # NAME WHY
 skip() { # NAME WHY
 	skipped=$((skipped + 1))
 	printf 'skip %s: %s\n' "$1" "$2"
+}
+
+# Neither passed nor failed: the samples cannot tell chance from a fault. run.sh counts it apart.
+no_verdict() { # NAME WHY
+	unsure=$((unsure + 1))
+	printf 'no verdict %s: %s\n' "$1" "${2//$'\n'/ | }"
 }
 
 # A skip that is the machine's fault: run.sh fails for it.
@@ -90,6 +96,10 @@ tells() { # COMMAND...
 		ok) ok "$rest" ;;
 		FAIL) fail "${rest%%: *}" "${rest#*: }" ;;
 		skip) skip "${rest%%: *}" "${rest#*: }" ;;
+		no)
+			rest=${rest#verdict }
+			no_verdict "${rest%%: *}" "${rest#*: }"
+			;;
 		*) fail "$1" "$word $rest" ;;
 		esac
 	done < <(timeout "${TELLS_S:-150}" "$@" 2>&1 || echo "FAIL $1: it ended with status $?")
@@ -97,8 +107,10 @@ tells() { # COMMAND...
 }
 
 finish() {
-	printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
-	test "$failed" -eq 0 && test $((passed + skipped)) -gt 0
+	printf '%d passed, %d failed, %d skipped' "$passed" "$failed" "$skipped"
+	test "$unsure" -eq 0 || printf ', %d without a verdict' "$unsure"
+	echo
+	test "$failed" -eq 0 && test $((passed + skipped + unsure)) -gt 0
 	exit
 }
 

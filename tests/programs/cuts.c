@@ -71,7 +71,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(argv[1], "no-rules"))
 		spin(without_rules);
 	else
-		recur(200);
+		recur(400);
 	return 0;
 }
 

@@ -40,13 +40,13 @@ def as_user(command, env, uid=USER, **more):
 
 def starts(build, env, seconds=1, uid=OTHER):
     """How many STARTs a user gets, and how many are refused."""
-    out = as_user([f"{build}/tests/hostile/victim", "starts", str(seconds)], env, uid).communicate(timeout=60)[0]
+    out = as_user([f"{build}/tests/night/hostile/victim", "starts", str(seconds)], env, uid).communicate(timeout=60)[0]
     told = dict(line.split() for line in out.splitlines())
     return int(told.get("starts", 0)), int(told.get("refused", 1))
 
 
 def samples(build, env, seconds, uid=OTHER):
-    return as_user([f"{build}/tests/hostile/victim", "samples", str(seconds)], env, uid)
+    return as_user([f"{build}/tests/night/hostile/victim", "samples", str(seconds)], env, uid)
 
 
 def told(process):
@@ -57,7 +57,7 @@ def workers_are_killed(build, daemon, env):
     """As by the kernel for want of memory."""
     n = 0
     for _ in range(KILLS):
-        busy = as_user([f"{build}/tests/hostile/victim", "starts", "0.3"], env)
+        busy = as_user([f"{build}/tests/night/hostile/victim", "starts", "0.3"], env)
         time.sleep(0.1)
         for pid in daemon.workers():
             try:
@@ -81,7 +81,7 @@ def restarts_race(build, daemon, env):
     profiled = samples(build, env, 6)
     time.sleep(0.5)
     for _ in range(4):
-        racing = [as_user([f"{build}/tests/hostile/victim", "starts", "1"], env, USER + i) for i in range(3)]
+        racing = [as_user([f"{build}/tests/night/hostile/victim", "starts", "1"], env, USER + i) for i in range(3)]
         time.sleep(0.2)
         daemon.kill(signal.SIGKILL)
         daemon.start()
@@ -97,7 +97,7 @@ def log_of_one_client(build, daemon, env):
     before = daemon.said().count("\n")
     for command in (["connections", "churn"], ["connections", "silent"], ["clocks", "distinct"],
                     ["descriptors", "linger"], ["observers", "starts"], ["observers", "tables"]):
-        p = as_user([f"{build}/tests/hostile/{command[0]}"] + command[1:], env, stdin=subprocess.PIPE,
+        p = as_user([f"{build}/tests/night/hostile/{command[0]}"] + command[1:], env, stdin=subprocess.PIPE,
                     process_group=0)
         time.sleep(1)
         p.stdin.close()
@@ -184,7 +184,7 @@ def ids_by_newuidmap(build, daemon, env):
         skip(name, "no newuidmap: sudo make deps")
         return
     ids = f"{daemon.dir}/ids"
-    shutil.copy(f"{build}/tests/hostile/ids", ids)
+    shutil.copy(f"{build}/tests/night/hostile/ids", ids)
     p = subprocess.Popen(["python3", "-c", NEWIDS, ids], env=env, user=OWNER, group=OWNER, extra_groups=[],
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                          executable=shutil.which("python3", path="/usr/bin:/bin"))

@@ -3,7 +3,8 @@
 #
 # PROFIL_TEST_PERF_S CPU seconds of each give both profilers some 10,000 samples. Their rates differ:
 # at one rate the two timers keep their distance for the whole run, and where it is the time that the
-# first one's handler takes, the second one samples only what follows an interrupt.
+# first one's handler takes, the second one samples only what follows an interrupt. perf knows no functions of
+# interpreters.
 # shellcheck source=tests/lib/lib.sh
 . "$(dirname "$0")/../../lib/lib.sh"
 # shellcheck source=tests/lib/database.sh
@@ -82,7 +83,7 @@ record() { # NAME COMMAND...
 
 	shift
 	if perf record -q --no-bpf-event -m "$room" -F "$perf_rate" -e cpu-clock -g -a -o "$dir/$name.perf" -- \
-		"$BUILD/profilctl" record -F "$rate" -o "$dir/$name.kept" -- \
+		"$BUILD/profilctl" record --native -F "$rate" -o "$dir/$name.kept" -- \
 		"$programs/cost" "$dir/$name.cost" "$@" >"$dir/out" 2>&1; then
 		"${compare:-compare}" "$name" cost
 	else
@@ -119,7 +120,7 @@ attach() { # NAME COMM COMMAND...
 	perf=$!
 	echo enable >&"$ctl"
 	read -r -t 120 -u "$acks" ack
-	"$BUILD/profilctl" attach -F "$rate" -o "$dir/$name.kept" "$pid" >>"$dir/out" 2>&1 &
+	"$BUILD/profilctl" attach --native -F "$rate" -o "$dir/$name.kept" "$pid" >>"$dir/out" 2>&1 &
 	profilctl=$!
 	await_listed "^ *$pid .* attachment " "$profilctl"
 	echo >&"$go"
@@ -160,7 +161,7 @@ watch_once() { # NAME COMM
 	perf record -q --no-bpf-event -m "$room" -e "cpu-clock/freq=$perf_rate/,cpu-clock/freq=$perf_second_rate/" -g -a -D -1 \
 		--control "fifo:$dir/ctl,$dir/ack" -o "$dir/$name.perf" >"$dir/out" 2>&1 &
 	perf=$!
-	"$BUILD/profilctl" attach --comm "$comm" -F "$rate" -d "$seconds" -o "$dir/$name.kept" >>"$dir/out" 2>&1 &
+	"$BUILD/profilctl" attach --native --comm "$comm" -F "$rate" -d "$seconds" -o "$dir/$name.kept" >>"$dir/out" 2>&1 &
 	profilctl=$!
 	await_listed " attachment " "$profilctl"
 	echo enable >&"$ctl"

@@ -39,6 +39,7 @@ suites() { # FILE
 	src/*) echo both/profilctl.sh replay/habits.sh replay/output.sh ;;
 	tests/run.sh | tests/night/vm/guest.sh) echo replay/runner.sh replay/nightly.sh ;;
 	tests/NIGHTLY | tests/lib/nightly.py) echo replay/nightly.sh ;;
+	tests/lib/verdict.* | tests/gate/replay/verdict.py) echo replay/verdict.sh ;;
 	Makefile | mk/* | systemd/*) echo replay/install.sh replay/build.sh ;;
 	tests/programs/stacks.py) echo replay/stacks.sh replay/events.sh ;;
 	*) ;;

@@ -83,6 +83,24 @@ int ticks_list(const struct daemon *d, pid_t pid, struct profil_msg_profile *out
 	return 0;
 }
 
+unsigned long long ticks_matched(const struct daemon *d)
+{
+	struct profil_msg_profile p;
+
+	return ticks_list(d, getpid(), &p) ? p.total - p.unmatched : 0;
+}
+
+unsigned long long ticks_conserved(const struct daemon *d, unsigned long long binned)
+{
+	struct profil_msg_profile p = { 0 };
+
+	cr_assert(ticks_list(d, getpid(), &p), "the profile has ended");
+	cr_expect_eq(p.total, binned + p.unmatched + p.lost,
+		     "total %llu != %llu binned + %llu unmatched + %llu lost", p.total, binned,
+		     p.unmatched, p.lost);
+	return p.lost;
+}
+
 void ticks_await_profiles(const struct daemon *d, unsigned int n)
 {
 	struct profil_msg_status status;

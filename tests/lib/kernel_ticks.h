@@ -2,11 +2,13 @@
 #ifndef PROFIL_TEST_KERNEL_TICKS_H
 #define PROFIL_TEST_KERNEL_TICKS_H
 
+#include <criterion/criterion.h>
 #include <stdint.h>
 #include <sys/profil.h>
 #include <sys/types.h>
 
 #include "daemon.h"
+#include "profil.h"
 #include "tests/programs/loops.h"
 
 /*
@@ -28,6 +30,42 @@ static inline int ticks_profile(unsigned short buf[LOOPS])
 {
 	return profil(buf, LOOPS * sizeof(*buf), loop_at(0), TICKS_SCALE_16);
 }
+
+/*
+ * Runs loop @n of the caller until @came, the event that a sample has come. Returns whether it
+ * came.
+ *
+ * How many samples a time has is the scheduler's choice, so a test of the gate waits for one and
+ * then compares counts with each other. The limit is in CPU time of the thread, in which
+ * bpf/cpu_time.bpf.h has corrected a missing sample 1000 times: it is exceeded only when none is
+ * counted at all.
+ */
+#define TICKS_NONE_NS 10000000000ull
+#define TICKS_SPUN(n, came)                                                \
+	({                                                                 \
+		uint64_t spun_ns_ = 0;                                     \
+		bool came_;                                                \
+                                                                           \
+		while (!(came_ = (came) != 0) && spun_ns_ < TICKS_NONE_NS) \
+			spun_ns_ += loop_for(n, 1000000);                  \
+		came_;                                                     \
+	})
+
+/* The same for a test, which fails when the event does not come. */
+#define TICKS_SPIN(n, came) \
+	cr_assert(TICKS_SPUN(n, came), "loop %u used 10 s of CPU time without: %s", n, #came)
+
+/* @counter after a request to write the samples so far; 0: the daemon refuses it. */
+#define TICKS_SYNCED(counter) (profil_sync() == 0 ? *(volatile typeof(counter) *)&(counter) : 0)
+
+/* The samples inside of the regions of the caller's profile, as LIST has them; 0: no profile. */
+unsigned long long ticks_matched(const struct daemon *d);
+
+/*
+ * Expects LIST to have the caller's profile, with as many binned samples as its buffers, @binned.
+ * Returns how many are lost.
+ */
+unsigned long long ticks_conserved(const struct daemon *d, unsigned long long binned);
 
 /* The rate of the timer tick, which advances the coarse clocks. */
 unsigned long ticks_timer_hz(void);

@@ -152,21 +152,25 @@ static void sync_now(void)
 	cr_assert_eq(profil_sync(), 0, "profil_sync: %s", strerror(errno));
 }
 
-static void spell(struct loop_time *t, unsigned int loop)
+/* Works in loop @n until the profile has a sample more; returns how many it has in all. */
+static unsigned long long spin(unsigned int n)
 {
-	loop_timed(t, loop, 100000000);
+	unsigned long long before = ticks_matched(&d);
+
+	TICKS_SPIN(n, ticks_matched(&d) > before);
+	return ticks_matched(&d);
 }
 
 /* The process keeps running, and its next profile counts. */
 static void the_next_profile_counts(void)
 {
 	static unsigned short next[LOOPS];
-	struct loop_time t = { 0 };
+	unsigned long long samples;
 
 	cr_assert_eq(profil(next, BYTES, loop_at(0), TICKS_SCALE_16), 0);
-	spell(&t, 9);
+	samples = spin(9);
 	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
-	ticks_expect_100(next[9], &t, "the next profile");
+	cr_expect_eq(next[9], samples, "the next profile has %u of %llu", next[9], samples);
 }
 
 ParameterizedTestParameters(kernel_faults, profil_ends_when_its_buffer_is_unwritable)
@@ -184,12 +188,11 @@ ParameterizedTest(size_t *which, kernel_faults, profil_ends_when_its_buffer_is_u
 	const struct fault *f = &faults[*which];
 	uintptr_t buf = f->make();
 	struct profil_msg_profile p;
-	struct loop_time t = { 0 };
 
 	cr_log_info("a buffer that is %s", f->what);
 	cr_assert_eq(profil((void *)buf, BYTES, loop_at(0), TICKS_SCALE_16), 0, "profil: %s",
 		     strerror(errno));
-	spell(&t, LOOPS - 1);
+	spin(LOOPS - 1);
 	if (f->lose)
 		cr_assert_eq(f->lose(buf), 0, "%s: %s", f->what, strerror(errno));
 	sync_now();
@@ -204,18 +207,6 @@ ParameterizedTestParameters(kernel_faults, sprofil_loses_only_the_unwritable_reg
 	for (size_t i = 0; i < FAULTS; i++)
 		which[i] = i;
 	return cr_make_param_array(size_t, which, FAULTS);
-}
-
-/* LIST's totals must add up with the counts of both buffers; returns the lost samples. */
-static unsigned long long conserved(unsigned long binned, const char *what)
-{
-	struct profil_msg_profile p;
-
-	cr_assert(ticks_list(&d, getpid(), &p), "%s: the whole profile has ended", what);
-	cr_expect_eq(p.total, binned + p.unmatched + p.lost,
-		     "%s: total %llu != %lu binned + %llu unmatched + %llu lost", what, p.total,
-		     binned, p.unmatched, p.lost);
-	return p.lost;
 }
 
 /*
@@ -237,29 +228,27 @@ ParameterizedTest(size_t *which, kernel_faults, sprofil_loses_only_the_unwritabl
 {
 	static unsigned short good[LOOPS];
 	const struct fault *f = &faults[*which];
-	struct loop_time kept = { 0 }, gone = { 0 };
+	unsigned long long kept, before = 0, lost;
 	uintptr_t bad = f->make();
-	unsigned long before = 0, lost;
 
+	cr_log_info("a buffer that is %s", f->what);
 	start_two(good, bad);
-	spell(&kept, 1);
+	kept = spin(1);
 	if (f->lose) {
-		spell(&gone, LOOPS - 1);
+		before = spin(LOOPS - 1) - kept;
 		sync_now();
-		before = ((unsigned short *)bad)[LOOPS - 1];
-		ticks_expect_100(before, &gone, "the region before the fault");
+		cr_expect_eq(((unsigned short *)bad)[LOOPS - 1], before);
 		cr_assert_eq(f->lose(bad), 0, "%s: %s", f->what, strerror(errno));
 	}
-	gone = (struct loop_time){ 0 };
-	spell(&gone, LOOPS - 1);
+	lost = spin(LOOPS - 1) - kept - before;
 	sync_now();
-	lost = conserved(good[1] + before, f->what);
-	ticks_expect_100(lost, &gone, "what is lost");
+	cr_expect_eq(ticks_conserved(&d, kept + before), lost);
+	cr_expect_eq(good[1], kept);
 
-	spell(&kept, 1);
-	spell(&gone, LOOPS - 1); /* the region is off: unmatched */
+	kept = spin(1) - lost - before;
+	loop_for(LOOPS - 1, 20000000); /* the region is off: unmatched */
 	sync_now();
-	cr_expect_eq(conserved(good[1] + before, f->what), lost, "%s: more is lost", f->what);
-	ticks_expect_100(good[1], &kept, "the good region");
+	cr_expect_eq(ticks_conserved(&d, kept + before), lost, "more is lost");
+	cr_expect_eq(good[1], kept);
 	the_next_profile_counts();
 }

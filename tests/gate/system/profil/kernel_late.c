@@ -12,7 +12,6 @@
 #include "profil.h"
 
 #define TURNS_MAX 64
-#define WORK_NS 20000000ull
 #define LARGE 4194304 /* eight chunks of counters, most of which must be created */
 
 static struct daemon d;
@@ -23,7 +22,6 @@ static void start(void)
 	static const char *args[] = { "--rate", TICKS_RATE, NULL };
 
 	daemon_start(&d, NULL, args);
-	alarm(110);
 }
 
 static void stop(void)
@@ -107,14 +105,11 @@ static unsigned long sum_of(const unsigned short *buf)
 	return sum;
 }
 
-/* Works until the old profile has more samples; if it has ended, until the alarm. */
 static void expect_old_counts(void)
 {
 	unsigned long before = sum_of(old);
 
-	do
-		loop_for(0, WORK_NS);
-	while (sum_of(old) == before);
+	TICKS_SPIN(0, sum_of(old) > before);
 }
 
 /*

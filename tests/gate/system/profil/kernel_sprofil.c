@@ -47,18 +47,18 @@ Test(kernel_sprofil, each_region_counts_its_own_pcs_and_the_overflow_bin_the_res
 	struct prof region[] = { loops_into(low, sizeof(low), 0, TICKS_SCALE_16),
 				 loops_into(high, sizeof(high), 16, TICKS_SCALE_16),
 				 rest_into(rest, sizeof(rest)) };
-	struct loop_time first = { 0 }, second = { 0 }, other = { 0 };
+	unsigned short before;
 
 	profile_into(region, 3, NULL, FAST_FLAGS(PROF_USHORT));
-	loop_timed(&first, 5, TICKS_SPELL_NS);
-	loop_timed(&second, 17, TICKS_SPELL_NS);
-	loop_timed(&other, 12, TICKS_SPELL_NS);
-	loop_timed(&other, 30, TICKS_SPELL_NS);
+	TICKS_SPIN(5, TICKS_SYNCED(low[5]));
+	TICKS_SPIN(17, TICKS_SYNCED(high[1]));
+	/* Others than these two loops', of which the overflow bin has samples anyway. */
+	cr_expect_eq(profil_sync(), 0);
+	before = rest[0];
+	TICKS_SPIN(12, TICKS_SYNCED(rest[0]) && rest[0] > before);
+	cr_expect_eq(ticks_conserved(&d, low[5] + high[1] + rest[0]), 0);
 	profile_off();
 
-	ticks_expect_spell(low[5], &first, TICKS_PERIOD_NS);
-	ticks_expect_spell(high[1], &second, TICKS_PERIOD_NS);
-	ticks_expect_spell(rest[0], &other, TICKS_PERIOD_NS);
 	for (unsigned int i = 0; i < 8; i++) {
 		cr_expect(i == 5 || low[i] == 0, "loop %u, which never ran, has %u", i, low[i]);
 		cr_expect(i == 1 || high[i] == 0, "loop %u, which never ran, has %u", 16 + i,
@@ -102,109 +102,110 @@ Test(kernel_sprofil, a_region_does_not_count_pcs_before_it)
 	__cleanup(closep) int sock = client_open(&d, &hello), stop = -1;
 	__cleanup(freep) struct profil_msg_start *m = loops_from(8, hello.cookie, buf);
 	struct profil_msg_self end = { .cookie_addr = (unsigned long)last.cookie };
-	struct loop_time time = { 0 };
+	struct profil_msg_profile before, p;
 
 	cr_assert_eq(client_ask(sock, &m->h, NULL), 0);
-	loop_for(3, TICKS_SPELL_NS);
-	loop_timed(&time, 12, TICKS_SPELL_NS);
+	cr_assert(ticks_list(&d, getpid(), &before));
+	TICKS_SPIN(3, ticks_list(&d, getpid(), &p) && p.unmatched > before.unmatched + 5);
+	TICKS_SPIN(12, *(volatile unsigned short *)&buf[12]);
 	/* The daemon closes the connection of a client that is silent for 10 s. */
 	stop = client_open(&d, &last);
 	wire_header(&end.h, PROFIL_MSG_STOP, sizeof(end), 0, 0);
 	cr_assert_eq(client_ask(stop, &end.h, NULL), 0);
 	cr_expect_eq(buf[3], 0, "loop 3, before the region, has %u ticks", buf[3]);
-	ticks_expect_spell(buf[12], &time, TICKS_PERIOD_NS);
 }
 
 Test(kernel_sprofil, counters_of_32_bits_count_beyond_65535)
 {
 	static unsigned int wide[8] = { [2] = 65530, [3] = 0xfffffffa };
 	struct prof region[] = { loops_into(wide, sizeof(wide), 0, TICKS_SCALE_32) };
-	struct loop_time time = { 0 };
+	unsigned long long before, all;
 
 	profile_into(region, 1, NULL, FAST_FLAGS(PROF_UINT));
-	loop_timed(&time, 2, TICKS_SPELL_NS);
-	loop_for(3, TICKS_SPELL_NS);
+	TICKS_SPIN(2, (before = ticks_matched(&d)) > 5);
+	TICKS_SPIN(3, (all = ticks_matched(&d)) > before + 5);
+	cr_assert_eq(profil_sync(), 0);
+	cr_expect_eq(wide[2], 65530 + before);
+	cr_expect_eq(ticks_conserved(&d, before + 5), all - before - 5);
 	profile_off();
-	ticks_expect_spell(wide[2] - 65530, &time, TICKS_PERIOD_NS);
 	cr_assert_eq(wide[3], 0xffffffff, "the saturated counter became %u", wide[3]);
 	cr_assert_eq(wide[1], 0);
 	cr_assert_eq(wide[4], 0);
 }
 
 /* Profiles with @flags: sprofil() must return a tick of @period_ns, rounded to microseconds. */
-static void tick_takes(unsigned int flags, unsigned long period_ns, uint64_t spell_ns)
+static void tick_takes(unsigned int flags, unsigned long period_ns)
 {
 	unsigned int buf[8] = { 0 };
 	struct prof region[] = { loops_into(buf, sizeof(buf), 0, TICKS_SCALE_32) };
 	struct timeval tick = { 77, 77 };
-	struct loop_time time = { 0 };
 
 	profile_into(region, 1, &tick, flags);
 	cr_expect_eq(tick.tv_sec, 0);
 	cr_expect_eq(tick.tv_usec, (suseconds_t)(period_ns + 500) / 1000,
 		     "a tick of %lu ns is returned as %ld us", period_ns, (long)tick.tv_usec);
-	loop_timed(&time, 2, spell_ns);
+	TICKS_SPIN(2, TICKS_SYNCED(buf[2]));
 	profile_off();
-	ticks_expect_spell(buf[2], &time, period_ns);
 }
 
 Test(kernel_sprofil, returns_the_length_of_a_tick)
 {
-	tick_takes(PROF_UINT, 10000000, 4 * TICKS_SPELL_NS);
-	tick_takes(FAST_FLAGS(PROF_UINT), TICKS_PERIOD_NS, TICKS_SPELL_NS);
+	tick_takes(PROF_UINT, 10000000);
+	tick_takes(FAST_FLAGS(PROF_UINT), TICKS_PERIOD_NS);
 }
 
 Test(kernel_sprofil, a_fast_tick_takes_a_millisecond_by_default)
 {
 	daemon_stop(&d);
 	daemon_start(&d, NULL, NULL);
-	tick_takes(FAST_FLAGS(PROF_UINT), 1000000, TICKS_SPELL_NS);
+	tick_takes(FAST_FLAGS(PROF_UINT), 1000000);
 }
 
 Test(kernel_sprofil, a_second_call_replaces_the_first)
 {
 	static unsigned int first[LOOPS], second[LOOPS];
 	struct prof region[] = { loops_into(first, sizeof(first), 0, TICKS_SCALE_32) };
-	struct loop_time before = { 0 }, after = { 0 };
+	unsigned long long before;
 
 	profile_into(region, 1, NULL, FAST_FLAGS(PROF_UINT));
-	loop_timed(&before, 2, TICKS_SPELL_NS);
+	TICKS_SPIN(2, (before = ticks_matched(&d)) > 0);
 	region[0].pr_base = second;
 	profile_into(region, 1, NULL, FAST_FLAGS(PROF_UINT));
-	loop_timed(&after, 2, 2 * TICKS_SPELL_NS);
+	cr_expect_eq(first[2], before);
+	TICKS_SPIN(2, TICKS_SYNCED(second[2]));
+	cr_expect_eq(ticks_conserved(&d, second[2]), 0);
 	profile_off();
-	ticks_expect_spell(first[2], &before, TICKS_PERIOD_NS);
-	ticks_expect_spell(second[2], &after, TICKS_PERIOD_NS);
+	cr_expect_eq(first[2], before);
 }
 
 Test(kernel_sprofil, a_failed_call_leaves_the_profile_on)
 {
 	static unsigned int first[LOOPS];
 	struct prof region[] = { loops_into(first, sizeof(first), 0, TICKS_SCALE_32) };
-	struct loop_time time = { 0 };
+	unsigned long long before;
 
 	profile_into(region, 1, NULL, FAST_FLAGS(PROF_UINT));
-	loop_timed(&time, 2, TICKS_SPELL_NS);
+	TICKS_SPIN(2, (before = ticks_matched(&d)) > 0);
 	cr_assert_eq(sprofil(region, 4097, NULL, PROF_UINT), -1);
 	cr_assert_eq(errno, E2BIG);
 	cr_assert_eq(sprofil((struct prof *)8, 1, NULL, PROF_UINT), -1);
 	cr_assert_eq(errno, EFAULT);
-	loop_timed(&time, 2, TICKS_SPELL_NS);
+	TICKS_SPIN(2, TICKS_SYNCED(first[2]) > before);
+	cr_expect_eq(ticks_conserved(&d, first[2]), 0);
 	profile_off();
-	ticks_expect_spell(first[2], &time, TICKS_PERIOD_NS);
 }
 
-/* A thread's loop and the time that it ran. */
 struct runner {
 	unsigned int loop;
-	struct loop_time time;
+	const unsigned int *counter;
+	bool came;
 };
 
 static void *run(void *arg)
 {
 	struct runner *r = arg;
 
-	loop_timed(&r->time, r->loop, 2 * TICKS_SPELL_NS);
+	r->came = TICKS_SPUN(r->loop, TICKS_SYNCED(*r->counter));
 	return NULL;
 }
 
@@ -212,7 +213,7 @@ Test(kernel_sprofil, every_thread_counts)
 {
 	static unsigned int buf[LOOPS];
 	struct prof region[] = { loops_into(buf, sizeof(buf), 0, TICKS_SCALE_32) };
-	struct runner runner[2] = { { .loop = 6 }, { .loop = 7 } };
+	struct runner runner[2] = { { 6, &buf[6], false }, { 7, &buf[7], false } };
 	pthread_t thread[2];
 
 	profile_into(region, 1, NULL, FAST_FLAGS(PROF_UINT));
@@ -220,9 +221,10 @@ Test(kernel_sprofil, every_thread_counts)
 		cr_assert_eq(pthread_create(&thread[i], NULL, run, &runner[i]), 0);
 	for (unsigned int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
+	cr_assert_eq(profil_sync(), 0);
+	cr_expect_eq(ticks_conserved(&d, buf[6] + buf[7]), 0);
 	profile_off();
-	ticks_expect_spell(buf[6], &runner[0].time, TICKS_PERIOD_NS);
-	ticks_expect_spell(buf[7], &runner[1].time, TICKS_PERIOD_NS);
+	cr_expect(runner[0].came && runner[1].came, "a thread has no sample");
 }
 
 /* Reads of /dev/zero spend all their time in the kernel. */
@@ -232,21 +234,15 @@ Test(kernel_sprofil, time_in_the_kernel_counts_at_the_system_call)
 	static char page[1 << 20];
 	struct prof region[] = { loops_into(buf, sizeof(buf), 0, TICKS_SCALE_32) };
 	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-	struct loop_watch watch;
-	uint64_t began;
 
 	cr_assert(zero >= 0);
 	profile_into(region, 1, NULL, FAST_FLAGS(PROF_UINT));
-	loop_watch_start(&watch);
-	began = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
-	do {
+	do
 		cr_assert_eq(loop_syscall(SYS_read, zero, (long)page, sizeof(page)), sizeof(page));
-	} while (cpu_ns(CLOCK_THREAD_CPUTIME_ID) - began < TICKS_SPELL_NS);
-	loop_watch_stop(&watch);
+	while (!TICKS_SYNCED(buf[LOOP_SYSCALL]));
+	cr_expect_eq(ticks_conserved(&d, buf[LOOP_SYSCALL]), 0);
 	profile_off();
 	close(zero);
-	ticks_expect_spell(buf[LOOP_SYSCALL], &(struct loop_time){ watch.cpu_ns, watch.task_ns },
-			   TICKS_PERIOD_NS);
 }
 
 /* The daemon drains every 100 ms without a request. */
@@ -254,12 +250,8 @@ Test(kernel_sprofil, counts_arrive_without_a_sync)
 {
 	static unsigned int buf[LOOPS];
 	struct prof region[] = { loops_into(buf, sizeof(buf), 0, TICKS_SCALE_32) };
-	uint64_t ns = 0;
 
 	profile_into(region, 1, NULL, FAST_FLAGS(PROF_UINT));
-	while (!*(volatile unsigned int *)&buf[1] && ns < 40 * TICKS_SPELL_NS)
-		ns += loop_for(1, 1);
-	cr_assert(buf[1], "nothing arrived in %llu ms of CPU time",
-		  (unsigned long long)ns / 1000000);
+	TICKS_SPIN(1, *(volatile unsigned int *)&buf[1]);
 	profile_off();
 }

@@ -20,10 +20,10 @@
 #include "base/cleanup.h"
 #include "core/wire.h"
 #include "daemon.h"
+#include "state.h"
 
 #define DAEMON_ARGS 32
 #define DAEMON_WAIT_MS 100000
-#define DESCRIPTORS_WAIT_S 60
 #define TRY_WAIT_S 20
 #define CLIENT_WAIT_MS 60000
 #define CLIENT_END_S 9 /* the daemon closes the connections of silent clients after 10 s */
@@ -210,23 +210,26 @@ void daemon_kill(struct daemon *d)
 		  status, said(d->log));
 }
 
-unsigned int daemon_descriptors(const struct daemon *d, unsigned int most)
+static unsigned int descriptors(const struct daemon *d)
 {
-	struct timespec began, now;
-	char path[64];
 	unsigned int n;
+	char path[64];
+	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)d->pid);
-	clock_gettime(CLOCK_MONOTONIC, &began);
-	do {
-		DIR *dir = opendir(path);
+	dir = opendir(path);
+	cr_assert(dir, "%s: %s", path, strerror(errno));
+	for (n = 0; readdir(dir); n++)
+		;
+	closedir(dir);
+	return n;
+}
 
-		cr_assert(dir, "%s: %s", path, strerror(errno));
-		for (n = 0; readdir(dir); n++)
-			;
-		closedir(dir);
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while (n > most && now.tv_sec - began.tv_sec < DESCRIPTORS_WAIT_S);
+unsigned int daemon_descriptors(const struct daemon *d, unsigned int most)
+{
+	unsigned int n;
+
+	AWAIT((n = descriptors(d)) <= most);
 	return n;
 }
 
@@ -245,22 +248,23 @@ long daemon_kib(const struct daemon *d)
 
 int daemon_refuses(const char **args, char *log, size_t bytes)
 {
-	char path[] = "/tmp/profil-refused.XXXXXX", binary[256];
-	const char *argv[DAEMON_ARGS] = { binary };
+	char dir[] = "/tmp/profil-refused.XXXXXX", binary[256], sock[64];
+	const char *argv[DAEMON_ARGS] = { binary, "--socket", sock };
 	struct daemon d = { 0 };
 	int status;
 
+	cr_assert(mkdtemp(dir), "mkdtemp %s: %s", dir, strerror(errno));
 	snprintf(binary, sizeof(binary), "%s/profild", from_env("BUILD", "build"));
-	for (int i = 0; args[i] && i < DAEMON_ARGS - 2; i++)
-		argv[i + 1] = args[i];
-	__cleanup(closep) int fd = mkstemp(path);
-	cr_assert(fd >= 0);
-	snprintf(d.log, sizeof(d.log), "%s", path);
-	d.pid = spawn((char *const *)argv, path, NULL);
+	snprintf(sock, sizeof(sock), "%s/sock", dir);
+	snprintf(d.log, sizeof(d.log), "%s/log", dir);
+	for (int i = 0; args[i] && i < DAEMON_ARGS - 4; i++)
+		argv[i + 3] = args[i];
+	d.pid = spawn((char *const *)argv, d.log, NULL);
 	d.pidfd = pidfd_open(d.pid, 0);
 	status = reap(&d);
-	snprintf(log, bytes, "%s", said(path));
-	unlink(path);
+	snprintf(log, bytes, "%s", said(d.log));
+	unlink(d.log);
+	rmdir(dir);
 	cr_assert(WIFEXITED(status), "profild died with wait status 0x%x; it said:\n%s", status,
 		  log);
 	return WEXITSTATUS(status);

@@ -62,8 +62,8 @@ void daemon_stop(struct daemon *d);
 void daemon_kill(struct daemon *d);
 
 /*
- * The number of its descriptors, after waiting for at most 60 s until they are no more than @most:
- * the daemon closes connections that the test has closed some time later.
+ * Waits until it has no more than @most descriptors: the daemon closes connections that the test
+ * has closed some time later. Returns their number.
  */
 unsigned int daemon_descriptors(const struct daemon *d, unsigned int most);
 
@@ -77,8 +77,10 @@ long daemon_kib(const struct daemon *d);
 #define DAEMON_KIB_MORE 64
 #endif
 
-/* Runs profild with @args, with which it must refuse to start; returns its exit status, and its
- * stderr in @log. */
+/*
+ * Runs profild with @args, with which it must refuse to start, on a socket of its own unless they
+ * name one; returns its exit status, and its stderr in @log.
+ */
 int daemon_refuses(const char **args, char *log, size_t bytes);
 
 /* Connects to @d and receives its HELLO, into @hello if not NULL. Returns the socket. */

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "core/wire.h"
 #include "kernel_ticks.h"
+#include "state.h"
 
 unsigned long ticks_timer_hz(void)
 {
@@ -105,11 +106,7 @@ void ticks_await_profiles(const struct daemon *d, unsigned int n)
 {
 	struct profil_msg_status status;
 
-	alarm(100);
-	do
-		client_status(d, &status);
-	while (status.profiles != n);
-	alarm(0);
+	AWAIT((client_status(d, &status), status.profiles == n));
 }
 
 void ticks_need_bpffs(void)

@@ -1,10 +1,18 @@
-/* state.c - waits for a state of a thread */
+/* state.c - waits for a state of another process */
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "state.h"
+
+void await_pause(void)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+
+	nanosleep(&pause, NULL);
+}
 
 int await_state(pid_t pid, pid_t tid, char state)
 {

@@ -27,8 +27,8 @@ record() { # JQ RECORD_ARGS...
 }
 
 # Runs another suite, whose daemons inherit PROFIL_TEST_IMAGE_LOOKUP.
-passes() { # SUITE
-	if ! "$BUILD/tests/gate-tests" -j1 --timeout 300 --filter "$1/*" >"$dir/out" 2>&1 ||
+passes() { # BINARY SUITE
+	if ! "$BUILD/tests/$1" -j1 --timeout 300 --filter "$2/*" >"$dir/out" 2>&1 ||
 		! grep -q 'Tested: .*[1-9]' "$dir/out"; then
 		cat "$dir/out"
 		return 1
@@ -51,8 +51,9 @@ check "find-vma: functions have names" record '.functions[0].object | endswith("
 check "find-vma: stacks of an interpreter reach the start of their thread" record \
 	'(.stacks.ends[] | select(.end == "whole").samples) > .samples.total * 3 / 4' -g -- "${clock[@]}"
 daemon_stop
-check "find-vma: kernel_places passes" passes kernel_places
-check "find-vma: kernel_stacks passes" passes kernel_stacks
+check "find-vma: kernel_places passes" passes gate-tests kernel_places
+check "find-vma: kernel_places_share passes" passes night-tests kernel_places_share
+check "find-vma: kernel_stacks_share passes" passes night-tests kernel_stacks_share
 
 export PROFIL_TEST_IMAGE_LOOKUP=process
 daemon_start

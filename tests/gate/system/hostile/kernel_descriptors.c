@@ -256,10 +256,8 @@ Test(kernel_descriptors, table_of_an_attachment_cannot_be_written)
 	cr_assert_eq(observer_open(&o, &d, &ask), 0);
 	cr_assert_eq(observer_add(&o, getpid()), 0);
 	expect_no_write(o.fd, o.bytes);
-	alarm(60);
 	while (observer_total(&o) < 100)
-		;
-	alarm(0);
+		; /* this process works and is observed */
 	expect_no_write(o.fd, o.bytes);
 	observer_close(&o);
 	neighbour_stop(&d);

@@ -16,6 +16,7 @@
 #include "symbols/proc/mounts.h"
 #include "tests/lib/kernel_ticks.h"
 #include "tests/lib/observer.h"
+#include "tests/lib/state.h"
 #include "tests/lib/users.h"
 
 #define ALICE 61001
@@ -69,12 +70,10 @@ static void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* Waits until the table of @o has @n samples, for a minute at most; returns their number. */
-static uint64_t await_samples(const struct observer *o, uint64_t n)
+/* Waits until the table of @o has @n samples. */
+static void await_samples(const struct observer *o, uint64_t n)
 {
-	for (int i = 0; i < 6000 && observer_sum(o) < n; i++)
-		usleep(10000);
-	return observer_sum(o);
+	AWAIT(observer_sum(o) >= n);
 }
 
 static int is_of_group(const void *arg, uint64_t key)
@@ -98,14 +97,12 @@ static uint64_t count_command(const struct observer *o, const char *command)
 }
 
 /*
- * The same for samples of the processes named @command, which may wait for a CPU while others get
- * any number of samples.
+ * Waits until the processes named @command, which may wait for a CPU while others get any number of
+ * samples, have @n.
  */
-static uint64_t await_command(const struct observer *o, const char *command, uint64_t n)
+static void await_command(const struct observer *o, const char *command, uint64_t n)
 {
-	for (int i = 0; i < 6000 && count_command(o, command) < n; i++)
-		usleep(10000);
-	return count_command(o, command);
+	AWAIT(count_command(o, command) >= n);
 }
 
 static struct profil_msg_observe ask_grouped(enum profil_scope scope)
@@ -123,8 +120,8 @@ Test(kernel_observe_scopes, machine_counts_every_user)
 	struct observer o;
 
 	cr_assert_eq(observer_open(&o, &d, &ask), 0);
-	cr_expect_gt(await_command(&o, "of-alice", 1), 0);
-	cr_expect_gt(await_command(&o, "hidden", 1), 0);
+	await_command(&o, "of-alice", 1);
+	await_command(&o, "hidden", 1);
 	end(alice);
 	end(hidden);
 	observer_close(&o);
@@ -140,8 +137,7 @@ static int observe_own(unsigned int unused)
 	ask.uid = ALICE;
 	if (observer_open(&o, &d, &ask))
 		return 1;
-	if (await_command(&o, "of-alice", 250) < 250)
-		return 2;
+	await_command(&o, "of-alice", 250);
 	if (count_command(&o, "of-bob") || count_command(&o, "hidden") ||
 	    count_command(&o, "elevated"))
 		return 3;
@@ -237,8 +233,8 @@ Test(kernel_observe_scopes, command_and_exe_select_processes)
 	ask.ino = ~0ull; /* matches no file */
 	cr_assert_eq(observer_open(&by_other, &d, &ask), 0);
 	await_samples(&by_command, 100);
-	cr_expect_gt(await_command(&by_command, name, 1), 0);
-	cr_expect_gt(await_command(&by_exe, "number-two", 1), 0);
+	await_command(&by_command, name, 1);
+	await_command(&by_exe, "number-two", 1);
 	end(one);
 	end(two);
 	cr_expect_eq(count_command(&by_command, name), observer_check(&by_command));
@@ -260,10 +256,10 @@ Test(kernel_observe_scopes, counts_from_begin_on)
 	cr_assert_eq(observer_open(&later, &d, &ask), 0);
 	ask.flags &= ~(__u32)PROFIL_OBSERVE_LATER;
 	cr_assert_eq(observer_open(&at_once, &d, &ask), 0);
-	cr_expect_gt(await_samples(&at_once, 100), 0);
+	await_samples(&at_once, 100);
 	cr_expect_eq(observer_sum(&later), 0);
 	cr_assert_eq(observer_begin(&later), 0);
-	cr_expect_gt(await_samples(&later, 100), 0);
+	await_samples(&later, 100);
 	end(pid);
 	cr_expect_eq(count_command(&later, name), observer_check(&later));
 	cr_expect_eq(observer_begin(&later), EINVAL, "a second time");
@@ -295,17 +291,16 @@ Test(kernel_observe_scopes, machine_profile_survives_the_daemon)
 	ticks_need_bpffs();
 	cr_assert_eq(query_machine(&before, PROFIL_MACHINE_QUERY), 0);
 	cr_expect_eq(before.table->period_ns, 1000000000 / 199 + 1);
-	cr_expect_gt(await_samples(&before, 50), 0);
+	await_samples(&before, 50);
 	daemon_kill(&d);
 	n = observer_sum(&before);
-	cr_expect_gt(await_samples(&before, n + 50), n,
-		     "the kernel stopped counting with the daemon");
+	await_samples(&before, n + 50); /* the kernel counts without the daemon */
 	n = observer_sum(&before);
 	daemon_restart(&d);
 	cr_assert_eq(query_machine(&after, PROFIL_MACHINE_QUERY), 0);
 	cr_expect_geq(observer_sum(&after), n, "the next daemon has another table");
 	n = observer_sum(&after);
-	cr_expect_gt(await_samples(&after, n + 50), n, "the next daemon does not count");
+	await_samples(&after, n + 50);
 	observer_close(&before);
 	observer_close(&after);
 	cr_expect_eq(query_machine(&after, PROFIL_MACHINE_OFF), 0);
@@ -313,7 +308,7 @@ Test(kernel_observe_scopes, machine_profile_survives_the_daemon)
 	cr_expect_eq(query_machine(&after, PROFIL_MACHINE_QUERY), ENOENT);
 	close(after.sock);
 	cr_expect_eq(query_machine(&after, PROFIL_MACHINE_ON), 0);
-	cr_expect_gt(await_samples(&after, 50), 0);
+	await_samples(&after, 50);
 	observer_close(&after);
 	end(pid);
 }

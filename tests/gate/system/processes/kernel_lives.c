@@ -11,12 +11,12 @@
 #include <sys/profil.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/shared_maps.h"
 #include "base/cleanup.h"
 #include "tests/lib/kernel_ticks.h"
+#include "tests/lib/state.h"
 
 static struct daemon d;
 
@@ -55,14 +55,10 @@ static unsigned int members(const struct profil_tables *t)
 	return n;
 }
 
-/* Waits for @n processes, at most 100 s. */
-static void expect_members(const struct profil_tables *t, unsigned int n, const char *when)
+/* Waits for @n processes: the test ends when all are counted, and none more. */
+static void await_members(const struct profil_tables *t, unsigned int n)
 {
-	struct timespec ms = { 0, 1000000 };
-
-	for (int i = 0; i < 100000 && members(t) != n; i++)
-		nanosleep(&ms, NULL);
-	cr_expect_eq(members(t), n, "%s: %u processes are counted, not %u", when, members(t), n);
+	AWAIT(members(t) == n);
 }
 
 static pid_t fork_now(void)
@@ -146,7 +142,7 @@ static void none_is_missed(int children, int execs)
 		cr_assert_eq(read(done[0], &n, 1), 1);
 		cr_assert_eq(n, children, "a parent has %d children", n);
 	}
-	expect_members(t, 1 + PARENTS * (1 + (execs ? 0 : children)), "while all are alive");
+	await_members(t, 1 + PARENTS * (1 + (execs ? 0 : children)));
 	close(until[1]);
 	for (int i = 0; i < PARENTS; i++) {
 		int status;
@@ -154,11 +150,11 @@ static void none_is_missed(int children, int execs)
 		cr_assert_eq(waitpid(parent[i], &status, 0), parent[i]);
 		cr_expect_eq(status, 0);
 	}
-	expect_members(t, 1, "after all but one have ended");
+	await_members(t, 1);
 	for (int i = 0; i < DISTURBERS; i++)
 		kill(disturber[i], SIGKILL);
 	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0);
-	expect_members(t, 0, "after the profile has ended");
+	await_members(t, 0);
 }
 
 Test(kernel_lives, no_fork_is_missed_when_tasks_are_preempted, .timeout = 300)
@@ -175,7 +171,6 @@ Test(kernel_lives, no_exec_is_missed_when_tasks_are_preempted, .timeout = 300)
 static void drop_link(const char *name)
 {
 	int fd = bpf_obj_get(ticks_stored(&d, name));
-	struct timespec ms = { 0, 1000000 };
 	struct bpf_link_info info = { 0 };
 	__u32 bytes = sizeof(info);
 
@@ -185,7 +180,7 @@ static void drop_link(const char *name)
 	close(fd);
 	while ((fd = bpf_link_get_fd_by_id(info.id)) >= 0) {
 		close(fd);
-		nanosleep(&ms, NULL);
+		await_pause();
 	}
 }
 

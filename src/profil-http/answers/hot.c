@@ -10,9 +10,11 @@
 #include "hot.h"
 #include "locations.h"
 #include "base/utf8.h"
+#include "symbols/short_name.h"
 
 #define FUNCTIONS_MAX 300
 #define RUNS_MAX 300
+#define NAME_COLUMNS 72 /* of the page */
 
 /* A name with any bytes as JSON; NULL: null. */
 static json_t *text(const char *s)
@@ -26,62 +28,29 @@ static json_t *text(const char *s)
 	return json_string(copy ? copy : s);
 }
 
-/* The samples of a function, or if @name is NULL of an object's places without a known function. */
-struct row {
-	const char *name;
-	__u32 object;
-	__u64 samples;
-};
-
-static int by_samples(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-
-	return x->samples > y->samples ? -1 : x->samples < y->samples;
-}
-
-static struct row *rows_of(const struct locations *at, size_t nobjects, size_t *n)
-{
-	struct row *row = calloc(at->nfunctions + nobjects + 1, sizeof(*row));
-
-	if (!row)
-		return NULL;
-	for (size_t i = 0; i < nobjects; i++)
-		row[i].object = (__u32)i;
-	for (size_t i = 0; i < at->n; i++) {
-		if (!at->location[i].function)
-			row[at->location[i].place.object].samples += at->location[i].place.count;
-	}
-	for (size_t i = 0; i < at->nfunctions; i++) {
-		const struct named *f = &at->function[i];
-
-		row[nobjects + i] = (struct row){ f->name, f->object, f->samples };
-	}
-	*n = nobjects + at->nfunctions;
-	qsort(row, *n, sizeof(*row), by_samples);
-	return row;
-}
-
 /* The unit that ran all samples of an object; NULL: several did, or it is unknown. */
 static const char *only_unit(const struct owner *o)
 {
 	return o->unit ? o->unit : o->cgroup ? NO_UNIT : NULL;
 }
 
-static json_t *functions(const struct profile *p, const struct difference *d,
-			 const struct locations *at)
+/* The functions of @p, which are sorted, in the names of a report. */
+static json_t *functions(const struct profile *p, const struct difference *d)
 {
-	size_t n;
-	__cleanup(freep) struct row *row = rows_of(at, p->nobjects, &n);
 	json_t *out = json_array();
+	char name[4096], shown[4096];
 
-	for (size_t i = 0; row && i < n && i < FUNCTIONS_MAX && row[i].samples; i++) {
-		__u32 object = row[i].object;
+	for (size_t i = 0; i < p->nfunctions && i < FUNCTIONS_MAX; i++) {
+		const struct function *f = &p->functions[i];
 
-		json_array_append_new(out, json_pack("{so so so sI}", "name", text(row[i].name),
-						     "object", text(p->objects[object].path),
-						     "unit", text(only_unit(&d->owner[object])),
-						     "samples", (json_int_t)row[i].samples));
+		profile_function_name(p, f, name, sizeof(name));
+		fit_name(shown, sizeof(shown), f->name ? name : profile_base_name(name),
+			 NAME_COLUMNS);
+		json_array_append_new(out, json_pack("{so so so so sI}", "name", text(name),
+						     "short", text(shown), "object",
+						     text(p->objects[f->object].path), "unit",
+						     text(only_unit(&d->owner[f->object])),
+						     "samples", (json_int_t)f->samples));
 	}
 	return out;
 }
@@ -150,7 +119,7 @@ int hot_answer(struct answer **out, struct names *n, const struct difference *d,
 			(json_int_t)d->outcomes.total, "placed", (json_int_t)d->outcomes.placed,
 			"unmatched", (json_int_t)d->outcomes.unmatched, "lost",
 			(json_int_t)d->outcomes.lost, "units", units(p, d), "functions",
-			functions(p, d, &at), "runs", runs(p, d));
+			functions(at.profile, d), "runs", runs(p, d));
 	if (root)
 		bytes = json_dumps(root, JSON_COMPACT);
 	json_decref(root);

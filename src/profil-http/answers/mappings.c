@@ -54,14 +54,14 @@ static int add_for(struct mappings *m, const struct place *place)
 }
 
 /* Extends a mapping to a place. Places are sorted, so the first one has set its start. */
-static void take(struct mapping *m, const struct location *l, bool in_segment)
+static void take(struct mapping *m, const struct spot *spot, bool in_segment)
 {
-	const struct place *p = &l->place;
+	const struct place *p = &spot->place;
 	__u64 end = m->bias + (p->offset + p->width + PAGE - 1) / PAGE * PAGE;
 
 	if (!p->width)
 		return;
-	m->has_functions &= l->function != 0;
+	m->has_functions &= spot->function && spot->function->name;
 	if (in_segment)
 		return;
 	if (!m->limit) { /* only has places anywhere in the object so far */
@@ -94,20 +94,20 @@ int mappings_init(struct mappings *m, const struct names *n, const struct locati
 	*m = (struct mappings){ .names = n };
 	if (number(m) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < at->n; i++) {
-		struct location l = at->location[i];
+	for (size_t i = 0; i < at->spots.n; i++) {
+		struct spot spot = at->spots.spot[i];
 		__u32 *id;
 
 		if (whole)
-			l.place.offset = l.place.width = 0;
-		id = id_of(m, l.place.object, l.place.offset);
+			spot.place.offset = spot.place.width = 0;
+		id = id_of(m, spot.place.object, spot.place.offset);
 		if (!*id) {
-			if (add_for(m, &l.place) < 0)
+			if (add_for(m, &spot.place) < 0)
 				return -ENOMEM;
 			*id = (__u32)m->n;
 		}
-		take(&m->mapping[*id - 1], &l,
-		     segments_of_offset(names_segments(n, l.place.object), l.place.offset));
+		take(&m->mapping[*id - 1], &spot,
+		     segments_of_offset(names_segments(n, spot.place.object), spot.place.offset));
 	}
 	return add(m, &none);
 }

@@ -7,11 +7,11 @@ let data = null;
 let unit = null; // the only one to be shown
 
 // Names come from files and processes: they are text, never markup.
-function cell(text, kind) {
+function cell(text, kind, whole) {
 	const td = document.createElement("td");
 	td.className = kind || "";
 	td.textContent = text === null ? "" : text;
-	td.title = td.textContent;
+	td.title = whole || td.textContent;
 	return td;
 }
 
@@ -79,8 +79,7 @@ function shared(ofUnit) {
 function functionRows() {
 	const found = data.functions.filter((f) => isUnit(f.unit));
 	const rows = found.filter((f) => matches(f.name, f.object, f.unit))
-		.map((f) => [...numbers(f.samples), cell(f.name === null ? `[${base(f.object).replace(/^\[|\]$/g, "")}]` : f.name, "name"),
-			cell(f.object, "name"), unitCell(f.unit)]);
+		.map((f) => [...numbers(f.samples), cell(f.short, "name", f.name), cell(base(f.object), "name", f.object), unitCell(f.unit)]);
 	const rest = unit === null ? 0 : shared(found);
 	if (rest)
 		rows.unshift([...numbers(rest), cell("(functions of files that other units run too, and rarer ones)", "rest"),
@@ -98,7 +97,7 @@ function show() {
 		.map(([name, samples]) => [...numbers(samples), unitCell(name)]));
 	fill("functions", functionRows());
 	fill("runs", data.runs.filter((r) => isUnit(r.unit) && matches(r.command, r.object, r.unit))
-		.map((r) => [...numbers(r.samples), cell(r.command, "name"), cell(r.object, "name"), unitCell(r.unit)]));
+		.map((r) => [...numbers(r.samples), cell(r.command, "name"), cell(base(r.object), "name", r.object), unitCell(r.unit)]));
 }
 
 function say(text, wrong) {

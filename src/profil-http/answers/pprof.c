@@ -105,21 +105,28 @@ static void nowhere(struct pprof *w, const char *name, __u64 mapping, __u64 coun
 		sample(w, location(w, mapping, 0, function(w, name)), count, NULL);
 }
 
+/*
+ * Functions without a symbol are left out, unlike in profilctl's files: collectors find the names
+ * of locations without a function by build id.
+ */
 static int locations(struct pprof *w)
 {
-	w->id = calloc(w->at.n + 1, sizeof(*w->id));
-	if (!w->id)
-		return -ENOMEM;
-	for (size_t i = 0; i < w->at.nfunctions; i++)
-		function(w, w->at.function[i].name);
-	for (size_t i = 0; i < w->at.n; i++) {
-		const struct location *l = &w->at.location[i];
-		const struct place *p = &l->place;
-		__u64 mapping = mappings_id(&w->mappings, p->object, p->offset);
+	const struct function *f = w->at.profile->functions;
+	__cleanup(freep) __u64 *named = calloc(w->at.profile->nfunctions + 1, sizeof(*named));
 
-		w->id[i] = p->width ? location(w, mapping,
-					       mappings_address(&w->mappings, mapping, p->offset),
-					       l->function)
+	w->id = calloc(w->at.spots.n + 1, sizeof(*w->id));
+	if (!named || !w->id)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->at.profile->nfunctions; i++)
+		named[i] = f[i].name && f[i].size ? function(w, f[i].name) : 0;
+	for (size_t i = 0; i < w->at.spots.n; i++) {
+		const struct spot *spot = &w->at.spots.spot[i];
+		const struct place *p = &spot->place;
+		__u64 mapping = mappings_id(&w->mappings, p->object, p->offset);
+		__u64 address = mappings_address(&w->mappings, mapping, p->offset);
+
+		w->id[i] = p->width ? location(w, mapping, address,
+					       spot->function ? named[spot->function - f] : 0)
 				    : whole(w, p->object);
 	}
 	return 0;
@@ -129,8 +136,8 @@ static int places(struct pprof *w)
 {
 	int err = locations(w);
 
-	for (size_t i = 0; i < w->at.n && !err; i++) {
-		const struct place *p = &w->at.location[i].place;
+	for (size_t i = 0; i < w->at.spots.n && !err; i++) {
+		const struct place *p = &w->at.spots.spot[i].place;
 
 		sample(w, w->id[i], p->count, &w->d->owner[p->object]);
 	}

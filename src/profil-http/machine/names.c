@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "names.h"
+#include "symbols/symbolize.h"
 
 static int begin(struct names *n, struct source *source)
 {
@@ -33,14 +34,19 @@ int names_update(struct names *n, struct source *source)
 	return err;
 }
 
-int names_find(struct names *n, __u32 object, __u64 offset, struct symbols_range *out)
+int names_symbolize(struct profile **out, struct names *n, const struct places *places)
 {
-	struct symbols *s;
-	int err = symbolize_cached(&s, n->profile, object, &n->symbols);
+	struct profile *p = profile_borrow(n->profile);
+	int err = p ? places_add_all(&p->places, places) : -ENOMEM;
 
 	if (!err)
-		symbols_find(s, offset, out);
-	return err;
+		err = symbolize(p, &n->symbols);
+	if (err < 0) {
+		profile_give_back(p);
+		return err;
+	}
+	*out = p;
+	return 0;
 }
 
 const struct segments *names_segments(const struct names *n, __u32 object)

@@ -3,7 +3,6 @@
 #define PROFIL_PROFIL_HTTP_MACHINE_NAMES_H
 
 #include "table/table_reader.h"
-#include "symbols/elf_symbols.h"
 #include "symbols/symbolize_cache.h"
 #include "source.h"
 
@@ -24,8 +23,11 @@ struct names {
  */
 int names_update(struct names *n, struct source *source);
 
-/* Finds the function at @offset of an object. Returns 0 or -ENOMEM. */
-int names_find(struct names *n, __u32 object, __u64 offset, struct symbols_range *out);
+/*
+ * Makes a profile of @places and finds their functions, as profilctl does. It shares the objects of
+ * @n; profile_give_back() frees it. Returns 0 or -ENOMEM.
+ */
+int names_symbolize(struct profile **out, struct names *n, const struct places *places);
 
 /* The executable segments of an object; none if its file cannot be read. */
 const struct segments *names_segments(const struct names *n, __u32 object);

@@ -48,7 +48,7 @@ static const struct verb verbs[] = {
 	  OPTION_OUTPUT | OPTION_FORMAT | OPTION_JSON | OPTIONS_TEXT | OPTION_SPOOL, verb_diff },
 	{ "annotate", "FUNCTION FILE",
 	  "show source and instructions of a function with their samples",
-	  OPTION_INPUT | OPTION_ALL_ROWS, verb_annotate },
+	  OPTION_INPUT | OPTION_ALL_ROWS | OPTION_FULL_NAMES, verb_annotate },
 	{ "list", "", "list what the daemon profiles; --events: what -e takes",
 	  OPTION_SOCKET | OPTION_JSON | OPTION_EVENTS, verb_list },
 	{ "status", "", "show the state of the daemon, and limits and usage of users",

@@ -219,17 +219,18 @@ static int zoom(struct top *t)
 {
 	struct top_view *v = &t->view;
 	struct top_rows rows;
-	size_t n;
+	size_t lines, columns, n;
 	FILE *out;
 	int err;
 
+	screen_size(t->screen, &lines, &columns);
 	profile_borrow_again(t->now, t->recorder.profile);
 	err = top_rows_init(&rows, t->now, v->order, v->filter);
 	if (!err && v->cursor < rows.n) {
 		free(steal(t->function));
 		out = open_memstream(&t->function, &n);
 		err = out ? annotate_write(out, t->recorder.options, t->now,
-					   rows.row[v->cursor].function)
+					   rows.row[v->cursor].function, columns)
 			  : -ENOMEM;
 		if (out && fclose(out))
 			err = -ENOMEM;

@@ -58,6 +58,17 @@ void screen_size(const struct screen *s, size_t *lines, size_t *columns)
 	*columns = (size_t)COLS;
 }
 
+/* The bytes of the first @columns characters of the @n bytes at @line: curses would wrap the rest.
+ */
+static size_t clipped(const char *line, size_t n, size_t columns)
+{
+	size_t at = 0;
+
+	for (; at < n && (((unsigned char)line[at] & 0xc0) == 0x80 || columns); at++)
+		columns -= ((unsigned char)line[at] & 0xc0) != 0x80;
+	return at;
+}
+
 static void line_show(int at, const char *line, size_t n, bool chosen)
 {
 	if (at == 0 || chosen)
@@ -77,7 +88,7 @@ void screen_show(struct screen *s, const char *text, int chosen)
 	for (int at = 0; *text && at < LINES; at++) {
 		size_t n = strcspn(text, "\n");
 
-		line_show(at, text, n, at == chosen);
+		line_show(at, text, clipped(text, n, (size_t)COLS), at == chosen);
 		text += n + (text[n] == '\n');
 	}
 	refresh();

@@ -85,17 +85,18 @@ static void name_process(struct top_row *r, const struct profile *p, const struc
 }
 
 /* For a function without a name only the offset, since its row shows the object. */
-static void name_function(struct top_row *r, const struct profile *p)
+static int name_function(struct top_row *r, const struct profile *p)
 {
 	const char *path = p->objects[r->function->object].path;
-	char name[4096];
+	char name[4096], clean[4096];
 	size_t n;
 
 	sanitize(r->object, sizeof(r->object), profile_base_name(path));
 	profile_function_name(p, r->function, name, sizeof(name));
 	n = strlen(path);
-	sanitize(r->name, sizeof(r->name),
-		 !strncmp(name, path, n) && name[n] == '+' ? name + n : name);
+	r->name = strdup(sanitize(clean, sizeof(clean),
+				  !strncmp(name, path, n) && name[n] == '+' ? name + n : name));
+	return r->name ? 0 : -ENOMEM;
 }
 
 static bool matches(const struct top_row *r, const char *filter)
@@ -196,24 +197,29 @@ int top_rows_init(struct top_rows *rows, const struct profile *p, enum top_order
 	};
 	size_t n;
 	struct share *shares = shares_of(&n, p);
+	int err = 0;
 
 	*rows = (struct top_rows){ .row = calloc(p->nfunctions + 1, sizeof(*rows->row)) };
 	if (!shares || !rows->row) {
 		free(shares);
 		return -ENOMEM;
 	}
-	for (size_t i = 0, next; i < n; i = next) {
+	for (size_t i = 0, next; i < n && !err; i = next) {
 		struct top_row r = { .function = shares[i].function };
 
 		for (next = i; next < n && shares[next].function == r.function; next++)
 			;
-		name_function(&r, p);
+		err = name_function(&r, p);
+		if (err < 0)
+			break;
 		name_process(&r, p, &shares[i], next - i);
 		if (matches(&r, filter))
 			rows->row[rows->n++] = r;
+		else
+			free(r.name);
 	}
 	free(shares);
-	if (add_totals(rows, p) < 0)
+	if (err < 0 || add_totals(rows, p) < 0)
 		return -ENOMEM;
 	if (rows->n)
 		qsort(rows->row, rows->n, sizeof(*rows->row), orders[order]);
@@ -222,6 +228,8 @@ int top_rows_init(struct top_rows *rows, const struct profile *p, enum top_order
 
 void top_rows_fini(struct top_rows *rows)
 {
+	for (size_t i = 0; i < rows->n; i++)
+		free(rows->row[i].name);
 	free(rows->row);
 	*rows = (struct top_rows){ 0 };
 }

@@ -18,7 +18,7 @@ enum top_order {
 
 struct top_row {
 	const struct function *function;
-	char name[512]; /* sanitized */
+	char *name; /* sanitized */
 	char object[128];
 	char command[32]; /* of the process with the most samples in the function */
 	pid_t pid;	  /* of that process; 0: unknown */

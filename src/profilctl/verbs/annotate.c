@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/cleanup.h"
@@ -12,8 +13,10 @@
 #include "analysis/sample_location.h"
 #include "profilctl/output/load.h"
 #include "profilctl/output/output.h"
+#include "profilctl/output/text.h"
 #include "base/sanitize.h"
 #include "profilctl/util/terminal.h"
+#include "symbols/short_name.h"
 #include "annotate.h"
 #include "verb.h"
 
@@ -22,16 +25,39 @@
 #define CONTEXT_LINES 4
 #define HOTTEST 10
 #define OTHER_NAMES 5
+#define COUNT_COLUMNS 20 /* width of the columns before an inlined function */
+#define NAME_COLUMNS_MIN 40
 
 struct annotation {
 	FILE *out;
 	const struct profile *profile;
 	const struct function *function;
 	struct listing_bounds bounds;
+	size_t columns;	  /* of a line; 0: names are not shortened */
 	bool addresses;	  /* the listing has instructions */
 	const char *file; /* source file of the listing */
 	int err;
 };
+
+/* The name of a function as the line shows it of which @used columns are taken. */
+static const char *shown_name(char *out, size_t bytes, const char *name, size_t columns,
+			      size_t used)
+{
+	char clean[4096];
+
+	sanitize(clean, sizeof(clean), name);
+	if (columns)
+		return fit_name(out, bytes, clean,
+				columns > used + NAME_COLUMNS_MIN ? columns - used
+								  : NAME_COLUMNS_MIN);
+	snprintf(out, bytes, "%s", clean);
+	return out;
+}
+
+static size_t name_columns(const struct options *o, size_t columns)
+{
+	return o->full_names ? 0 : columns ? columns : TEXT_COLUMNS;
+}
 
 static void columns(FILE *out, const struct function *f, __u64 samples)
 {
@@ -167,7 +193,8 @@ static int inlined_write(const struct annotation *a, const struct spots *s)
 			continue;
 		}
 		columns(a->out, a->function, t[i].samples);
-		fprintf(a->out, "%s\n", sanitize(name, sizeof(name), t[i].file));
+		fprintf(a->out, "%s\n",
+			shown_name(name, sizeof(name), t[i].file, a->columns, COUNT_COLUMNS));
 	}
 	if (rest) {
 		columns(a->out, a->function, rest);
@@ -200,15 +227,16 @@ static int instructions_write(struct annotation *a, struct disassembler *d)
 }
 
 int annotate_write(FILE *out, const struct options *o, const struct profile *p,
-		   const struct function *f)
+		   const struct function *f, size_t columns)
 {
 	struct annotation a = { .out = out,
 				.profile = p,
 				.function = f,
 				.bounds = o->all ? LISTING_WHOLE
 						 : (struct listing_bounds){ HOT_LINES,
-									    CONTEXT_LINES } };
-	char name[4096], object[4096], whole[4096];
+									    CONTEXT_LINES },
+				.columns = name_columns(o, columns) };
+	char name[4096], object[4096], whole[4096], rest[4200];
 	struct disassembler d = { 0 };
 	struct spots s;
 	int err = spots_init(&s, p, true);
@@ -216,10 +244,11 @@ int annotate_write(FILE *out, const struct options *o, const struct profile *p,
 	if (!err)
 		err = disassembler_init(&d, p, &s);
 	profile_function_name(p, f, whole, sizeof(whole));
-	fprintf(out, "%s in %s: %llu samples, %.2f %% of %llu\n",
-		sanitize(name, sizeof(name), whole),
-		sanitize(object, sizeof(object), p->objects[f->object].path), f->samples,
-		profile_percent(p, f->samples), p->total);
+	snprintf(rest, sizeof(rest), " in %s: %llu samples, %.2f %% of %llu",
+		 sanitize(object, sizeof(object), p->objects[f->object].path), f->samples,
+		 profile_percent(p, f->samples), p->total);
+	fprintf(out, "%s%s\n", shown_name(name, sizeof(name), whole, a.columns, columns_of(rest)),
+		rest);
 	if (p->resolution > 1)
 		fprintf(out, "samples are at the starts of blocks of %u bytes\n", p->resolution);
 	if (!err)
@@ -234,17 +263,19 @@ int annotate_write(FILE *out, const struct options *o, const struct profile *p,
 }
 
 /* Lists the other functions that match the name. */
-static void others_write(FILE *out, const struct profile *p, const struct matches *m)
+static void others_write(FILE *out, const struct profile *p, const struct matches *m,
+			 size_t columns)
 {
 	char name[4096], whole[4096];
 
 	if (m->n < 2)
 		return;
-	fprintf(out, "\n%zu more functions are called like this:\n", m->n - 1);
+	fprintf(out, "\n%zu more %s called like this:\n", m->n - 1,
+		m->n == 2 ? "function is" : "functions are");
 	for (size_t i = 1; i < m->n && i <= OTHER_NAMES; i++) {
 		profile_function_name(p, m->function[i], whole, sizeof(whole));
 		fprintf(out, "%9llu  %s\n", m->function[i]->samples,
-			sanitize(name, sizeof(name), whole));
+			shown_name(name, sizeof(name), whole, columns, COUNT_COLUMNS));
 	}
 	if (m->n > OTHER_NAMES + 1)
 		fprintf(out, "%9s  ...\n", "");
@@ -280,11 +311,12 @@ int verb_annotate(const struct options *o)
 	if (!status)
 		status = find(&m, p, o->argv[0], o->argv[1]);
 	if (!status) {
+		size_t columns = terminal_columns(STDOUT_FILENO);
 		int err;
 
 		pager_begin();
-		err = annotate_write(stdout, o, p, m.function[0]);
-		others_write(stdout, p, &m);
+		err = annotate_write(stdout, o, p, m.function[0], columns);
+		others_write(stdout, p, &m, name_columns(o, columns));
 		status = output_end(stdout, o, err);
 		pager_end();
 	}

@@ -8,10 +8,10 @@
 #include "profilctl/options/options.h"
 
 /*
- * Writes the lines and instructions of @f, a function of @p, that are available. Returns 0 or a
- * negative errno.
+ * Writes the lines and instructions of @f, a function of @p, that are available. Names are
+ * shortened to lines of @columns; 0: TEXT_COLUMNS. Returns 0 or a negative errno.
  */
 int annotate_write(FILE *out, const struct options *o, const struct profile *p,
-		   const struct function *f);
+		   const struct function *f, size_t columns);
 
 #endif

@@ -88,6 +88,13 @@ says "annotate accepts a part of a name" '^cold in ' "$ctl" annotate ol "$dir/a"
 says "annotate accepts a regular expression" '^cold in ' "$ctl" annotate '/^c.*d$/' "$dir/a"
 says "annotate takes the hottest of several matches" '^hot in ' "$ctl" annotate '/o/' "$dir/a"
 says "annotate lists the other matches" '^ +3000  cold$' "$ctl" annotate '/o/' "$dir/a"
+
+# A template's name in 600 columns: the report's short form, in the head and among the other matches.
+long="void std::sort<std::$(printf 'x%.0s' {1..600})>(int*)"
+sed "s/\"name\":\"hot\"/\"name\":\"$long\"/; s/\"name\":\"cold\"/\"name\":\"${long/sort/stable_sort}\"/" "$dir/a" >"$dir/long"
+says "annotate shortens the name in its head" '^std::sort<[.]{3}> in ' "$ctl" annotate sort "$dir/long"
+says "annotate shortens the names of other matches" '^ +3000  std::stable_sort<[.]{3}>$' "$ctl" annotate /sort/ "$dir/long"
+says "annotate --full-names shortens no name" '^void std::sort<std::x+>[(]int[*][)] in ' "$ctl" annotate --full-names sort "$dir/long"
 says "annotate refuses an invalid regular expression" 'not a regular expression' "$ctl" annotate '/(/' "$dir/a"
 says "annotate refuses a function without samples" 'no function tepid has samples' "$ctl" annotate tepid "$dir/a"
 says "annotate refuses to run without a file" 'needs a function and a file' "$ctl" annotate hot

@@ -219,6 +219,34 @@ Test(ctl_top, shows_inclusive_samples_with_stacks)
 	free(text);
 }
 
+/* The longest names are those of templates: what is left out is at both of their ends. */
+Test(ctl_top, shortens_names_of_any_length)
+{
+	struct top_table table = { .period_ns = 1000000000, .lines = 10, .columns = 80 };
+	struct profile *p = with_object();
+	char name[2000] = "void std::sort<std::", *text = NULL;
+	struct function f = { .samples = 1, .size = 16, .name = name };
+	struct top_rows rows;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	for (size_t i = strlen(name); i < sizeof(name) - 20; i++)
+		name[i] = 'x';
+	strcat(name, ">(int*, deepest)");
+	f.name = strdup(name);
+	cr_assert_eq(profile_add_place(p, 0, 0, 1, 1), 0);
+	cr_assert_eq(profile_add_function(p, &f), 0);
+	p->total = p->binned;
+	cr_assert_eq(top_rows_init(&rows, p, TOP_BY_SAMPLES, "deepest"), 0);
+	cr_expect_eq(rows.n, 1);
+	top_write(out, p, &rows, &table);
+	fclose(out);
+	cr_expect(strstr(text, "  std::sort<...>  "), "%s", text);
+	top_rows_fini(&rows);
+	profile_free(p);
+	free(text);
+}
+
 Test(ctl_top, filters_by_any_name)
 {
 	char *text = table_of(80, "0x62");

@@ -104,6 +104,7 @@ isolate() {
 
 	test "$(id -u)" -eq 0 || return
 	mount -t bpf none /sys/fs/bpf || return
+	export PROFIL_TEST_APART=1 # files of /etc can be replaced by mounts
 	test ! -d /var/lib/profil || mount -t tmpfs none /var/lib/profil || return
 	cgroups=$(findmnt -n -o TARGET -t cgroup2 | head -n 1)
 	cgroup=${cgroups:+$cgroups/profil-test.$$}

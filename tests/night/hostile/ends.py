@@ -161,10 +161,12 @@ r2, w2 = os.pipe()
 os.set_inheritable(r2, True)
 pid = os.fork()
 if pid == 0:
+    os.close(w2)  # the read ends when the parent does
     if ctypes.CDLL(None).unshare(0x10000000):
         os._exit(77)
     os.write(w, b"x")
-    os.read(r2, 1)
+    if not os.read(r2, 1):
+        os._exit(77)
     os.setresgid(0, 0, 0)
     os.setresuid(0, 0, 0)
     os.execv(sys.argv[1], ["ids", "slots", "16", "1"])

@@ -454,7 +454,7 @@ hidden() {
 	pid=$!
 	until test "/proc/$pid/exe" -ef "$dir/moved"; do :; done
 	rm "$dir/moved"
-	cp "$(command -v true)" "$dir/moved"
+	cp "$(type -P true)" "$dir/moved"
 	check "attach profiles a program whose file was replaced" attach_until 300 -F 1000 -f json -o "$dir/json" "$pid"
 	check "functions of a program whose file was replaced have names" share hot 70 8
 	check "attach --exe finds a program whose file was replaced" \

@@ -151,7 +151,23 @@ Test(kernel_clock, an_unknown_clock_is_refused_by_name)
 	cr_expect(strstr(log, "sun") && strstr(log, "cpu-clock"), "%s", log);
 }
 
-/* The number of perf events and BPF links that the daemon holds. */
+/* Whether the link of descriptor @fd is an iterator, which runs only where it is read. */
+static int is_iterator(pid_t pid, const char *fd)
+{
+	char path[300], info[512] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%s", (int)pid, fd);
+	file = fopen(path, "r");
+	if (file) {
+		info[fread(info, 1, sizeof(info) - 1, file)] = '\0';
+		fclose(file);
+	}
+	return strstr(info, "link_type:\titer") != NULL;
+}
+
+/* The number of perf events and BPF links that the daemon holds, each of which costs time when it
+ * occurs. */
 static int held(pid_t pid)
 {
 	char path[64], name[400], what[128];
@@ -168,8 +184,9 @@ static int held(pid_t pid)
 		snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
 		bytes = readlink(name, what, sizeof(what) - 1);
 		what[bytes > 0 ? bytes : 0] = '\0';
-		n += strstr(what, "perf_event") || strstr(what, "bpf_link") ||
-		     strstr(what, "bpf-link");
+		n += strstr(what, "perf_event") ||
+		     ((strstr(what, "bpf_link") || strstr(what, "bpf-link")) &&
+		      !is_iterator(pid, entry->d_name));
 	}
 	closedir(dir);
 	return n;

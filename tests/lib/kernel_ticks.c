@@ -52,6 +52,51 @@ void ticks_expect(unsigned long ticks, const struct loop_time *t, unsigned long 
 		  ticks, least, most);
 }
 
+#define VERDICT "python3 tests/lib/verdict.py "
+
+static void ticks_look(FILE *out, double (*batch)(unsigned int, void *), unsigned int factor,
+		       void *arg)
+{
+	for (int i = 0; i < 20; i++) {
+		double x = batch(factor, arg);
+
+		if (x == x)
+			fprintf(out, "%.9g\n", x);
+		else
+			fputs("none\n", out);
+	}
+	cr_assert_eq(fclose(out), 0);
+}
+
+void ticks_equivalent(double (*batch)(unsigned int factor, void *arg), void *arg, double expected,
+		      double effect, const char *what)
+{
+	char dir[] = "/tmp/profil-looks.XXXXXX", ask[400], path[64], said[512] = "more";
+	int n;
+
+	cr_assert(mkdtemp(dir), "mkdtemp: %s", strerror(errno));
+	n = snprintf(ask, sizeof(ask), VERDICT "equivalent %g %g", expected, effect);
+	for (unsigned int factor = 1; factor <= 16 && !strncmp(said, "more", 4); factor *= 4) {
+		FILE *verdict;
+
+		if (factor == 16 && system(VERDICT "quiet 600")) {
+			strcpy(said, "no verdict: the machine did not become quiet");
+			break;
+		}
+		snprintf(path, sizeof(path), "%s/%u", dir, factor);
+		ticks_look(fopen(path, "we"), batch, factor, arg);
+		n += snprintf(ask + n, sizeof(ask) - (size_t)n, " %s", path);
+		verdict = popen(ask, "re");
+		cr_assert(verdict && fgets(said, sizeof(said), verdict), "%s", ask);
+		pclose(verdict);
+	}
+	snprintf(ask, sizeof(ask), "rm -r %s", dir);
+	(void)!system(ask);
+	if (!strncmp(said, "no verdict", 10))
+		cr_skip_test("no verdict: %s: %s", what, said + 11);
+	cr_expect(!strncmp(said, "ok", 2), "%s: %s", what, said);
+}
+
 void ticks_expect_spell(unsigned long ticks, const struct loop_time *t, unsigned long period_ns)
 {
 	ticks_expect(ticks, t, period_ns, 10, 10, "a loop");

@@ -87,6 +87,15 @@ void ticks_expect(unsigned long ticks, const struct loop_time *t, unsigned long 
 		  double percent, double few, const char *what);
 
 /*
+ * Expects that the numbers of @batch differ from @expected by less than @effect, by
+ * tests/lib/verdict.py: their own deviation, in up to three looks. @batch returns one of @factor
+ * times the samples that it needs, at least 200, or NaN. Where there is no verdict, the test ends
+ * here.
+ */
+void ticks_equivalent(double (*batch)(unsigned int factor, void *arg), void *arg, double expected,
+		      double effect, const char *what);
+
+/*
  * A thread's ticks of TICKS_PERIOD_NS may differ by so many from its CPU time without being
  * corrected: a scheduler tick at 250 Hz and one period (bpf/cpu_time.bpf.h). Where a third program
  * competes for the CPUs, that is no chance: most threads are near that limit.

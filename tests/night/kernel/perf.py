@@ -2,15 +2,14 @@
 # perf.py - compares a profile with the samples that perf took of the same run
 #
 # usage: perf.py time JSON CPU_NS TASK_NS
-#        perf.py shares|first|ten|kernel|count|agree JSON PERF_DATA COMM[,COMM...]
+#        perf.py first|ten|every|kernel|count|agree JSON PERF_DATA COMM[,COMM...]
 #        perf.py guesses JSON PERCENT
 #
 # time:   the profile has as many samples as CPU_NS of CPU time, or TASK_NS of task clock (see
 #         loops.h), makes, or a number in between.
-# shares: each function's share is perf's. perf's user pc, for a sample in the kernel that of the entry,
-#         is assigned to the function of the profile in which it lies.
 # ten:    perf's ten hottest functions, under the profile's names for them, are the profile's, and their
-#         shares are perf's within the intervals of both.
+#         shares are perf's within EFFECT.
+# every:  the same where both take a sample of each event, so that chance has no part in it.
 # kernel: the profile, whose kernel functions have rows of their own, has perf's share of samples in kernel
 #         mode; perf's five hottest functions of the kernel are functions of the profile, with perf's shares.
 # guesses: each function without a symbol is one by the unwind information of its file, or a part of one
@@ -23,29 +22,31 @@
 #
 # Of perf's samples only those of processes with a thread named COMM, and of "cost", which runs the
 # command, count. If COMM is "cost", all of its descendants do, whatever their names.
+#
+# "ten" and "kernel" take the deviation of a share from 20 batches of perf's samples, as tests/lib/verdict.py does;
+# the profile's samples of the same run have the same. They end with 0 where all shares are perf's, with 1 after a
+# line "beyond SIDE FUNCTION" for each that is not, and with 3 where more samples decide.
 import bisect
 import collections
 import functools
 import json
+import math
 import os
 import re
 import subprocess
 import sys
 
-# Both sample the same run, each at pcs of its own. Over 10,000 samples two shares of a half differ
-# by a standard deviation of 0.71 points: three points are 4.2 of those, one comparison in 37,000.
-# With fewer samples the limit grows with that deviation.
-POINTS = 3.0
-SIGMAS = 4.2
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib"))
+import verdict  # noqa: E402
+
+EFFECT = 0.02  # of a share: what would be a defect
+SURE = 50  # expected samples: a function that has none of them is missing
+UNDECIDED = 3
+SIGMAS = 4.2  # one comparison of two sampled shares in 37,000 is beyond
 LEAST = 1000  # samples: fewer agree with nearly anything
 SHOWN = 0.5  # percent: reports leave out smaller shares
-TIED = 5.0  # deviations; the difference of two counts a and b of one profile has one of sqrt(a + b)
-WORTH = 5.0  # percent: smaller shares are not compared, except the three hottest functions
-FAR = {1: SIGMAS, 2: 8.0}  # deviations, by the number of perf's events: that of two, see dispersion(), is an estimate
-FAR_OF_TEN = {1: 5.0, 2: 8.0}  # the same where the farthest of several counts
 DISAGREE = 3.0  # times chance: by which two events of perf may differ
 KERNEL = 1 << 63  # lowest address of the kernel
-KERNEL_POINTS = 1.0
 # A profiler's timer that expires during another interrupt is taken where that one returns to user mode. How many
 # of its samples are there depends on how long the handlers of the other profilers take, not on the program.
 LATE = {"irqentry_exit_to_user_mode", "irqentry_exit"}
@@ -134,6 +135,13 @@ def samples(data, comm):
             yield event, [frame(line) for line in frames]
 
 
+def batches(data, comm):
+    """Yields the samples in the order of time, with the number of their batch, of equally many."""
+    found = list(samples(data, comm))
+    for i, (_, frames) in enumerate(found):
+        yield i * verdict.BATCHES // len(found), frames
+
+
 def user_frame(frames):
     return next((frame for frame in frames if frame.address < KERNEL), None)
 
@@ -154,12 +162,12 @@ def function_of(functions, where):
     return None
 
 
-def perf_functions(functions, data, comm):
-    """Counts perf's own functions, by event, under the profile's names for them, and object. In a stripped object
+def perf_functions(functions, found):
+    """Counts perf's own functions, by event or batch, under the profile's names for them, and object. In a stripped object
     perf may split a function of ours in two; functions of one name are those that differ in their parameters."""
     counts, ours = (collections.defaultdict(collections.Counter) for _ in range(2))
     name = functools.cache(lambda dso, pc: function_of(functions, (dso, pc)))
-    for event, frames in samples(data, comm):
+    for event, frames in found:
         frame = user_frame(frames)
         if not frame:
             counts[event][None] += 1
@@ -173,15 +181,6 @@ def perf_functions(functions, data, comm):
         for key, n in theirs.items():
             merged[event][key and (ours[key].most_common(1)[0][0] or key[0], key[1])] += n
     return merged
-
-
-def shares_of_profile(functions, data, comm):
-    """Counts the samples of perf in each function of the profile, by event."""
-    events = collections.defaultdict(collections.Counter)
-    for event, pcs in user_pcs(data, comm).items():
-        for where, n in pcs.items():
-            events[event][function_of(functions, where)] += n
-    return events
 
 
 def enough(total, mine):
@@ -211,62 +210,59 @@ def dispersion(events):
     return factor
 
 
-# Ten differences of two sampled shares: one is beyond 1.96 deviations once in 20 times, more than four of ten
-# once in 15,000, and one of ten beyond 5 once in 170,000. Where two events of perf tell the deviation, it has an
-# error of its own, which all ten share: where events differ by 2.5 times chance, more than seven of ten are beyond
-# 1.96 once in 57,000, and one beyond 8 once in 20,000.
-# Ranks 10 and 11 may be as hot as each other: a function may be missing whose count does not differ from
-# our tenth's significantly (TIED): perf's tenth is one of many that may be, and ours the luckiest of them.
-def ten(profile, data, comm):
-    events, share = perf_functions(profile["functions"], data, comm), collections.Counter()
-    factor, theirs = dispersion(events), sum(events.values(), collections.Counter())
-    total, mine = sum(theirs.values()), profile["samples"]["total"]
-    enough(total, mine)
-    # Not those without a user pc, as at the end of a process, nor in functions where we have no sample.
-    theirs = collections.Counter({key: n for key, n in theirs.items() if key and key[0] and key[0] not in REPLACES})
-    many, far = {1: 4, 2: 7}[len(events)], FAR_OF_TEN[len(events)]
-    for f in profile["functions"]:
-        share[(f["name"], f["object"])] += f["samples"] / mine
-    tenth = share.most_common(10)[-1][1]
-    hottest = [(key, n / total) for key, n in theirs.most_common(10) if n >= total * SHOWN / 100]
-    outside = wrong = 0
-    for key, a in hottest:
-        b = share[key]
-        sigmas = abs(a - b) / sigma(a * total, total, b * mine, mine) / factor
-        missing = tenth - b > TIED * factor * ((tenth + b) / mine) ** 0.5
-        print(f"{100 * b:6.2f} % of ours, {100 * a:6.2f} % of perf's, {sigmas:4.1f} deviations: {key[0]}")
-        outside += sigmas > 1.96
-        wrong += missing or sigmas > far
-    print(f"{outside} of {len(hottest)} beyond 1.96 deviations, {wrong} missing or beyond {far}")
-    return wrong or outside > many or not hottest
+def share_of(counts, key):
+    return counts[key] / max(sum(counts.values()), 1)
 
 
-def shares(profile, data, comm):
-    functions = profile["functions"]
-    events = shares_of_profile(functions, data, comm)
-    factor, counts = dispersion(events), sum(events.values(), collections.Counter())
-    total, ours = sum(counts.values()), profile["samples"]["total"]
-    enough(total, ours)
-    percents = collections.Counter()  # several functions may have one name, see first()
+class Comparison:
+    """Of the profile's shares with those in perf's batches. Where perf has two events, of two rates, half of their
+    difference is in doubt, too: requests that come in waves fall in step with timers."""
+
+    def __init__(self, by_batch, by_event, mine, every=False):
+        self.batches, self.events, self.mine, self.every = by_batch, list(by_event.values()), mine, every
+        self.total = sum(sum(counts.values()) for counts in by_batch.values())
+        enough(self.total, mine)
+        self.beyond, self.undecided = [], False
+
+    def compare(self, name, b, share):
+        """@share(counts) is perf's."""
+        a, half = verdict.interval([share(counts) for counts in self.batches.values()])
+        half *= math.sqrt(1 + self.total / self.mine)
+        if len(self.events) == 2:
+            half += abs(share(self.events[0]) - share(self.events[1])) / 2
+        if self.every:
+            half = 0
+        print(f"{100 * b:6.2f} % of ours, {100 * a:6.2f} % of perf's, +- {100 * half:.2f} points: {name}")
+        if abs(b - a) - half > EFFECT or (b == 0 and a * self.mine >= SURE):
+            self.beyond.append(f"beyond {'+' if b > a else '-'} {name}")
+        elif abs(b - a) + half > EFFECT:
+            self.undecided = True
+
+    def end(self):
+        print("\n".join(self.beyond))
+        return 1 if self.beyond else UNDECIDED if self.undecided else 0
+
+
+def ten(profile, data, comm, every=False):
+    functions, share = profile["functions"], collections.Counter()
+    by_batch = perf_functions(functions, batches(data, comm))
+    mine = profile["samples"]["total"]
+    compared = Comparison(by_batch, perf_functions(functions, samples(data, comm)), mine, every)
     for f in functions:
-        percents[f["name"]] += f["percent"]
-    bad = compared = 0
-    for name, percent in percents.most_common():
-        theirs = 100.0 * counts[name] / total
-        if max(theirs, percent) < WORTH and compared >= 3:
-            continue
-        limit = max(POINTS, 100 * FAR[len(events)] * factor * sigma(counts[name], total, percent * ours / 100, ours))
-        print(f"{name}: {percent:.2f} % of {ours}, perf {theirs:.2f} % of {total}, limit {limit:.2f} points")
-        compared += 1
-        bad += abs(theirs - percent) > limit
-    return bad or not compared
+        share[(f["name"], f["object"])] += f["samples"] / mine
+    # Not those without a user pc, as at the end of a process, nor in functions where we have no sample.
+    hottest = [key for key, n in sum(by_batch.values(), collections.Counter()).most_common()
+               if key and key[0] and key[0] not in REPLACES and n >= compared.total * SHOWN / 100][:10]
+    for key in hottest:
+        compared.compare(key[0], share[key], lambda counts, key=key: share_of(counts, key))
+    return compared.end() if hottest else 1
 
 
-def kernel_functions(data, comm):
-    """Counts the start addresses of perf's functions of the kernel, by event; None stands for user mode. And
+def kernel_functions(found):
+    """Counts the start addresses of perf's functions of the kernel, by event or batch; None stands for user mode. And
     the names of these functions."""
     counts, names = collections.defaultdict(collections.Counter), {}
-    for event, frames in samples(data, comm):
+    for event, frames in found:
         start = None
         if frames and frames[0].address >= KERNEL:
             start = frames[0].address - frames[0].offset
@@ -283,41 +279,29 @@ def kernel_text():
         return next(int(line.split()[0], 16) for line in file if line.split()[2] == "_text")
 
 
-# By chance the share in kernel mode is beyond its limit once in 37,000 times, and one of five functions once in
-# 340,000, or in 40,000 at 8 deviations that are estimates. Of several names for an address, perf may choose another
-# than the profile.
+# Of several names for an address, perf may choose another than the profile.
 def kernel(profile, data, comm):
-    events, names = kernel_functions(data, comm)
-    factor, counts = dispersion(events), sum(events.values(), collections.Counter())
-    total = sum(counts.values())
+    by_batch, names = kernel_functions(batches(data, comm))
     functions = [f for f in profile["functions"] if f["object"] == "[kernel]"]
     late = sum(f["samples"] for f in functions if f["name"] in LATE)
     mine, ours = profile["samples"]["total"] - late, sum(f["samples"] for f in functions) - late
-    theirs = total - counts.pop(None, 0)
-    if not theirs or not ours or ours + late != profile["samples"]["kernel"]:
-        sys.exit(f"perf has {theirs} samples in the kernel, the profile's functions {ours + late} of {profile['samples']['kernel']}")
-    enough(total, mine)
-    a, b = theirs / total, ours / mine
-    far = FAR[len(events)]
-    limit = max(KERNEL_POINTS / 100, far * factor * sigma(theirs, total, ours, mine))
-    print(f"{100 * b:.2f} % of {mine} in the kernel, perf {100 * a:.2f} % of {total}, limit {100 * limit:.2f} points")
-    bad = abs(a - b) > limit
+    counts = sum(by_batch.values(), collections.Counter())
+    if len(counts) < 2 or not ours or ours + late != profile["samples"]["kernel"]:
+        sys.exit(f"perf has {len(counts)} functions, the profile's {ours + late} of {profile['samples']['kernel']} samples in the kernel")
+    compared = Comparison(by_batch, kernel_functions(samples(data, comm))[0], mine)
+    compared.compare("all of the kernel", ours / mine, lambda counts: 1 - share_of(counts, None))
     text = kernel_text()
-    share = {text + f["offset"]: (f["samples"] / mine, f["name"]) for f in functions}
-    hottest = [(start, n) for start, n in counts.most_common(5) if n >= total * SHOWN / 100]
-    for start, n in hottest:
-        b, name = share.get(start, (0, "none"))
-        sigmas = abs(n / total - b) / sigma(n, total, b * mine, mine) / factor
-        print(f"{100 * b:6.2f} % of ours, {100 * n / total:6.2f} % of perf's, {sigmas:4.1f} deviations: {names[start]}, ours {name}")
-        bad |= not b or sigmas > FAR_OF_TEN[len(events)]
-    return bad or not hottest
+    share = {text + f["offset"]: f["samples"] / mine for f in functions}
+    for start, n in counts.most_common(6):
+        if start and n >= compared.total * SHOWN / 100:
+            compared.compare(names[start], share.get(start, 0), lambda counts, start=start: share_of(counts, start))
+    return compared.end()
 
 
 def agree(profile, data, comm):
-    functions = profile["functions"]
     if len(user_pcs(data, comm)) != 2:
         sys.exit(f"perf has samples of {len(user_pcs(data, comm))} events, not of two")
-    for events in perf_functions(functions, data, comm), shares_of_profile(functions, data, comm), kernel_functions(data, comm)[0]:
+    for events in perf_functions(profile["functions"], samples(data, comm)), kernel_functions(samples(data, comm))[0]:
         dispersion(events)
 
 
@@ -327,7 +311,9 @@ def time(profile, cpu_ns, task_ns):
     ours, tick_ns = profile["samples"]["total"], profile["tick_ns"]
     least, most = int(cpu_ns) / tick_ns, int(task_ns) / tick_ns
     print(f"{ours} samples in {least:.0f} ticks' worth of CPU time, {most:.0f} by the task clock")
-    return not least * 0.98 - 20 <= ours <= max(least, most) * 1.02 + 20
+    side = "-" if ours < least * 0.98 - 20 else "+" if ours > max(least, most) * 1.02 + 20 else ""
+    print(f"beyond {side} CPU time" if side else "")
+    return bool(side)
 
 
 # perf counts from the fork of the command on, profilctl from its exec on.
@@ -352,12 +338,12 @@ def first(profile, data, comm):
     functions = [f | {"object": f["object"].rpartition("/")[2]} for f in profile["functions"]
                  if not f["object"].startswith("[") or f["object"] in ("[anon]", "[vdso]")]
     counts = collections.Counter()
-    for samples, _, dso, symbol in rows:
+    for number, _, dso, symbol in rows:
         dso = object_of(dso)
         name = symbol.removeprefix("[.] ").split("@")[0]
         if name.startswith("0x"):  # of a stripped object perf names pcs
             name = function_of(functions, (dso, int(name, 16))) or name
-        counts[(name, dso)] += int(samples)
+        counts[(name, dso)] += int(number)
     # Those of an address, in the anonymous memory of a process and of its fork, have one name.
     ours = collections.Counter()
     for f in functions:
@@ -371,9 +357,10 @@ def first(profile, data, comm):
     second = next((n for key, n in counts.items() if is_named(top, key)), best)
     mine, total = sum(ours.values()), sum(counts.values())
     deviation = ((most + theirs + best + second) / (mine + total) * (1 / mine + 1 / total)) ** 0.5
-    deviation *= dispersion(perf_functions(profile["functions"], data, comm))
+    deviation *= dispersion(perf_functions(profile["functions"], samples(data, comm)))
     sigmas = ((most - theirs) / mine + (best - second) / total) / deviation
     print(f"of the profile's {mine} samples {most} and {theirs}, of perf's {total} {second} and {best}: {sigmas:.1f} deviations")
+    print(f"beyond {top[0]}" if sigmas > SIGMAS else "")
     return sigmas > SIGMAS
 
 
@@ -417,7 +404,7 @@ def guesses(profile, percent):
 
 
 if __name__ == "__main__":
-    check = {"time": time, "shares": shares, "first": first, "ten": ten, "kernel": kernel, "count": count,
-             "guesses": guesses, "agree": agree}[sys.argv[1]]
+    check = {"time": time, "first": first, "ten": ten, "kernel": kernel, "count": count,
+             "every": functools.partial(ten, every=True), "guesses": guesses, "agree": agree}[sys.argv[1]]
     with open(sys.argv[2], encoding="utf-8") as file:
         sys.exit(check(json.load(file), *sys.argv[3:]))

@@ -2,10 +2,11 @@
 # top.sh - top on a terminal: the screen, resizing, keys, and CPU time
 # shellcheck source=tests/lib/lib.sh
 . "$(dirname "$0")/../../lib/lib.sh"
+# shellcheck source=tests/lib/verdict.sh
+. tests/lib/verdict.sh
 
 ctl=$(realpath "$BUILD/profilctl")
 spin=$dir/spin
-seconds=${PROFIL_TEST_TOP_S:-10}
 ${CC:-gcc} -O2 -g -o "$spin" tests/programs/spin.c -ldl -pthread || exit 1
 
 if ! command -v tmux >/dev/null; then
@@ -66,20 +67,14 @@ key() { # NAME PATTERN KEY...
 	check "$name" screen_has "$pattern"
 }
 
-cpu_ticks() { # PID
-	awk '{ print $14 + $15 }' "/proc/$1/stat"
-}
+# Prints the part of a CPU that process PID uses for some seconds.
+cpu_part() { # FACTOR PID
+	local cpu_ns began since
 
-# top's CPU time in so many seconds on a busy machine.
-cost() {
-	local top used counted
-
-	top=$(terminal list-panes -F '#{pane_pid}')
-	used=$(cpu_ticks "$top") counted=$(cpu_ticks "$daemon")
-	sleep "$seconds"
-	used=$(($(cpu_ticks "$top") - used)) counted=$(($(cpu_ticks "$daemon") - counted))
-	check "top uses less than 1 % of a CPU: $used ticks in $seconds s (the daemon $counted)" \
-		test $((used * 100)) -lt $((seconds * $(getconf CLK_TCK)))
+	read -r began _ <"/proc/$2/schedstat" && since=$(date +%s%N)
+	sleep "$1"
+	read -r cpu_ns _ <"/proc/$2/schedstat"
+	awk -v a="$((cpu_ns - began))" -v b="$(($(date +%s%N) - since))" 'BEGIN { print a / b }'
 }
 
 mkfifo "$dir/never"
@@ -100,7 +95,7 @@ terminal resize-window -x 40 -y 10
 check "top keeps its heading at 40 x 10" screen_has '^profilctl top - [0-9:]+, [0-9.]+ s'
 terminal resize-window -x 80 -y 24
 check "the table fits 80 x 24 again" looks_right 80 24
-cost
+equivalent "top uses less than 1 % of a CPU" 0 0.01 cpu_part "$(terminal list-panes -F '#{pane_pid}')"
 
 key "h shows the keys" '^space, p +pause' h
 key "q leaves the help" '^profilctl top - [0-9:]+,' q

@@ -196,6 +196,56 @@ Test(synth_places, without_room_are_counted_by_image)
 	munmap(code, pcs);
 }
 
+/* Code of the test's own at which @n samples are given, in a file of its own. */
+static void give_in_file(unsigned int file, uint32_t n)
+{
+	__cleanup(closep) int fd = -1;
+	char name[16];
+	void *code;
+
+	snprintf(name, sizeof(name), "code%u", file);
+	fd = memfd_create(name, MFD_CLOEXEC);
+	cr_assert(fd >= 0 && !ftruncate(fd, 4096));
+	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	cr_assert_neq(code, MAP_FAILED);
+	give((uintptr_t)code, 0, n);
+	munmap(code, 4096);
+}
+
+Test(synth_places, of_images_without_room_are_counted)
+{
+	struct profil_msg_observe ask = ask_self();
+	struct observer o;
+
+	ask.images = 1; /* rounded up to a page */
+	observe(&o, &ask);
+	for (unsigned int i = 0; i < PROFIL_PAGE_IMAGES + 3; i++)
+		give_in_file(i, 5);
+	cr_expect_leq(o.table->used_images, PROFIL_PAGE_IMAGES);
+	cr_expect_eq(o.table->image_full, (PROFIL_PAGE_IMAGES + 3 - o.table->used_images) * 5ull,
+		     "%llu", o.table->image_full);
+	cr_expect_eq(observer_check(&o), (PROFIL_PAGE_IMAGES + 3) * 5);
+	observer_close(&o);
+}
+
+/* The counter of a place has room for this many. */
+#define PLACE_TOP 0xf0000000u
+
+Test(synth_places, at_the_top_of_their_counter_are_counted_by_image)
+{
+	struct profil_msg_observe ask = ask_self();
+	struct observer o;
+
+	observe(&o, &ask);
+	for (int i = 0; i < 2; i++) /* a place may have a counter in each of two lines */
+		give(loop_at(3), 0, PLACE_TOP);
+	give(loop_at(3), 0, 0x20000000);
+	cr_expect_eq(in_loop(&o, 3, 0) % PLACE_TOP, 0, "%#llx",
+		     (unsigned long long)in_loop(&o, 3, 0));
+	cr_expect_eq(observer_check(&o), 2ull * PLACE_TOP + 0x20000000);
+	observer_close(&o);
+}
+
 /* --- groups ----------------------------------------------------------------------------------- */
 
 /* The number of the group of thread @tid. */
@@ -233,6 +283,28 @@ Test(synth_places, of_threads_are_grouped_by_thread)
 	cr_expect_eq(in_loop(&o, 5, group_of(&o, gettid())), 4);
 	cr_expect_eq(in_loop(&o, 5, group_of(&o, tid)), 9);
 	cr_expect_eq(observer_check(&o), 13);
+	observer_close(&o);
+}
+
+Test(synth_places, of_groups_without_room_are_counted)
+{
+	struct profil_msg_observe ask = ask_self();
+	struct observer o;
+	pthread_t thread;
+	pid_t tid;
+
+	ask.group_by = PROFIL_GROUP_THREAD;
+	ask.groups = 1; /* rounded up to a page */
+	observe(&o, &ask);
+	for (unsigned int i = 0; i < PROFIL_PAGE_GROUPS + 3; i++) {
+		cr_assert_eq(pthread_create(&thread, NULL, give_in_thread, &tid), 0);
+		cr_assert_eq(pthread_join(thread, NULL), 0);
+	}
+	cr_expect_leq(o.table->used_groups, PROFIL_PAGE_GROUPS);
+	cr_expect_eq(o.table->group_full, (PROFIL_PAGE_GROUPS + 3 - o.table->used_groups) * 9ull,
+		     "%llu", o.table->group_full);
+	cr_expect_eq(in_loop(&o, 5, 0), (PROFIL_PAGE_GROUPS + 3) * 9);
+	cr_expect_eq(observer_check(&o), (PROFIL_PAGE_GROUPS + 3) * 9);
 	observer_close(&o);
 }
 

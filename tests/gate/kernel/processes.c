@@ -139,11 +139,11 @@ Test(synth_processes, a_fork_child_has_its_samples_from_before_and_after_it_is_b
 	child_end(&c);
 }
 
-/* Fills @n places of the first bucket of @pid with entries of no process. */
-static struct profil_bucket *crowd(pid_t pid, unsigned int n)
+/* Fills @n places of bucket @which of @pid with entries of no process. */
+static struct profil_bucket *crowd(pid_t pid, unsigned int which, unsigned int n)
 {
-	struct profil_bucket *bucket =
-		&s.tables->bucket[profil_bucket_of((__u32)pid, s.object->rodata->bucket_seed, 0)];
+	struct profil_bucket *bucket = &s.tables->bucket[profil_bucket_of(
+		(__u32)pid, s.object->rodata->bucket_seed, which)];
 
 	for (unsigned int i = 0; i < n; i++) {
 		cr_assert_eq(bucket->entry[i], 0, "the bucket is in use");
@@ -155,7 +155,7 @@ static struct profil_bucket *crowd(pid_t pid, unsigned int n)
 /* From the half of the first bucket on, an entry goes into the second. */
 Test(synth_processes, a_process_in_its_second_bucket_counts_and_its_child_is_followed)
 {
-	struct profil_bucket *first = crowd(getpid(), PROFIL_BUCKET_HALF);
+	struct profil_bucket *first = crowd(getpid(), 0, PROFIL_BUCKET_HALF);
 	struct child c;
 
 	start_profile();
@@ -176,7 +176,7 @@ Test(synth_processes, a_process_in_its_second_bucket_counts_and_its_child_is_fol
 
 Test(synth_processes, a_process_whose_first_bucket_is_full_counts)
 {
-	struct profil_bucket *first = crowd(getpid(), PROFIL_BUCKET_ENTRIES);
+	struct profil_bucket *first = crowd(getpid(), 0, PROFIL_BUCKET_ENTRIES);
 
 	start_profile();
 	synthetic_hit(&s, getpid(), BASE, 3);
@@ -187,34 +187,110 @@ Test(synth_processes, a_process_whose_first_bucket_is_full_counts)
 
 /* --- exec and exit ---------------------------------------------------------------------------- */
 
-/* exec_of() for the entry of a made-up child, which is not FOLLOW. */
+/* A made-up child. */
+#define CHILD 0x40000000u
+
+/* exec_of() for the child's entry, which is not FOLLOW; twice it is in the child's second bucket.
+ */
 Test(synth_processes, an_exec_or_exit_removes_the_entry_and_its_charge)
 {
-	const __u32 child = 0x40000000;
-	struct synth_exec exec = { .tgid = child, .exec_id = 2 * PROFIL_ENTRY_EXEC_ID };
-	struct synth_inherit fork = { .child = child,
+	struct synth_exec exec = { .tgid = CHILD, .exec_id = 2 * PROFIL_ENTRY_EXEC_ID };
+	struct synth_inherit fork = { .child = CHILD,
 				      .bits = PROFIL_ENTRY_FORKED | PROFIL_ENTRY_UNBOUND |
 					      PROFIL_ENTRY_EXEC_ID };
+	struct profil_bucket *first = NULL;
 	const struct profil_target *t;
 
 	start_profile();
 	t = synthetic_target(&s, getpid());
 	fork.entry = synthetic_entry(&s, getpid());
-	for (int way = 0; way < 2; way++) {
+	for (unsigned int way = 0; way < 4; way++) {
+		if (way == 2)
+			first = crowd(CHILD, 0, PROFIL_BUCKET_HALF);
 		SYNTHETIC_RUN(&s, inherit, &fork);
-		cr_expect(synthetic_entry(&s, (pid_t)child));
+		cr_expect(synthetic_entry(&s, CHILD));
 		cr_expect_eq(t->members, 2);
 		cr_expect_eq(s.tables->children, 1);
-		if (way)
+		cr_expect_eq(s.tables->displaced, first ? 1 : 0);
+		if (way % 2)
 			SYNTHETIC_RUN(&s, exit, &exec);
 		else
 			SYNTHETIC_RUN(&s, exec, &exec);
-		cr_expect(!synthetic_entry(&s, (pid_t)child));
-		cr_expect_eq(t->members, 1, "%u members", t->members);
+		cr_expect(!synthetic_entry(&s, CHILD));
+		cr_expect_eq(t->members, 1, "way %u: %u members", way, t->members);
 		cr_expect_eq(s.tables->children, 0, "%u children", s.tables->children);
+		cr_expect_eq(s.tables->displaced, 0, "%u displaced", s.tables->displaced);
 	}
 	cr_expect_eq(t->ended, 0);
+	memset(first, 0, sizeof(*first));
 	cr_assert_eq(stop_profile(), 0);
+}
+
+/* The kernel has read an entry that the daemon or an exit removes before the kernel does. */
+Test(synth_processes, an_entry_that_is_removed_already_is_not_discharged_again)
+{
+	struct synth_exec exit = { .tgid = CHILD };
+	struct synth_inherit fork = { .child = CHILD,
+				      .bits = PROFIL_ENTRY_FORKED | PROFIL_ENTRY_UNBOUND };
+	struct synth_take_out again = { .at = 0 };
+	const struct profil_target *t;
+
+	start_profile();
+	t = synthetic_target(&s, getpid());
+	fork.entry = synthetic_entry(&s, getpid());
+	SYNTHETIC_RUN(&s, inherit, &fork);
+	again.entry = synthetic_entry(&s, CHILD);
+	SYNTHETIC_RUN(&s, exit, &exit);
+	SYNTHETIC_RUN(&s, take_out, &again);
+	cr_expect_eq(t->members, 1, "%u members", t->members);
+	cr_expect_eq(s.tables->children, 0, "%u children", s.tables->children);
+	cr_expect_eq(t->ended, 0);
+	cr_assert_eq(stop_profile(), 0);
+}
+
+Test(synth_processes, a_child_without_room_in_its_buckets_is_counted)
+{
+	struct synth_inherit fork = { .child = CHILD,
+				      .bits = PROFIL_ENTRY_FORKED | PROFIL_ENTRY_UNBOUND };
+	struct profil_bucket *first = crowd(CHILD, 0, PROFIL_BUCKET_CHILDREN);
+	struct profil_bucket *second = crowd(CHILD, 1, PROFIL_BUCKET_CHILDREN - 1);
+	const struct profil_target *t;
+
+	start_profile();
+	t = synthetic_target(&s, getpid());
+	fork.entry = synthetic_entry(&s, getpid());
+	for (unsigned int i = 0; i < 2; i++) {
+		SYNTHETIC_RUN(&s, inherit, &fork); /* there is room for one */
+		cr_expect_eq(s.tables->displaced, 1, "%u displaced", s.tables->displaced);
+		cr_expect_eq(t->members, 2, "%u members", t->members);
+		cr_expect_eq(t->unfollowed, i, "%llu unfollowed", t->unfollowed);
+		cr_expect_eq(s.tables->children, 1, "%u children", s.tables->children);
+	}
+	memset(first, 0, sizeof(*first));
+	memset(second, 0, (PROFIL_BUCKET_CHILDREN - 1) * sizeof(second->entry[0]));
+	SYNTHETIC_RUN(&s, exit, &(struct synth_exec){ .tgid = CHILD });
+	cr_expect_eq(s.tables->displaced, 0, "%u displaced", s.tables->displaced);
+	cr_assert_eq(stop_profile(), 0);
+}
+
+/* The end of a target's last process is an event for the daemon, which sleeps without samples. */
+Test(synth_processes, the_end_of_the_last_process_wakes_the_daemon)
+{
+	const volatile struct profil_target *t;
+	const volatile __u8 *dirty;
+
+	start_profile();
+	t = synthetic_target(&s, getpid());
+	dirty = &s.tables->dirty.target[t - s.tables->target];
+	SYNTHETIC_AWAIT(!*dirty && s.tables->dirty.wakeup);
+	cr_assert_eq(kill(d.pid, SIGSTOP), 0);
+	SYNTHETIC_RUN(&s, exit, &(struct synth_exec){ .tgid = (__u32)getpid() });
+	cr_expect_eq(t->members, 0, "%u members", t->members);
+	cr_expect_eq(t->ended, 1);
+	cr_assert_eq(*dirty, 1, "the target is not dirty");
+	cr_expect_eq(s.tables->dirty.wakeup, 0, "no event was posted");
+	cr_assert_eq(kill(d.pid, SIGCONT), 0);
+	SYNTHETIC_AWAIT(!*dirty);
 }
 
 /* --- quotas ----------------------------------------------------------------------------------- */

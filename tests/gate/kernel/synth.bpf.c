@@ -67,6 +67,12 @@ int synth_exit(struct synth_exec *a)
 }
 
 SEC("syscall")
+int synth_take_out(struct synth_take_out *a)
+{
+	return take_out(a->entry, a->at);
+}
+
+SEC("syscall")
 int synth_event(struct synth_event *a)
 {
 	struct cpu_time t;

@@ -48,6 +48,13 @@ struct synth_exec {
 	__u32 zero;
 };
 
+/* synth_take_out(): removes @entry, which was at place @at of its process's two buckets. */
+struct synth_take_out {
+	__u64 entry;
+	__u32 at;
+	__u32 zero;
+};
+
 /* synth_event(): one event of a thread that has run for @ran_ns, on its account @credit_ns. */
 struct synth_event {
 	__u64 credit_ns;

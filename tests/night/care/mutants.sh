@@ -3,46 +3,71 @@
 #
 # usage: tests/night/care/mutants.sh [NAME...]    as root; without NAMEs all of them
 #
-# Builds a copy of HEAD, or of the commit or tree MUTANTS_TREE, with ccache if there is one. The tests of each mutant
-# must succeed before any fault is put in. Prints a line for each: mutant, test, seconds of the build,
-# seconds until the test failed.
+# Builds a copy of HEAD, or of the commit or tree MUTANTS_TREE, with ccache if there is one. The suites of all mutants
+# must pass before any fault is put in. A mutant is noticed if a test of its suite fails and another one passes:
+# where all fail, the programs may not even load. A suite that hangs has no verdict, as in the gate.
+#
+# Prints a line for each suite of a mutant: the seconds of the build, those until the suite had ended, and the
+# first test that failed.
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 list=$PWD/tests/night/care/mutants.txt
 work=$(mktemp -d "${TMPDIR:-/tmp}/profil-mutants.XXXXXX") || exit 1
+chmod 755 "$work"
 trap 'rm -rf "$work"' EXIT
 git archive "${MUTANTS_TREE:-HEAD}" | tar -x -C "$work"
 cp "$list" "$work/list"
 cd "$work" || exit 1
-export PROFIL_TEST_OVER=kernel PROFIL_TEST_DIR=$work/run
+export PROFIL_TEST_DIR=$work/run PROFIL_TEST_GATE=1 PROFIL_TEST_WORKERS=1
+export CCACHE_NOHASHDIR=1 # the copy has another path each time
 mkdir "$PROFIL_TEST_DIR"
 CC=${CC:-gcc}
-! command -v ccache >/dev/null || CC="ccache $CC"
+! command -v ccache >/dev/null || CC="ccache ${CC#ccache }"
 passed=0 failed=0
-
-build() { # BINARY...
-	local targets=("${@/#/build/tests/}")
-
-	targets=("${targets[@]/%/-tests}")
-	test "${*#*kernel}" = "$*" || targets+=(build/profild)
-	make -s -j"$(nproc)" CC="$CC" "${targets[@]}" >"$work/log" 2>&1
-}
-
-run() { # BINARY FILTER
-	local wrap=()
-
-	test "$1" = unit || wrap=(unshare --mount sh -c 'mount -t bpf none /sys/fs/bpf && exec "$@"' sh)
-	timeout -k 5 300 "${wrap[@]}" "build/tests/$1-tests" --filter "$2" --tap=- >"$work/out" 2>&1
-}
-
-# The tests ran, and at least one of them failed.
-noticed() { # BINARY FILTER
-	! run "$@" && grep -q '^not ok' "$work/out"
-}
 
 verdict() { # ok|FAIL TEXT
 	printf '%s %s\n' "$1" "$2"
 	if test "$1" = ok; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+}
+
+# Builds what the suites of a mutant need: unit, kernel and gate are binaries; scripts have the programs.
+build() { # KIND...
+	local targets=() kind
+
+	for kind; do
+		case $kind in
+		unit) targets+=(build/tests/unit-tests) ;;
+		script) targets+=(all) ;;
+		kernel) targets+=(build/profild build/tests/kernel-tests) ;;
+		gate) targets+=(build/profild build/tests/gate-tests build/tests/programs/{image,image.linked,failing.so}) ;;
+		esac
+	done
+	make -s -j"$(nproc)" CC="$CC" "${targets[@]}" >"$work/log" 2>&1
+}
+
+# The suite as tests/run.sh has it.
+suite_of() { # KIND NAME
+	case $1 in
+	script) case $2 in kernel/*) echo "kernel:tests/gate/$2" ;; *) echo "replay:tests/gate/$2" ;; esac ;;
+	unit) echo "replay:build/tests/unit-tests:$2" ;;
+	*) echo "kernel:build/tests/$1-tests:$2" ;;
+	esac
+}
+
+# Prints what becomes of a suite: "passes", "hangs", "fails as a whole", or "notices" and the first test to fail.
+judge() { # KIND NAME SILENCE_S
+	local status totals first
+
+	PROFIL_TEST_SILENCE_S=$3 tests/run.sh "$(suite_of "$1" "$2")" >"$work/out" 2>&1
+	status=$?
+	totals=$(tail -n 1 "$work/out")
+	first=$(sed -n '/^== what failed$/,$s/^[^ ]* FAIL //p' "$work/out" | head -n 1)
+	case $status,$totals in
+	0,*) echo passes ;;
+	2,*) echo hangs ;;
+	1,"0 passed"* | *,) echo 'fails as a whole' ;;
+	*) echo "notices ${first%%: *}" ;;
+	esac
 }
 
 # Applies the hunk of a mutant; fails if its lines are not in the file exactly once.
@@ -65,44 +90,56 @@ apply() { # NAME
 field() { # NAME WORD
 	awk -v name="$1" -v word="$2" '
 		/^mutant / { here = $2 == name ":" }
-		here && $1 == word { print $2, $3 }' list
+		here && $1 == word { sub(/^[^ ]+ /, ""); print }' list
+}
+
+# Prints the mutant's suite, its verdict, and the times. @want is the beginning of the verdict that it must have.
+show() { # NAME SUITE VERDICT BUILD_S SUITE_S WANT
+	local how=FAIL
+
+	test "${3#"$6"}" = "$3" || how=ok
+	verdict $how "$(printf '%-20s %-28s %4d s %4d s  %s' "$1" "$2" "$4" "$5" "$3")"
 }
 
 try() { # NAME
-	local name=$1 file began built test binary filter why binaries
+	local name=$1 file want silence began built kind suite why kinds found
 
 	file=$(field "$name" file)
-	file=${file% }
+	want=$(field "$name" verdict)
+	silence=$(field "$name" silence)
 	cp "$file" "$work/original"
 	if ! why=$(apply "$name" 2>&1); then
 		verdict FAIL "$name: cannot be applied: $why"
 		return
 	fi
 	began=$SECONDS
-	mapfile -t binaries < <(field "$name" test | cut -d ' ' -f 1)
-	if ! build "${binaries[@]}"; then
-		verdict FAIL "$name: does not compile: $(tail -n 1 "$work/log")"
-	else
+	mapfile -t kinds < <(field "$name" test | cut -d ' ' -f 1 | sort -u)
+	if build "${kinds[@]}"; then
 		built=$((SECONDS - began))
-		while read -r binary filter; do
+		while read -r kind suite; do
 			began=$SECONDS
-			test="$binary-tests $filter"
-			if noticed "$binary" "$filter"; then
-				verdict ok "$(printf '%-20s %-34s %4d s %4d s' "$name" "$test" "$built" $((SECONDS - began)))"
-			else
-				verdict FAIL "$name: $test does not notice it"
-			fi
+			found=$(judge "$kind" "$suite" "${silence:-300}")
+			show "$name" "$kind $suite" "$found" "$built" $((SECONDS - began)) "${want:-notices}"
 		done < <(field "$name" test)
+	else
+		show "$name" - 'does not compile' $((SECONDS - began)) 0 "${want:-notices}"
 	fi
 	cp "$work/original" "$file"
 }
 
-build kernel unit || { cat "$work/log"; echo "0 passed, 1 failed, 0 skipped"; exit 1; }
-while read -r _ binary filter; do
-	run "$binary" "$filter" || verdict FAIL "without a fault: $binary-tests $filter: $(grep '^not ok' "$work/out" | head -n 1)"
-done < <(grep '^test ' list | sort -u)
-test $# -gt 0 || mapfile -t names < <(sed -n 's/^mutant \([^:]*\):.*/\1/p' list)
-for name in "${@:-${names[@]}}"; do
+if test $# -gt 0; then
+	names=("$@")
+else
+	mapfile -t names < <(sed -n 's/^mutant \([^:]*\):.*/\1/p' list)
+fi
+mapfile -t suites < <(for name in "${names[@]}"; do field "$name" test; done | sort -u)
+mapfile -t kinds < <(printf '%s\n' "${suites[@]%% *}" | sort -u)
+build "${kinds[@]}" || { cat "$work/log"; echo "0 passed, 1 failed, 0 skipped"; exit 1; }
+for suite in "${suites[@]}"; do
+	began=$SECONDS
+	show '(no fault)' "$suite" "$(judge "${suite%% *}" "${suite#* }" 300)" 0 $((SECONDS - began)) passes
+done
+for name in "${names[@]}"; do
 	try "$name"
 done
 printf '%d passed, %d failed, 0 skipped\n' "$passed" "$failed"

@@ -132,3 +132,40 @@ Test(ctl_compare, counts_a_missing_function_as_zero)
 	profile_free(a);
 	profile_free(b);
 }
+
+/* A profile of @rare samples in "rare", of 1000. */
+static struct profile *with_rare(__u64 rare)
+{
+	struct profile *p = profile_new();
+	struct function f = { .name = strdup("rare"), .size = 64, .samples = rare };
+	struct function rest = {
+		.name = strdup("rest"), .offset = 64, .size = 64, .samples = 1000 - rare
+	};
+
+	cr_assert_eq(profile_add_object(p, "/bin/a", 0, 0, -1, &f.object), 0);
+	cr_assert_eq(profile_add_function(p, &f), 0);
+	cr_assert_eq(profile_add_function(p, &rest), 0);
+	p->binned = p->total = 1000;
+	return p;
+}
+
+/* With 9 samples against none, three standard errors are no proof; with 10 they are. */
+Test(ctl_compare, finds_no_change_of_fewer_than_10_samples)
+{
+	for (__u64 rare = 9; rare <= 10; rare++) {
+		struct profile *a = with_rare(rare), *b = with_rare(0);
+		const struct change *o;
+		struct changes c;
+
+		cr_assert_eq(compare_init(&c, a, b), 0);
+		cr_expect_eq(c.tested, rare == 9 ? 1 : 2);
+		cr_expect_eq(c.significant, c.tested);
+		o = strcmp(c.change[0].name, "rare") ? &c.change[1] : &c.change[0];
+		cr_expect_eq(o->significant, rare == 10);
+		cr_expect_eq(o->high >= 0, rare == 9);
+		cr_expect_eq(o->p >= 1, rare == 9);
+		compare_fini(&c);
+		profile_free(a);
+		profile_free(b);
+	}
+}

@@ -243,6 +243,43 @@ Test(unwind_table, has_rules_of_a_realigned_stack)
 	build_dir_close();
 }
 
+static void expect_row(struct unwind_table *t, const char *name, unsigned int rule, __u16 cfa,
+		       __u8 saved)
+{
+	const struct profil_unwind_row *row = row_of_symbol(t, name, 0);
+
+	cr_assert_not_null(row);
+	cr_expect_eq(row->rule, rule, "%s: rule %#x", name, row->rule);
+	cr_expect_eq(row->cfa, cfa, "%s: CFA %#x", name, row->cfa);
+	cr_expect_eq(row->saved, saved, "%s: saved %u", name, row->saved);
+}
+
+/* Call frame instructions of the test's own; .cfi_escape 0x0f is an expression for the CFA. */
+Test(unwind_table, has_the_numbers_of_each_rule)
+{
+	struct unwind_table t = { 0 };
+
+	build_dir_open("asm(\".globl sp, below, above, plt, sp_word, fp_word\\n"
+		       "sp: .cfi_startproc\\nnop\\n.cfi_def_cfa_offset 64\\n.cfi_offset 6, -48\\n"
+		       "below: nop\\n.cfi_def_cfa_offset 2400\\n.cfi_offset 6, -2320\\n"
+		       "above: nop\\n.cfi_restore 6\\n"
+		       ".cfi_escape 0x0f,11,0x77,8,0x80,0,0x3f,0x1a,0x3b,0x2a,0x33,0x24,0x22\\n"
+		       "plt: nop\\n.cfi_escape 0x0f,5,0x77,24,6,0x23,8\\n"
+		       "sp_word: nop\\n.cfi_escape 0x0f,5,0x76,0x70,6,0x23,24\\n"
+		       "fp_word: nop\\n.cfi_endproc\");\nint main(void) { return 0; }\n",
+		       "store");
+	build_dir_run("gcc -o a a.c");
+	expect_row(&t, "sp", PROFIL_UNWIND_SP, 1, 0);
+	expect_row(&t, "below", PROFIL_UNWIND_SP | PROFIL_UNWIND_FP_SAVED, 8, 6);
+	expect_row(&t, "above",
+		   PROFIL_UNWIND_SP | PROFIL_UNWIND_FP_SAVED | PROFIL_UNWIND_SAVED_ABOVE, 300, 10);
+	expect_row(&t, "plt", PROFIL_UNWIND_PLT, 11, 0);
+	expect_row(&t, "sp_word", PROFIL_UNWIND_SP_WORD, 3, 0);
+	expect_row(&t, "fp_word", PROFIL_UNWIND_FP_WORD, 3 << 8 | (__u8)-2, 0);
+	unwind_table_fini(&t);
+	build_dir_close();
+}
+
 /* Other frames of Go save the frame pointer, on which a switch of stacks relies. */
 Test(unwind_table, has_rules_of_the_stack_switches_in_go)
 {

@@ -40,6 +40,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 import verdict  # noqa: E402
 
 EFFECT = 0.02  # of a share: what would be a defect
+BLOCK = 10  # samples
 SURE = 50  # expected samples: a function that has none of them is missing
 UNDECIDED = 3
 SIGMAS = 4.2  # one comparison of two sampled shares in 37,000 is beyond
@@ -136,10 +137,10 @@ def samples(data, comm):
 
 
 def batches(data, comm):
-    """Yields the samples in the order of time, with the number of their batch, of equally many."""
-    found = list(samples(data, comm))
-    for i, (_, frames) in enumerate(found):
-        yield i * verdict.BATCHES // len(found), frames
+    """Yields the samples with the number of their batch. Each batch has blocks of all of the run, as the phases of a
+    program are those of both profilers; a block is longer than a time slice's samples, which belong together."""
+    for i, (_, frames) in enumerate(samples(data, comm)):
+        yield i // BLOCK % verdict.BATCHES, frames
 
 
 def user_frame(frames):

@@ -81,15 +81,6 @@ static void work_at(const void *at, uint64_t ns)
 		((void (*)(unsigned long))(uintptr_t)at)(LOOP_TURNS / 10);
 }
 
-static void work_in_fd(int fd)
-{
-	void *at = map_loops(fd);
-
-	if (!at)
-		_exit(1);
-	work_at(at, SPELL_NS);
-}
-
 static void open_observer(struct observer *o, const struct profil_msg_observe *ask)
 {
 	int err = observer_open(o, &d, ask);

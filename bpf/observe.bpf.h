@@ -37,12 +37,14 @@ static __always_inline bool is_below(__u64 cgroup)
 	return false;
 }
 
-static __always_inline bool executes(struct mm_struct *mm, __u64 ino, __u32 dev)
+/* True if the program of @mm is the file of @o, or the one that was there before it. */
+static __always_inline bool executes(struct mm_struct *mm, const struct profil_observer *o)
 {
 	struct inode *inode = mm ? BPF_CORE_READ(mm, exe_file, f_inode) : NULL;
+	__u64 ino = inode ? BPF_CORE_READ(inode, i_ino) : 0;
 
-	return inode && BPF_CORE_READ(inode, i_ino) == ino &&
-	       BPF_CORE_READ(inode, i_sb, s_dev) == dev;
+	return ino && (ino == o->ino || ino == o->former_ino) &&
+	       BPF_CORE_READ(inode, i_sb, s_dev) == o->dev;
 }
 
 /* True if the attachment in @slot counts all tasks. */
@@ -69,7 +71,7 @@ static __always_inline bool is_selected(const struct profil_observer *o, struct 
 		return name[0] == *(const __u64 *)o->command &&
 		       name[1] == *(const __u64 *)(o->command + 8);
 	case PROFIL_SCOPE_EXE:
-		return executes(BPF_CORE_READ(task, mm), o->ino, o->dev);
+		return executes(BPF_CORE_READ(task, mm), o);
 	default:
 		return o->scope == PROFIL_SCOPE_MACHINE;
 	}

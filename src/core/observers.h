@@ -58,7 +58,10 @@ struct profil_observer {
 	__u32 scope; /* enum profil_scope */
 	__u32 dev;   /* EXE */
 	__u64 ino;   /* EXE */
-	__u64 cgroup;
+	union {
+		__u64 cgroup;
+		__u64 former_ino; /* EXE: of the file that was there before; 0: none */
+	};
 	char command[16];
 
 	/* The client: its pid namespace, for process numbers, and what it may trace. */

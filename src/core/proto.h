@@ -148,7 +148,7 @@ enum profil_scope {
 	PROFIL_SCOPE_USER,    /* processes of @uid; of another user only for a privileged caller */
 	PROFIL_SCOPE_CGROUP,  /* below cgroup2 directory @cgroup (its inode) */
 	PROFIL_SCOPE_COMMAND, /* whose first thread's comm is @command */
-	PROFIL_SCOPE_EXE,     /* that execute file @ino of @dev */
+	PROFIL_SCOPE_EXE,     /* that execute file @ino of @dev, or @former_ino unless it is 0 */
 	PROFIL_SCOPE_MACHINE, /* all; kernel threads and interrupts as well */
 };
 
@@ -166,7 +166,10 @@ struct profil_msg_observe {
 	__u32 scope;	 /* enum profil_scope */
 	__u32 uid;
 	__u32 group_by; /* enum profil_group_by */
-	__u64 cgroup;
+	union {
+		__u64 cgroup;
+		__u64 former_ino;
+	};
 	__u64 ino;
 	__u64 dev; /* as in the kernel: major << 20 | minor */
 	char command[16];

@@ -10,6 +10,8 @@
 
 #include "profile/stack_ends.h"
 #include "profilctl/output/output.h"
+#include "symbols/proc/cgroups.h"
+#include "symbols/proc/mounts.h"
 #include "symbols/symbolize.h"
 #include "profilctl/util/exit_status.h"
 #include "recorder.h"
@@ -170,10 +172,40 @@ bool recorder_tell_lost(const struct profile *p)
 	return true;
 }
 
+/*
+ * A file or cgroup is selected by its inode. Prints a note if its name has another one by now, as
+ * after an upgrade or the restart of a service: what runs there since is not in the profile.
+ */
+static bool tell_replaced(const struct recorder *r)
+{
+	const struct procfs_select *s = &r->options->select;
+	struct mounts_file file;
+	__u64 cgroup;
+
+	if (r->asked.scope == PROFIL_SCOPE_EXE && s->exe) {
+		if (mounts_file(&file, s->exe) ||
+		    (file.ino == r->asked.ino && file.dev == r->asked.dev))
+			return false;
+	} else if (r->asked.scope == PROFIL_SCOPE_CGROUP && (s->unit || s->cgroup)) {
+		if ((s->unit ? cgroups_unit_id(&cgroup, s->unit)
+			     : cgroups_id(&cgroup, s->cgroup)) ||
+		    cgroup == r->asked.cgroup)
+			return false;
+	} else {
+		return false;
+	}
+	log_warning("%s was replaced during the recording: its new processes are not in the "
+		    "profile (record again)",
+		    s->exe    ? s->exe
+		    : s->unit ? s->unit
+			      : s->cgroup);
+	return true;
+}
+
 int recorder_missing(const struct recorder *r)
 {
 	const struct profile *p = r->profile;
-	bool told = tell_unseen(r);
+	bool told = tell_unseen(r), replaced = tell_replaced(r);
 
 	tell_hidden(r);
 	tell_earlier(r);
@@ -194,7 +226,8 @@ int recorder_missing(const struct recorder *r)
 		log_warning("%llu sleeps are not counted: more threads slept than the table has "
 			    "room for",
 			    p->sleepers_full);
-	return recorder_tell_lost(p) || r->broken || p->unfollowed ? CTL_PARTIAL : CTL_OK;
+	return recorder_tell_lost(p) || r->broken || p->unfollowed || replaced ? CTL_PARTIAL
+									       : CTL_OK;
 }
 
 /* Describes how the command ended; "" without a command. */

@@ -25,14 +25,15 @@ static int no_cgroup(const char *what, const char *name, int err)
 	return err == -ENOENT || err == -ENOTDIR ? CTL_GONE : CTL_ERROR;
 }
 
-/* After an upgrade, processes still execute the file that was at @path before. */
-static void choose_file(struct mounts_file *file, const char *path)
+/*
+ * After an upgrade, processes still execute the file that was at @path before. It is selected as
+ * well, if it is on the same file system, as when a file is replaced by rename.
+ */
+static void add_former_file(struct profil_msg_observe *m, const char *path)
 {
 	const struct procfs_select select = { .exe = path };
-	struct mounts_file former = { 0 };
 	__cleanup(freep) pid_t *pids = NULL;
-	size_t n, nformer = 0;
-	bool used = false;
+	size_t n, nformer = 0, nother = 0;
 
 	if (procfs_find(&pids, &n, &select) < 0)
 		return;
@@ -41,20 +42,22 @@ static void choose_file(struct mounts_file *file, const char *path)
 		char exe[64];
 
 		snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)pids[i]);
-		if (mounts_file(&own, exe))
+		if (mounts_file(&own, exe) || (own.ino == m->ino && own.dev == m->dev))
 			continue;
-		if (own.ino == file->ino && own.dev == file->dev) {
-			used = true;
-		} else {
-			former = own;
+		if (own.dev == m->dev && (!m->former_ino || m->former_ino == own.ino)) {
+			m->former_ino = own.ino;
 			nformer++;
+		} else {
+			nother++;
 		}
 	}
 	if (nformer)
-		log_notice("%zu processes execute a file that was %s before; they are %s", nformer,
-			   path, used ? "not profiled: name them by pid" : "profiled");
-	if (nformer && !used)
-		*file = former;
+		log_notice("%zu process%s execute%s the file that was %s before: profiled as well",
+			   nformer, nformer == 1 ? "" : "es", nformer == 1 ? "s" : "", path);
+	if (nother)
+		log_warning("%zu process%s execute%s yet another file that was %s before: not "
+			    "profiled (name the pids)",
+			    nother, nother == 1 ? "" : "es", nother == 1 ? "s" : "", path);
 }
 
 static int by_exe(struct profil_msg_observe *m, const char *path)
@@ -66,10 +69,10 @@ static int by_exe(struct profil_msg_observe *m, const char *path)
 		log_err("exe %s: %s", path, strerror(-err));
 		return CTL_ERROR;
 	}
-	choose_file(&file, path);
 	m->scope = PROFIL_SCOPE_EXE;
 	m->ino = file.ino;
 	m->dev = file.dev;
+	add_former_file(m, path);
 	return CTL_OK;
 }
 

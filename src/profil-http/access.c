@@ -9,11 +9,7 @@
 
 #include "access.h"
 #include "answers/statistics.h"
-#include "base/cleanup.h"
-
-#ifndef SO_PEERGROUPS
-#define SO_PEERGROUPS 59
-#endif
+#include "base/membership.h"
 
 void access_init(struct access *a, const struct options *o)
 {
@@ -21,24 +17,6 @@ void access_init(struct access *a, const struct options *o)
 
 	*a = (struct access){ .group = g ? g->gr_gid : (gid_t)-1,
 			      .user_connections = o->user_connections };
-}
-
-/* Says whether the peer of @fd had @group when it connected. */
-static bool has_group(int fd, gid_t group)
-{
-	socklen_t bytes = 0;
-	__cleanup(freep) gid_t *groups = NULL;
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &bytes) == 0 || errno != ERANGE)
-		return false;
-	groups = malloc(bytes);
-	if (!groups || getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &bytes) < 0)
-		return false;
-	for (size_t i = 0; i < bytes / sizeof(*groups); i++) {
-		if (groups[i] == group)
-			return true;
-	}
-	return false;
 }
 
 int access_identify(struct reader *r, const struct access *a, int fd, bool is_tcp)
@@ -52,8 +30,9 @@ int access_identify(struct reader *r, const struct access *a, int fd, bool is_tc
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
 		return -errno;
 	r->uid = cred.uid;
-	r->may_read = !cred.uid || cred.uid == geteuid() ||
-		      (a->group != (gid_t)-1 && (cred.gid == a->group || has_group(fd, a->group)));
+	r->may_read =
+		!cred.uid || cred.uid == geteuid() ||
+		(a->group != (gid_t)-1 && (cred.gid == a->group || peer_is_member(fd, a->group)));
 	return 0;
 }
 

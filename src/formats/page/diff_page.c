@@ -12,15 +12,16 @@
 #define NAME_COLUMNS 120
 #define TITLE_COLUMNS 1000
 
-static double seconds(const struct profile *p, __u64 samples)
+/* Profiles differ in length, so what is compared is the number of CPUs in use. */
+static double cpus(const struct profile *p, __u64 samples)
 {
-	return (double)samples * (double)p->tick_ns / 1e9;
+	return (double)samples * (double)p->tick_ns / (double)p->duration_ns;
 }
 
 /* Samples of events are not of time. */
-static bool has_seconds(const struct profile *a, const struct profile *b)
+static bool has_cpus(const struct profile *a, const struct profile *b)
 {
-	return a->tick_ns || b->tick_ns;
+	return (a->tick_ns || b->tick_ns) && a->duration_ns && b->duration_ns;
 }
 
 static void side(FILE *out, const char *what, const struct profile *p)
@@ -103,9 +104,9 @@ static void row(FILE *out, const struct profile *a, const struct profile *b, con
 		cell(out, "interval", 0, "%s", "");
 	cell(out, "samples", o->percent[0], "%.2f %%", o->percent[0]);
 	cell(out, "samples", o->percent[1], "%.2f %%", o->percent[1]);
-	if (has_seconds(a, b)) {
-		cell(out, "seconds", seconds(a, o->samples[0]), "%.3f", seconds(a, o->samples[0]));
-		cell(out, "seconds", seconds(b, o->samples[1]), "%.3f", seconds(b, o->samples[1]));
+	if (has_cpus(a, b)) {
+		cell(out, "seconds", cpus(a, o->samples[0]), "%.3f", cpus(a, o->samples[0]));
+		cell(out, "seconds", cpus(b, o->samples[1]), "%.3f", cpus(b, o->samples[1]));
 	}
 	fputs("<td class=\"name\" title=\"", out);
 	page_attribute(out, o->name, TITLE_COLUMNS);
@@ -127,8 +128,9 @@ static void table(FILE *out, const struct profile *a, const struct profile *b,
 	      "<th class=\"interval\">99 % of all</th><th class=\"samples\">before</th>"
 	      "<th class=\"samples\">after</th>",
 	      out);
-	if (has_seconds(a, b))
-		fputs("<th class=\"seconds\">s before</th><th class=\"seconds\">s after</th>", out);
+	if (has_cpus(a, b))
+		fputs("<th class=\"seconds\">CPUs before</th><th class=\"seconds\">CPUs after</th>",
+		      out);
 	fputs("<th class=\"name\">function</th><th class=\"object\">object</th></tr></thead>\n"
 	      "<tbody>\n",
 	      out);

@@ -41,20 +41,26 @@ struct table {
 	bool interval;
 	bool full_names;
 	size_t name_columns;
-	bool seconds; /* the samples are of time, not of events */
-	double tick_s[2];
+	bool is_time;	/* the samples are of time, not of events */
+	double rate[2]; /* seconds of CPU time in each second of the profile, for each sample */
 };
 
-#define SECONDS_COLUMNS 30
+#define CPUS_COLUMNS 30
 
-static double seconds(const struct table *t, const struct change *o, int side)
+/* Profiles differ in length, so what is compared is the number of CPUs in use. */
+static double cpus(const struct table *t, const struct change *o, int side)
 {
-	return (double)o->samples[side] * t->tick_s[side];
+	return (double)o->samples[side] * t->rate[side];
+}
+
+static double rate_of(const struct profile *p)
+{
+	return p->duration_ns ? (double)p->tick_ns / (double)p->duration_ns : 0;
 }
 
 static void row(const struct table *t, const struct change *o)
 {
-	double a = seconds(t, o, 0), b = seconds(t, o, 1);
+	double a = cpus(t, o, 0), b = cpus(t, o, 1);
 	char name[4096], fits[4096], object[256];
 
 	fprintf(t->out, "%c %6.2f  %6.2f  %+7.2f  ", o->significant ? '*' : ' ', o->percent[0],
@@ -66,7 +72,7 @@ static void row(const struct table *t, const struct change *o)
 		strcpy(fits, name);
 	else
 		fit_name(fits, sizeof(fits), name, t->name_columns);
-	if (t->seconds)
+	if (t->is_time)
 		fprintf(t->out, "%8.3f  %8.3f  %+8.3f  ", a, b, b - a);
 	fprintf(t->out, "%s%*s  %s\n", fits,
 		columns_of(fits) < t->name_columns ? (int)(t->name_columns - columns_of(fits)) : 0,
@@ -102,7 +108,7 @@ static void lay_out(struct table *t, const struct options *o, const struct chang
 
 	t->full_names = o->full_names;
 	t->interval = columns >= 110 && c->sampled;
-	used = OBJECT_COLUMNS + (t->interval ? 46 : 30) + (t->seconds ? SECONDS_COLUMNS : 0);
+	used = OBJECT_COLUMNS + (t->interval ? 46 : 30) + (t->is_time ? CPUS_COLUMNS : 0);
 	t->name_columns = columns > used + NAME_COLUMNS_MIN ? columns - used : NAME_COLUMNS_MIN;
 	for (size_t i = 0; i < n; i++) {
 		char name[4096];
@@ -117,8 +123,8 @@ static int text(FILE *out, const struct options *o, const struct profile *a,
 		const struct profile *b, const struct changes *c)
 {
 	struct table t = { .out = out,
-			   .seconds = a->tick_ns,
-			   .tick_s = { (double)a->tick_ns / 1e9, (double)b->tick_ns / 1e9 } };
+			   .is_time = a->tick_ns && a->duration_ns && b->duration_ns,
+			   .rate = { rate_of(a), rate_of(b) } };
 	size_t n;
 	__cleanup(freep) const struct change **chosen = choose(o, c, &n);
 
@@ -129,7 +135,7 @@ static int text(FILE *out, const struct options *o, const struct profile *a,
 	lay_out(&t, o, c, chosen, n);
 	fprintf(out, "\n     A %%     B %%   change  %s%s%-*s  object\n",
 		t.interval ? "  99 % of all   " : "",
-		t.seconds ? "     A s       B s    change  " : "", (int)t.name_columns, "function");
+		t.is_time ? "  A CPUs    B CPUs    change  " : "", (int)t.name_columns, "function");
 	for (size_t i = 0; i < n; i++)
 		row(&t, chosen[i]);
 	if (n < c->n)

@@ -27,7 +27,7 @@ keep() { # SAMPLES SAMPLES [NAME NAME [PLACE [PLACE]]]
 	vaddr=$(($(address "${3:-hot}") - hot))
 	cat <<-END
 		{"schema":"profil/1","command":"spin","pid":1,"started":1700000000,"command_status":0,
-		"tick_ns":1000000,"duration_ns":1,"cpu_ns":0,
+		"tick_ns":1000000,"duration_ns":10000000000,"cpu_ns":0,
 		"samples":{"total":$(($1 + $2)),"binned":$(($1 + $2)),"unmatched":0,"lost":0},
 		"functions":[
 		{"name":"${3:-hot}","object":"$spin","samples":$1,"offset":$hot,"size":48,"named":true},
@@ -42,6 +42,7 @@ keep 7000 3000 >"$dir/a"
 odd=$dir/$'caf\xe9'
 cp "$spin" "$odd" # as it is now
 keep 7070 2930 >"$dir/noise"
+keep 14140 5860 | sed 's/"duration_ns":10/"duration_ns":20/' >"$dir/longer"
 keep 6500 3500 >"$dir/slower"
 keep 0 0 | sed 's/"functions":\[/&],"x":[/; s/"places":\[/&],"y":[/' >"$dir/empty"
 
@@ -55,8 +56,11 @@ says() { # NAME PATTERN COMMAND...
 }
 
 says "diff does not report noise as a change" '^none of 2 functions changed' "$ctl" diff "$dir/a" "$dir/noise"
-says "diff lists unchanged functions as well" '^   70.00 +70.70 +.0.70 .* 7.000 +7.070 +.0.070  hot +spin$' \
+says "diff lists unchanged functions as well" '^   70.00 +70.70 +.0.70 .* 0.700 +0.707 +.0.007  hot +spin$' \
 	"$ctl" diff "$dir/a" "$dir/noise"
+says "diff compares profiles of unlike length by CPUs in use" '^   70.00 +70.70 +.0.70 .* 0.700 +0.707 +.0.007  hot +spin$' \
+	"$ctl" diff "$dir/a" "$dir/longer"
+says "diff has columns of CPUs in use" ' A CPUs +B CPUs +change ' "$ctl" diff "$dir/a" "$dir/longer"
 says "diff marks a significant change" '^[*] *30.00 +35.00 +\+5.00 .* cold +spin$' "$ctl" diff "$dir/a" "$dir/slower"
 says "diff counts the changes of both directions" '^2 of 2 functions changed' "$ctl" diff "$dir/a" "$dir/slower"
 says "diff --json writes JSON" '"significant":true' "$ctl" diff --json "$dir/a" "$dir/slower"
@@ -67,7 +71,7 @@ says "diff refuses a profile without samples" 'empty has no samples' "$ctl" diff
 for side in a slower; do
 	sed 's/"tick_ns":1000000/"tick_ns":0,"event":"page-faults","period":1/' "$dir/$side" >"$dir/$side.faults"
 done
-says "diff of an event has no columns of seconds" '^ +A % +B % +change +(99 % of all +)?function +object$' "$ctl" diff "$dir/a.faults" "$dir/slower.faults"
+says "diff of an event has no columns of CPUs in use" '^ +A % +B % +change +(99 % of all +)?function +object$' "$ctl" diff "$dir/a.faults" "$dir/slower.faults"
 says "diff of an event lists its changes" '^[*] *30.00 +35.00 +\+5.00( +\+3.14.. +\+6.86)? +cold +spin$' "$ctl" diff "$dir/a.faults" "$dir/slower.faults"
 check "diff --json has seconds of CPU time" grep -q '"seconds"' <("$ctl" diff --json "$dir/a" "$dir/slower")
 check "diff --json has no seconds of events" sh -c "! '$ctl' diff --json '$dir/a.faults' '$dir/slower.faults' | grep seconds"

@@ -1,83 +1,76 @@
-/* earlier_children.c - CPU time of children that attached processes had before */
+/* attached_children.c - the CPU time of children of attached processes */
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 
-#include "earlier_children.h"
+#include "attached_children.h"
+#include "descendants.h"
 #include "symbols/proc/procfs.h"
 
-static bool is_in(pid_t pid, const pid_t *pids, size_t n)
+void attached_children_begin(struct attached_children *c, const pid_t *pids, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (pids[i] == pid)
-			return true;
-	}
-	return false;
-}
+	__cleanup(freep) pid_t *found = NULL;
+	size_t nfound;
 
-static bool is_child(const struct earlier_children *e, pid_t pid)
-{
-	for (size_t i = 0; i < e->n; i++) {
-		if (e->child[i].pid == pid)
-			return true;
-	}
-	return false;
-}
-
-struct kin {
-	pid_t pid; /* 0: taken */
-	pid_t parent;
-};
-
-/* Takes the processes in @all whose parent is in @pids or was taken. Returns their number. */
-static size_t take_generation(struct earlier_children *e, struct kin *all, size_t nall,
-			      const pid_t *pids, size_t n)
-{
-	size_t before = e->n;
-
-	for (struct kin *k = all; k < all + nall; k++) {
-		if (!k->pid || (!is_in(k->parent, pids, n) && !is_child(e, k->parent)))
-			continue;
-		e->child[e->n++] = (struct earlier_child){ k->pid, procfs_process_cpu_ns(k->pid) };
-		k->pid = 0;
-	}
-	return e->n - before;
-}
-
-void earlier_children_begin(struct earlier_children *e, const pid_t *pids, size_t n)
-{
-	struct procfs_select everything = { 0 };
-	__cleanup(freep) struct kin *kin = NULL;
-	__cleanup(freep) pid_t *all = NULL;
-	size_t nall;
-
-	if (procfs_find(&all, &nall, &everything) < 0)
+	if (descendants(&found, &nfound, pids, n))
 		return;
-	kin = calloc(nall + 1, sizeof(*kin));
-	e->child = calloc(nall + 1, sizeof(*e->child));
-	for (size_t i = 0; kin && i < nall; i++) {
-		if (!is_in(all[i], pids, n))
-			kin[i] = (struct kin){ all[i], procfs_parent(all[i]) };
-	}
-	while (kin && e->child && take_generation(e, kin, nall, pids, n))
-		;
+	c->attached = calloc(n + 1, sizeof(*c->attached));
+	c->earlier = calloc(nfound + 1, sizeof(*c->earlier));
+	if (!c->attached || !c->earlier)
+		return;
+	memcpy(c->attached, pids, n * sizeof(*pids));
+	c->nattached = n;
+	for (c->n = 0; c->n < nfound; c->n++)
+		c->earlier[c->n] =
+			(struct earlier_child){ found[c->n], procfs_process_cpu_ns(found[c->n]) };
 }
 
 /* A process with less CPU time than at the start has the pid of another. */
-void earlier_children_end(struct earlier_children *e)
+static void add_earlier(struct attached_children *c)
 {
-	for (size_t i = 0; i < e->n; i++) {
-		__u64 now_ns = procfs_process_cpu_ns(e->child[i].pid);
+	for (size_t i = 0; i < c->n; i++) {
+		__u64 now_ns = procfs_process_cpu_ns(c->earlier[i].pid);
 
-		if (now_ns <= e->child[i].cpu_ns)
+		if (now_ns <= c->earlier[i].cpu_ns)
 			continue;
-		e->nused++;
-		e->used_ns += now_ns - e->child[i].cpu_ns;
+		c->nearlier++;
+		c->earlier_ns += now_ns - c->earlier[i].cpu_ns;
 	}
 }
 
-void earlier_children_fini(struct earlier_children *e)
+/* Adds those that are not earlier ones, nor below one. */
+static void add_later(struct attached_children *c)
 {
-	free(e->child);
-	*e = (struct earlier_children){ 0 };
+	__cleanup(freep) pid_t *roots = calloc(c->n + 1, sizeof(*roots));
+	__cleanup(freep) pid_t *all = NULL, *below = NULL;
+	size_t nall, nbelow;
+
+	if (!roots || descendants(&all, &nall, c->attached, c->nattached))
+		return;
+	for (size_t i = 0; i < c->n; i++)
+		roots[i] = c->earlier[i].pid;
+	if (descendants(&below, &nbelow, roots, c->n))
+		return;
+	for (size_t i = 0; i < nall; i++) {
+		if (!descendants_has(roots, c->n, all[i]) &&
+		    !descendants_has(below, nbelow, all[i]))
+			c->later_ns += procfs_cpu_ns(all[i]);
+	}
+}
+
+void attached_children_end(struct attached_children *c)
+{
+	if (!c->nattached)
+		return;
+	add_earlier(c);
+	add_later(c);
+}
+
+void attached_children_fini(struct attached_children *c)
+{
+	free(c->attached);
+	free(c->earlier);
+	*c = (struct attached_children){ 0 };
 }

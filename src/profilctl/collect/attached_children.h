@@ -1,6 +1,6 @@
-/* earlier_children.h - CPU time of children that attached processes had before */
-#ifndef PROFIL_PROFILCTL_COLLECT_EARLIER_CHILDREN_H
-#define PROFIL_PROFILCTL_COLLECT_EARLIER_CHILDREN_H
+/* attached_children.h - the CPU time of children of attached processes */
+#ifndef PROFIL_PROFILCTL_COLLECT_ATTACHED_CHILDREN_H
+#define PROFIL_PROFILCTL_COLLECT_ATTACHED_CHILDREN_H
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -15,20 +15,23 @@ struct earlier_child {
  * An attachment to a process has the children that it forks from then on. Those that exist already
  * are only in the profile if they are named as well.
  */
-struct earlier_children {
-	struct earlier_child *child;
+struct attached_children {
+	pid_t *attached;
+	size_t nattached;
+	struct earlier_child *earlier;
 	size_t n;
-	/* Set by earlier_children_end(): */
-	size_t nused;
-	__u64 used_ns;
+	/* Set by attached_children_end(): */
+	size_t nearlier;  /* earlier ones that have used CPU time since the start */
+	__u64 earlier_ns; /* that time */
+	__u64 later_ns;	  /* CPU time of the other ones that still run */
 };
 
 /* Notes the descendants of the processes @pids, except those that are in @pids themselves. */
-void earlier_children_begin(struct earlier_children *e, const pid_t *pids, size_t n);
+void attached_children_begin(struct attached_children *c, const pid_t *pids, size_t n);
 
-/* Adds up the CPU time since then of those that still run. */
-void earlier_children_end(struct earlier_children *e);
+/* Adds up the CPU time of those that still run. */
+void attached_children_end(struct attached_children *c);
 
-void earlier_children_fini(struct earlier_children *e);
+void attached_children_fini(struct attached_children *c);
 
 #endif

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -61,7 +62,7 @@ static int init(struct recorder *r, const struct options *o)
 {
 	int status, err;
 
-	*r = (struct recorder){ .options = o, .signals = -1, .epoll = -1 };
+	*r = (struct recorder){ .options = o, .signals = -1, .epoll = -1, .command = COMMAND_NONE };
 	status = output_open(&r->out, o);
 	if (status)
 		return status;
@@ -374,7 +375,7 @@ void recorder_note_children(struct recorder *r)
 		return;
 	for (size_t i = 0; i < r->nwatched; i++)
 		pids[i] = r->watched[i].pid;
-	earlier_children_begin(&r->earlier, pids, r->nwatched);
+	attached_children_begin(&r->children, pids, r->nwatched);
 }
 
 /* /proc shows the CPU time of an ended process until its parent reaps it. */
@@ -516,6 +517,13 @@ static int run(struct recorder *r, __u64 began)
 	return on;
 }
 
+bool recorder_interrupted(const struct recorder *r)
+{
+	struct pollfd p = { .fd = r->signals, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
 int recorder_run(struct recorder *r)
 {
 	int on;
@@ -539,6 +547,7 @@ int recorder_snapshot(struct recorder *r, struct profile *p)
 
 void recorder_fini(struct recorder *r)
 {
+	command_close(&r->command);
 	for (size_t i = 0; i < r->nwatched; i++)
 		closep(&r->watched[i].pidfd);
 	free(r->watched);
@@ -547,7 +556,7 @@ void recorder_fini(struct recorder *r)
 	unwind_feeder_close(&r->feeder);
 	table_reader_close(&r->reader);
 	slices_fini(&r->slices);
-	earlier_children_fini(&r->earlier);
+	attached_children_fini(&r->children);
 	profile_free(r->profile);
 	closep(&r->signals);
 	closep(&r->epoll);

@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "command.h"
 #include "daemon_spawn.h"
 #include "profilctl/options/options.h"
 #include "profile/profile.h"
-#include "earlier_children.h"
+#include "attached_children.h"
 #include "self_setup.h"
 #include "table/table_reader.h"
 #include "table/unwind_feeder.h"
@@ -33,18 +34,18 @@ struct recorder {
 	struct table_reader reader;
 	struct unwind_feeder feeder;
 	struct profile *profile;
-	struct earlier_children earlier; /* of the processes of recorder_add() */
-	struct slices slices;		 /* if requested by options */
+	struct attached_children children; /* of the processes of recorder_add() */
+	struct slices slices;		   /* if requested by options */
 	struct watched *watched;
 	size_t nwatched;
 	size_t nended; /* of them */
 	FILE *out;
 	int signals;
-	int epoll;     /* of all descriptors that end a wait */
-	bool expired;  /* ended by the time limit */
-	bool broken;   /* the daemon ended first */
-	pid_t command; /* started by the recorder; 0: none */
-	bool machine;  /* the table is the machine profile's, which outlives the recorder */
+	int epoll;		/* of all descriptors that end a wait */
+	bool expired;		/* ended by the time limit */
+	bool broken;		/* the daemon ended first */
+	struct command command; /* keeper 0: none */
+	bool machine; /* the table is the machine profile's, which outlives the recorder */
 	__u64 began_ns;
 	__u64 next_update_ns;
 	__u64 next_cpu_time_ns;
@@ -101,6 +102,9 @@ void recorder_note_children(struct recorder *r);
 
 /* Makes recorder_run() wait for the end of @pid, without profiling it. */
 int recorder_watch(struct recorder *r, pid_t pid);
+
+/* Says whether a signal has come that ends the recording. */
+bool recorder_interrupted(const struct recorder *r);
 
 /* Waits until all watched processes have ended (if there are any), the time limit, or a signal. */
 int recorder_run(struct recorder *r);

@@ -66,16 +66,29 @@ static int make_report(struct recorder *r, __u64 ended_ns)
 	return err;
 }
 
-/* The CPU time of the observed processes by the kernel's accounting; 0: unknown. */
+/* More than samples and the steps of /proc explain. */
+static bool is_more(const struct profile *p, __u64 ns, __u64 than_ns)
+{
+	return ns >= than_ns + MISSING_NS + 10 * p->tick_ns && ns - than_ns >= ns / 10;
+}
+
+/*
+ * The CPU time of the observed processes by the kernel's accounting; 0: unknown, as that of the
+ * processes of a wide scope, and of attached ones whose children outlive their parents.
+ */
 static __u64 used_ns(const struct recorder *r)
 {
+	const struct profile *p = r->profile;
 	__u64 sum = 0;
 
-	if (r->profile->cpu_ns)
-		return r->profile->cpu_ns;
+	if (r->asked.scope != PROFIL_SCOPE_PROCESSES)
+		return 0;
+	if (r->command.keeper)
+		return command_cpu_ns(&r->command);
 	for (size_t i = 0; i < r->nwatched; i++)
 		sum += r->watched[i].cpu_ns;
-	return sum;
+	sum += r->children.later_ns;
+	return p->event || !is_more(p, p->total * p->tick_ns, sum) ? sum : 0;
 }
 
 int recorder_end(struct recorder *r)
@@ -87,7 +100,7 @@ int recorder_end(struct recorder *r)
 		r->profile->duration_ns = ended_ns - r->began_ns;
 	recorder_note_cpu_time(r);
 	detach(r);
-	earlier_children_end(&r->earlier);
+	attached_children_end(&r->children);
 	r->profile->cpu_ns = used_ns(r);
 	err = make_report(r, ended_ns);
 	if (!err)
@@ -120,9 +133,9 @@ static bool tell_unseen(const struct recorder *r)
 
 	if (p->event || o->user_only || r->asked.scope != PROFIL_SCOPE_PROCESSES)
 		return false;
-	missing = used > seen ? used - seen : 0;
-	if (missing < MISSING_NS + 10 * p->tick_ns || missing < used / 10)
+	if (!is_more(p, used, seen))
 		return false;
+	missing = used - seen;
 	log_warning("%.2f s of %.2f s of CPU time are not in the profile: %s",
 		    (double)missing / 1e9, (double)used / 1e9,
 		    p->secret ? "programs ran that you may not observe (set-id, or another user's)"
@@ -135,12 +148,12 @@ static bool tell_unseen(const struct recorder *r)
 /* Prints a note if children that ran before the attachment used a noticeable amount of CPU time. */
 static void tell_earlier(const struct recorder *r)
 {
-	const struct earlier_children *e = &r->earlier;
+	const struct attached_children *e = &r->children;
 
-	if (!r->profile->event && e->used_ns >= MISSING_NS)
+	if (!r->profile->event && e->earlier_ns >= MISSING_NS)
 		log_warning("%.2f s of CPU time are not in the profile: %zu child process%s ran "
 			    "already before (name the pids as well, or use --cgroup)",
-			    (double)e->used_ns / 1e9, e->nused, e->nused == 1 ? "" : "es");
+			    (double)e->earlier_ns / 1e9, e->nearlier, e->nearlier == 1 ? "" : "es");
 }
 
 /* Prints a note if many stacks are truncated, for which frame pointers alone may be the reason. */
@@ -241,8 +254,26 @@ static void describe_end(char *out, size_t bytes, const struct recorder *r)
 	else if (p->end == PROFILE_KILLED)
 		snprintf(out, bytes, "the command was killed by signal %d (%s)", p->end_code,
 			 strsignal(p->end_code));
-	else if (r->command)
-		snprintf(out, bytes, "the command runs on (pid %d)", (int)r->command);
+	else if (r->command.keeper)
+		snprintf(out, bytes, "the command runs on (pid %d)", (int)r->command.pid);
+}
+
+/* Names the processes of a command that has ended which run on. */
+static void tell_running(const struct recorder *r)
+{
+	__cleanup(freep) pid_t *pids = NULL;
+	char list[128] = "";
+	size_t n, used = 0, i;
+
+	if (!r->command.keeper || r->asked.scope != PROFIL_SCOPE_PROCESSES ||
+	    r->profile->end == PROFILE_RUNS_ON || command_running(&r->command, &pids, &n) || !n)
+		return;
+	for (i = 0; i < n && used < sizeof(list) - 16; i++)
+		used += (size_t)sprintf(list + used, "%s%d", i ? ", " : "", (int)pids[i]);
+	log_warning(
+		"%zu process%s that the command started run%s on: pid %s%s. What they do now is "
+		"not in the profile ('attach PID', or 'record -d SECONDS')",
+		n, n == 1 ? "" : "es", n == 1 ? "s" : "", list, i < n ? ", ..." : "");
 }
 
 void recorder_tell_written(const struct recorder *r)
@@ -257,7 +288,7 @@ void recorder_tell_written(const struct recorder *r)
 			   (double)p->duration_ns / 1e9,
 			   strcmp(o->output, "-") ? o->output : "standard output", *end ? "; " : "",
 			   end);
-	else if (r->command && p->end == PROFILE_RUNS_ON)
+	else if (r->command.keeper && p->end == PROFILE_RUNS_ON)
 		log_notice("%s", end);
 }
 
@@ -270,5 +301,6 @@ int recorder_finish(struct recorder *r)
 		status = output_write(steal(r->out), o, r->profile);
 	if (!status)
 		recorder_tell_written(r);
+	tell_running(r);
 	return status ? status : recorder_missing(r);
 }

@@ -25,88 +25,16 @@
  */
 #define END_WAIT_MS 1000
 
-struct command {
-	pid_t pid;
-	int gate;    /* pipe: a byte makes the command begin */
-	int verdict; /* pipe: the errno of a failed exec, or nothing */
-};
-
-/* Runs in the child and does not return: waits at the gate, then execs the command. */
-static void become_command(const struct recorder *r, char **argv, int gate, int verdict)
+/* Stores how the command ended, if it has. */
+static void note_end(struct recorder *r)
 {
-	char go;
-	int err;
-
-	self_restore(&r->self);
-	if (read(gate, &go, 1) != 1)
-		_exit(127);
-	execvp(argv[0], argv);
-	err = errno;
-	if (write(verdict, &err, sizeof(err)) != sizeof(err))
-		_exit(126);
-	_exit(127);
-}
-
-/* Forks the command's process, which waits before exec. */
-static int command_open(struct command *c, const struct recorder *r, char **argv)
-{
-	int gate[2], verdict[2];
-
-	*c = (struct command){ .gate = -1, .verdict = -1 };
-	if (pipe2(gate, O_CLOEXEC) < 0)
-		return -errno;
-	if (pipe2(verdict, O_CLOEXEC) < 0) {
-		int err = -errno;
-
-		close(gate[0]);
-		close(gate[1]);
-		return err;
-	}
-	c->pid = fork();
-	if (!c->pid) {
-		close(gate[1]);
-		become_command(r, argv, gate[0], verdict[1]);
-	}
-	close(gate[0]);
-	close(verdict[1]);
-	c->gate = gate[1];
-	c->verdict = verdict[0];
-	return c->pid < 0 ? -errno : 0;
-}
-
-/* Lets the command begin. Returns 0 after exec, or its negative errno. */
-static int command_release(struct command *c)
-{
-	ssize_t n;
-	int err;
-
-	if (write(c->gate, "", 1) != 1)
-		return -errno;
-	do {
-		n = read(c->verdict, &err, sizeof(err));
-	} while (n < 0 && errno == EINTR);
-	return n == sizeof(err) ? -err : 0;
-}
-
-/*
- * Stores how the command ended, if it has. A command that still waits at the gate ends without
- * exec.
- */
-static void command_close(struct command *c, struct profile *p, int timeout_ms, int pidfd)
-{
-	struct pollfd gone = { .fd = pidfd, .events = POLLIN };
-	struct rusage used;
+	struct profile *p = r->profile;
 	int status;
 
-	closep(&c->gate);
-	closep(&c->verdict);
-	if (c->pid <= 0 || poll(&gone, 1, timeout_ms) <= 0 ||
-	    wait4(c->pid, &status, WNOHANG, &used) != c->pid)
+	if (!command_wait(&r->command, &status, r->expired ? 0 : END_WAIT_MS))
 		return;
 	p->end = WIFSIGNALED(status) ? PROFILE_KILLED : PROFILE_EXITED;
 	p->end_code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-	p->cpu_ns = 1000000000u * (__u64)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-		    1000u * (__u64)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
 static int join(char **out, char **argv, int argc)
@@ -122,8 +50,9 @@ static int join(char **out, char **argv, int argc)
 }
 
 /* Starts the attachment: to the command, with its children, or to all processes. */
-static int observe(struct recorder *r, struct command *c)
+static int observe(struct recorder *r)
 {
+	pid_t pid = r->command.pid;
 	struct profil_msg_observe m;
 	int status = scope_of(&m, r->options);
 
@@ -134,10 +63,13 @@ static int observe(struct recorder *r, struct command *c)
 		status = recorder_observe(r, &m, OPTIONS_RATE_DEFAULT);
 	if (status)
 		return status;
-	r->profile->pid = c->pid;
+	r->profile->pid = pid;
 	unwind_forecast(&r->feeder, r->options->argv[0]);
-	return m.scope == PROFIL_SCOPE_PROCESSES ? recorder_add(r, c->pid)
-						 : recorder_watch(r, c->pid);
+	status = m.scope == PROFIL_SCOPE_PROCESSES ? recorder_add(r, pid) : recorder_watch(r, pid);
+	/* With a duration the recording goes on while anything of the command runs. */
+	if (!status && r->options->duration_ns)
+		status = recorder_watch(r, r->command.keeper);
+	return status;
 }
 
 /* Prints why the command cannot be run. */
@@ -155,29 +87,32 @@ static void refuse_command(const struct options *o, int err)
 							     : strerror(-err));
 }
 
-static int profile_command(struct recorder *r, struct command *c)
+static int profile_command(struct recorder *r)
 {
 	const struct options *o = r->options;
 	int status, err;
 
 	err = join(&r->profile->command, o->argv, o->argc);
 	if (!err)
-		err = command_open(c, r, o->argv);
+		err = command_open(&r->command, &r->self, o->argv);
 	if (err < 0) {
 		log_err("cannot start %s: %s", o->argv[0], strerror(-err));
 		return CTL_ERROR;
 	}
-	status = observe(r, c);
+	status = observe(r);
 	if (status)
 		return status;
-	err = command_release(c);
+	if (recorder_interrupted(r)) {
+		log_err("interrupted before %s began", o->argv[0]);
+		return CTL_ERROR;
+	}
+	err = command_release(&r->command);
 	if (err < 0) {
 		refuse_command(o, err);
 		return err == -ENOENT ? CTL_NOT_FOUND : CTL_NOT_EXECUTABLE;
 	}
-	r->command = c->pid;
 	recorder_run(r);
-	command_close(c, r->profile, r->expired ? 0 : END_WAIT_MS, r->watched[0].pidfd);
+	note_end(r);
 	status = recorder_finish(r);
 	unwind_forecast_keep(&r->feeder, o->argv[0], r->profile);
 	return status;
@@ -199,16 +134,13 @@ static int exit_status(const struct recorder *r, int status)
 
 static int record(const struct options *o)
 {
-	struct command c = { .gate = -1, .verdict = -1 };
 	struct recorder r;
 	int status;
 
 	status = recorder_init(&r, o);
 	if (!status)
-		status = profile_command(&r, &c);
+		status = profile_command(&r);
 	status = exit_status(&r, status);
-	closep(&c.gate);
-	closep(&c.verdict);
 	recorder_fini(&r);
 	return status;
 }

@@ -8,7 +8,7 @@ http=
 started=()
 hung= # the descriptor of a FUSE server
 # shellcheck disable=SC2154 # dir and daemon are lib.sh's
-trap 'test -z "$hung" || unhang; for p in "${started[@]}"; do kill "$p" 2>/dev/null; done; test -z "$daemon" || kill "$daemon"; rm -rf "$dir"' EXIT
+trap 'test -z "$hung" || unhang; for p in "${started[@]}"; do kill "$p" 2>/dev/null; done; lib_end' EXIT
 sock=$dir/http.sock
 # shellcheck disable=SC2034
 client=$PWD/tests/lib/http/client.py
@@ -17,21 +17,16 @@ other=65534 # a user without the right to read
 reader=daemon # the group whose members may read
 
 http_start() { # ARGS...
-	local line='' listen
-
-	rm -f "$dir/http-notify"
-	exec {listen}< <(notify_listen "$dir/http-notify")
-	read -r -t 30 line <&"$listen"
+	notify_listen http-notify
 	NOTIFY_SOCKET=$dir/http-notify "$BUILD/profil-http" --socket "$PROFIL_SOCKET" --group "$reader" \
 		--listen "$sock" "$@" 2>>"$dir/http-log" &
 	http=$!
 	started+=("$http")
-	read -r -t "$READY_S" line <&"$listen"
-	if test "$line" != ready; then
+	if ! await "$http" test -e "$dir/http-notify.ready"; then
 		fail "profil-http $*" "not ready: $(cat "$dir/http-log")"
 		finish
 	fi
-	exec {listen}<&-
+	notified=
 }
 
 get() { # PATH CURL_OPTION...

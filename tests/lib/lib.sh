@@ -9,13 +9,20 @@ set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 
 BUILD=${BUILD:-build}
-READY_S=120 # far more than a daemon under valgrind on a busy machine takes
 passed=0 failed=0 skipped=0 unsure=0 daemon=
 under=() # what profild is run by: valgrind ...
 dir=$(mktemp -d "${PROFIL_TEST_DIR:-${TMPDIR:-/tmp}}/sh.XXXXXX") || exit 1
 chmod 755 "$dir"
-trap 'test -z "$daemon" || kill "$daemon"; rm -rf "$dir"' EXIT
+exec {never}<> <(:) # nothing is ever written to it
+trap 'lib_end' EXIT
 trap 'exit 130' INT TERM
+
+# Ends what this file started. A script with a trap of its own calls it there.
+lib_end() {
+	test -z "$daemon" || kill "$daemon"
+	test -z "${notified:-}" || kill "$notified" 2>/dev/null
+	rm -rf "$dir"
+}
 
 ok() { # NAME
 	passed=$((passed + 1))
@@ -54,11 +61,6 @@ check() { # NAME COMMAND...
 	else
 		fail "$name" "$1 failed: $said"
 	fi
-}
-
-# Whether numbers are judged that the scheduler chooses: by the gate they are not.
-by_night() {
-	test -z "${PROFIL_TEST_GATE:-}"
 }
 
 # ok when the command prints WORDS and nothing else.
@@ -102,7 +104,7 @@ tells() { # COMMAND...
 			;;
 		*) fail "$1" "$word $rest" ;;
 		esac
-	done < <(timeout "${TELLS_S:-150}" "$@" 2>&1 || echo "FAIL $1: it ended with status $?")
+	done < <("$@" 2>&1 || echo "FAIL $1: it ended with status $?")
 	test $n -gt 0 || fail "$1" "it told of nothing"
 }
 
@@ -121,38 +123,62 @@ alive() { # PID
 	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null && [[ ${stat##*) } != [ZX]* ]]
 }
 
-# Waits until profilctl lists a profile that matches REGEX. Fails if process PID ends first, or after a minute.
-await_listed() { # REGEX PID
-	local end=$((SECONDS + 60))
+# Waits until the command succeeds, and pauses between two tries. It has no limit of its own: run.sh notices that no
+# test ends. When process PID has ended, the next try is the last; a failure shows what that said.
+await() { # PID COMMAND...
+	local ended=''
 
-	until "$BUILD/profilctl" list | grep -qE -- "$1"; do
-		alive "$2" && test "$SECONDS" -lt "$end" || return
-	done
-}
-
-# Waits until a line of profilctl's status matches REGEX. Prints the status and fails after a minute: the
-# daemon removes the profile of a client that has ended only when it hears of that.
-await_status() { # REGEX
-	local end=$((SECONDS + 60))
-
-	until "$BUILD/profilctl" status | grep -qE -- "$1"; do
-		test "$SECONDS" -lt "$end" || {
-			"$BUILD/profilctl" status
+	until "${@:2}" >"$dir/await" 2>&1; do
+		if test "$ended"; then
+			cat "$dir/await"
 			return 1
-		}
+		fi
+		alive "$1" || ended=1
+		read -r -t 0.05 -u "$never"
 	done
+	return 0
 }
 
-# Waits until process PID executes FILE and has used some CPU time by it.
-await_busy() { # PID FILE
-	local user system least=''
+lists() { # REGEX
+	"$BUILD/profilctl" list | grep -E -- "$1"
+}
 
-	until test "/proc/$1/exe" -ef "$2"; do alive "$1" || return; done
-	while alive "$1"; do
-		read -r user system < <(awk '{ print $14, $15 }' "/proc/$1/stat")
-		test "$((user + system))" -le "${least:=$((user + system + 1))}" || return 0
-	done
-	return 1
+has_status_line() { # REGEX
+	"$BUILD/profilctl" status >"$dir/status" 2>&1
+	grep -E -- "$1" "$dir/status" || { cat "$dir/status"; return 1; }
+}
+
+# Waits until profilctl lists a profile that matches REGEX. Fails if process PID ends first.
+await_listed() { # REGEX PID
+	await "$2" lists "$1"
+}
+
+# Waits until a line of profilctl's status matches REGEX: the daemon removes the profile of a client that has ended
+# only when it hears of that.
+await_status() { # REGEX
+	await "$daemon" has_status_line "$1"
+}
+
+executes() { # PID FILE
+	test "/proc/$1/exe" -ef "$2"
+}
+
+# The CPU time of a process, in clock ticks.
+cpu_ticks_of() { # PID
+	awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$1/stat"
+}
+
+has_used() { # PID CLOCK_TICKS
+	test "$(cpu_ticks_of "$1")" -ge "$2"
+}
+
+# Waits until process PID executes FILE and has used CPU time by it.
+await_busy() { # PID FILE
+	await "$1" executes "$@" && await "$1" has_used "$1" $(($(cpu_ticks_of "$1") + 2))
+}
+
+has_samples() { # N
+	test "$("$BUILD/profilctl" list --json | jq '[.profiles[].total] | add // 0')" -ge "$1"
 }
 
 # Runs "profilctl attach" until it has N samples, however long that takes. It is the daemon's only client.
@@ -161,9 +187,7 @@ attach_until() { # N ARG...
 
 	"$BUILD/profilctl" attach "${@:2}" &
 	pid=$!
-	until test "$("$BUILD/profilctl" list --json | jq '[.profiles[].total] | add // 0')" -ge "$1"; do
-		alive "$pid" || break
-	done
+	await "$pid" has_samples "$1" >/dev/null
 	kill -INT "$pid" 2>/dev/null
 	wait "$pid"
 }
@@ -186,19 +210,22 @@ over_kernel() {
 	test "${PROFIL_TEST_OVER:-replay}" = kernel
 }
 
-# Says "bound" when the socket is there, and "ready" once READY=1 came through it.
-notify_listen() { # PATH
+# Starts a listener at the socket $dir/NAME, whose pid is $notified. READY=1 that comes there makes the file
+# $dir/NAME.ready; the listener ends then.
+notify_listen() { # NAME
+	rm -f "$dir/$1" "$dir/$1.ready"
 	python3 -c '
 import socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 s.bind(sys.argv[1])
-print("bound", flush=True)
 while b"READY=1" not in s.recv(512):
     pass
-print("ready", flush=True)' "$1"
+open(sys.argv[1] + ".ready", "w")' "$dir/$1" &
+	notified=$!
+	await "$notified" test -S "$dir/$1"
 }
 
-# Prints a port on which nothing listens.
+# Prints a port on which nothing listens. run.sh gives each suite a network namespace of its own.
 free_port() {
 	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
@@ -206,29 +233,21 @@ free_port() {
 # Starts profild on $PROFIL_SOCKET, which it sets, and returns when it is ready: its pid is
 # $daemon, its words go to $dir/log. Over replay it replays $dir/ticks, if there, else nothing.
 daemon_start() { # ARGS...
-	local line='' notify=$dir/notify listen began=$SECONDS
-
 	export PROFIL_SOCKET=$dir/sock
 	if ! over_kernel; then
 		touch "$dir/ticks"
 		set -- --replay "$dir/ticks" "$@"
 	fi
-	rm -f "$notify"
-	exec {listen}< <(notify_listen "$notify")
-	read -r -t 30 line <&"$listen"
-	NOTIFY_SOCKET=$notify "${under[@]}" "$BUILD/profild" --socket "$PROFIL_SOCKET" "$@" 2>>"$dir/log" &
+	notify_listen notify
+	NOTIFY_SOCKET=$dir/notify "${under[@]}" "$BUILD/profild" --socket "$PROFIL_SOCKET" "$@" 2>>"$dir/log" &
 	daemon=$!
-	until read -r -t 1 line <&"$listen" && test "$line" = ready; do
-		alive "$daemon" || break
-		test $((SECONDS - began)) -lt "$READY_S" || break
-	done
-	if test "$line" != ready; then
+	if ! await "$daemon" test -e "$dir/notify.ready"; then
 		kill "$daemon" 2>/dev/null
-		fail "profild $*" "ended, or not ready after $((SECONDS - began)) s: $(cat "$dir/log")"
+		fail "profild $*" "ended before it was ready: $(cat "$dir/log")"
 		daemon=
 		finish
 	fi
-	exec {listen}<&-
+	notified=
 }
 
 # Prepares $shifted: what a program is run by that is to see other clocks than there are.

@@ -103,7 +103,7 @@ for verb in attach top; do
 done
 kill "$threaded"
 
-sleep 0 &
+true &
 wait "$!"
 refuses "attach refuses a process that has ended" 6 "no process $!" "$ctl" attach "$!"
 exec {children}< <(exec python3 -c 'import os, signal
@@ -245,7 +245,7 @@ open("/proc/self/comm", "w").write("a-name-of-15-ch")
 print(flush=True)
 signal.pause()' >"$dir/named" &
 sleeper=$!
-until test -s "$dir/named"; do alive "$sleeper" || break; done
+await "$sleeper" test -s "$dir/named"
 "$ctl" attach -d 0.1 -f json -o "$dir/json" --comm a-name-of-15-characters 2>"$dir/stderr"
 check "attach --comm finds a process by a name longer than the kernel's" sh -c "! grep 'no process is named' '$dir/stderr'"
 kill "$sleeper"

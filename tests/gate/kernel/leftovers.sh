@@ -7,23 +7,10 @@ exec 2>/dev/null # bash reports every killed process
 PATH=$PATH:/usr/sbin
 ctl=$BUILD/profilctl
 split=$BUILD/tests/programs/split.linked
-wait_s=30
 
 # Prints the BPF programs, maps and links that a process holds: "KIND ID" each.
 held() { # PID
 	cat "/proc/$1/fdinfo/"* 2>/dev/null | awk -F '[_:\t ]+' '/^(prog|map|link)_id:/ { print $1, $3 }' | sort -u
-}
-
-# Returns 0 as soon as the command succeeds, 1 when it has not after $wait_s seconds.
-soon() { # COMMAND...
-	local end=$((SECONDS + wait_s))
-
-	until "$@" >"$dir/soon" 2>&1; do
-		if test "$SECONDS" -ge "$end"; then
-			echo "not within $wait_s s: $(cat "$dir/soon")"
-			return 1
-		fi
-	done
 }
 
 # The kernel frees an object some RCU grace periods after its last reference. Ids are not reused.
@@ -58,8 +45,8 @@ profiles_are() { # NUMBER
 
 # The daemon has no profile and no BPF link, and serves the next program.
 unharmed() { # AFTER WHAT
-	check "no profile is left after $1" soon profiles_are 0
-	check "no BPF link is left after $1" soon unattached
+	check "no profile is left after $1" await $$ profiles_are 0
+	check "no BPF link is left after $1" await $$ unattached
 	check "the next program is profiled after $1" "$split" 0.05
 }
 
@@ -72,7 +59,7 @@ is_sleep() { # PID
 attach() {
 	sleep 100 &
 	target=$!
-	soon is_sleep "$target" # an attach ends at an exec
+	await $$ is_sleep "$target" # an attach ends at an exec
 	"$ctl" attach -f json -o "$dir/json" "$target" 2>"$dir/err" &
 	reader=$!
 	await_listed "^ *$target .* attachment " "$reader"
@@ -80,12 +67,12 @@ attach() {
 
 daemon_start
 check "an idle daemon has programs and maps loaded" test -n "$(held "$daemon")"
-check "an idle daemon has no BPF links" soon unattached
+check "an idle daemon has no BPF links" await $$ unattached
 
 "$split" 100 >/dev/null &
 program=$!
-check "the daemon has a profile while a program runs" soon profiles_are 1
-check "the daemon has BPF links while a program is profiled" soon attached
+check "the daemon has a profile while a program runs" await $$ profiles_are 1
+check "the daemon has BPF links while a program is profiled" await $$ attached
 kill -KILL "$program"
 wait "$program"
 unharmed "a profiled program was killed"
@@ -119,11 +106,11 @@ mkfifo "$dir/go"
 "$split" 0.1 on <"$dir/go" >"$dir/split" 2>&1 & # until the end of its input
 program=$!
 exec {go}>"$dir/go"
-soon attached
+await $$ attached
 held "$daemon" >"$dir/held"
 check "the daemon has BPF links before it ends" grep -q '^link' "$dir/held"
 daemon_stop
-check "the kernel frees the daemon's programs, maps and links" soon gone "$dir/held"
+check "the kernel frees the daemon's programs, maps and links" await $$ gone "$dir/held"
 exec {go}>&-
 wait "$program"
 check "a profiled program outlives the daemon" test $? -eq 0
@@ -134,11 +121,11 @@ reader=$!
 private_is_there() {
 	pgrep -P "$reader" -x profild >"$dir/private" && held "$(cat "$dir/private")" | tee "$dir/held" | grep '^link'
 }
-check "record starts a daemon of its own" soon private_is_there
+check "record starts a daemon of its own" await $$ private_is_there
 kill -INT "$reader"
 wait "$reader"
 check "record ends: $(cat "$dir/err")" test $? -eq 0
 kill "$(jq .pid "$dir/json")"
 check "record's own daemon ends with it" test ! -e "/proc/$(cat "$dir/private")/fd"
-check "the kernel frees the programs, maps and links of record's own daemon" soon gone "$dir/held"
+check "the kernel frees the programs, maps and links of record's own daemon" await $$ gone "$dir/held"
 finish

@@ -5,17 +5,8 @@
 
 exec 2>/dev/null # bash reports every killed process
 ctl=$BUILD/profilctl
-wait_s=60
 export PROFIL_SOCKET=$dir/none TMPDIR=$dir/tmp
 mkdir "$TMPDIR"
-
-soon() { # COMMAND...
-	local end=$((SECONDS + wait_s))
-
-	until "$@"; do
-		test "$SECONDS" -lt "$end" || return
-	done
-}
 
 folders() {
 	find "$TMPDIR" -mindepth 1 -maxdepth 1 -name 'profilctl.*'
@@ -32,9 +23,9 @@ begin() { # VERB
 	# bash starts background jobs with SIGINT and SIGQUIT ignored.
 	env --default-signal "$ctl" "$1" -- sh -c 'touch "$1"; exec sleep 1000' - "$dir/began" >/dev/null &
 	profilctl=$!
-	soon test -e "$dir/began"
+	await "$profilctl" test -e "$dir/began"
 	private=$(pgrep -P "$profilctl" -x profild)
-	soon sleeps
+	await "$profilctl" sleeps
 }
 
 # The shell has become sleep(1).
@@ -49,12 +40,12 @@ ended() { # PID
 for verb in record run; do
 	for signal in HUP INT TERM QUIT PIPE KILL; do
 		begin $verb
-		test "$verb" = run || check "$verb removes its directory before the command ends" soon no_folder
+		test "$verb" = run || check "$verb removes its directory before the command ends" await $$ no_folder
 		kill -$signal "$profilctl"
 		test "$verb$signal" != runPIPE || kill "$profilctl" # a closed pipe does not end it
-		check "SIG$signal ends profilctl $verb" soon ended "$profilctl"
-		check "the private daemon ends when SIG$signal ends profilctl $verb" soon ended "$private"
-		test "$verb$signal" = runKILL || check "profilctl $verb leaves no directory on SIG$signal" soon no_folder
+		check "SIG$signal ends profilctl $verb" await $$ ended "$profilctl"
+		check "the private daemon ends when SIG$signal ends profilctl $verb" await $$ ended "$private"
+		test "$verb$signal" = runKILL || check "profilctl $verb leaves no directory on SIG$signal" await $$ no_folder
 		kill "$sleeper"
 	done
 done
@@ -68,5 +59,5 @@ touch -d '10 seconds ago' "$(folders)"
 "$ctl" record -- true >/dev/null
 check "profilctl keeps an old directory of one that runs" test "$(folders | wc -l)" -eq 1
 kill "$profilctl" "$sleeper"
-check "the last profilctl leaves no directory" soon no_folder
+check "the last profilctl leaves no directory" await $$ no_folder
 finish

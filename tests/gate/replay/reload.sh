@@ -19,6 +19,10 @@ refused() { # BY_WHAT
 	fi
 }
 
+said_since() { # LINES WORDS
+	tail -n +$(($1 + 1)) "$dir/log" | grep "$2"
+}
+
 # Writes the file, sends SIGHUP, and waits until the daemon has logged WORDS.
 reload() { # FILE_TEXT WORDS
 	local said
@@ -26,8 +30,7 @@ reload() { # FILE_TEXT WORDS
 	said=$(wc -l <"$dir/log")
 	echo "$1" >"$dir/conf"
 	kill -HUP "$daemon"
-	timeout 30 grep -q -m 1 "$2" <(tail -n +$((said + 1)) -f --pid="$daemon" "$dir/log") ||
-		fail "SIGHUP" "the daemon did not say '$2': $(cat "$dir/log")"
+	await "$daemon" said_since "$said" "$2" || fail "SIGHUP" "the daemon did not say '$2'"
 }
 
 daemon_start --config "$dir/conf"

@@ -150,9 +150,7 @@ begin() { # FILE WORDS ARGS...
 	: >"$dir/out"
 	"$ctl" run "${@:3}" >"$dir/out" 2>"$dir/said" &
 	ctl_pid=$!
-	until grep -q "$2" "$dir/$1"; do
-		alive "$ctl_pid" || return
-	done
+	await "$ctl_pid" grep -q "$2" "$dir/$1"
 }
 
 ends_well() {
@@ -174,7 +172,7 @@ left_behind() {
 	ends_well "SIGTERM ends the wait for background processes"
 	echo line >"$dir/line"
 	begin out waits sh -c "'$calls' 1000 0 call wait <>'$dir/line' &"
-	until says 'has left 1 process behind' >/dev/null; do alive "$ctl_pid" || break; done
+	await "$ctl_pid" says 'has left 1 process behind'
 	kill -TERM "$ctl_pid"
 	ends_well "run ends by SIGTERM before a background process does"
 	check "run says that a background process is still running" says 'runs on: 100007 samples so far, now in gmon.out$'
@@ -217,7 +215,7 @@ blind() {
 	fi
 	# shellcheck disable=SC2016 # another shell's
 	unshare --map-root-user --mount sh -c 'mount -t tmpfs none /proc && LD_LIBRARY_PATH=$1 exec "$0" run sh -c "
-		sleep 0.3; $2 1000 0 call"' "$ctl" "${library%/*}" "$calls" >"$dir/out" 2>"$dir/said"
+		$2 1000 0 call"' "$ctl" "${library%/*}" "$calls" >"$dir/out" 2>"$dir/said"
 	check "run waits for the command without a list of its children" test $? -eq 0
 	check "run profiles the command without a list of its children" says 'wrote its profile: 100007 samples'
 	check "run says that it cannot profile background processes" says 'no profile of what the command leaves behind'

@@ -141,7 +141,7 @@ test_clock_steps() {
 	"${shifted[@]}" "$BUILD/profil-http" --socket "$PROFIL_SOCKET" --group "$reader" --listen "$set" &
 	started+=("$!")
 	until curl -s --unix-socket "$set" -o "$dir/first" http://localhost/metrics; do
-		if ! alive "${started[-1]}" || test $((SECONDS - began)) -ge "$READY_S"; then
+		if ! alive "${started[-1]}"; then
 			break
 		fi
 	done
@@ -173,7 +173,7 @@ stacks_are_not_found() {
 	started+=("$plain")
 	until status=$(curl -s --unix-socket "$dir/plain.sock" -o /dev/null -w '%{http_code}' \
 		'http://localhost/debug/pprof/stacks?seconds=1'); do
-		if ! alive "$plain" || test $((SECONDS - began)) -ge "$READY_S"; then
+		if ! alive "$plain"; then
 			break
 		fi
 	done

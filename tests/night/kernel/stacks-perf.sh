@@ -9,5 +9,5 @@ if ! command -v perf >/dev/null; then
 fi
 # Some 1000 samples of each profiler in each program, more of openssl.
 export STACKS_S=${STACKS_S:-1} STACKS_HZ=${STACKS_HZ:-999}
-TELLS_S=600 tells tests/night/bench/stacks.py judge
+tells tests/night/bench/stacks.py judge
 finish

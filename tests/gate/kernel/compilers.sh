@@ -9,7 +9,7 @@ clang="clang-19"
 tree=$BUILD/$clang
 
 built() { # TARGET
-	env -u MAKEFLAGS -u MAKELEVEL CLANG="$clang" make -s -j"$(nproc)" B="$tree" SAN= "$tree/$1" >"$dir/words" 2>&1 || {
+	env -u MAKEFLAGS -u MAKELEVEL CLANG="$clang" make -s -j2 B="$tree" SAN= "$tree/$1" >"$dir/words" 2>&1 || {
 		cat "$dir/words"
 		return 1
 	}

@@ -29,6 +29,9 @@ daemon_stop
 mkfifo "$dir/never"
 within() { # SCRIPT
 	"$spin" split 300 & spinning=$!
+	rm -f "$dir/asked" "$dir/used"
+	(await "$spinning" test -e "$dir/asked" && await "$spinning" has_used "$spinning" $(($(cpu_ticks_of "$spinning") + 20))
+		: >"$dir/used") &
 	# shellcheck disable=SC2016 # another shell's
 	"${inside[@]}" bash -c '
 		"$1/profild" --socket "$2/within" --ephemeral 2>"$2/within.log" & daemon=$!
@@ -40,7 +43,7 @@ within() { # SCRIPT
 		exit $status' - "$BUILD" "$dir" "$spin" "$1"
 	set -- $?
 	kill "$spinning"
-	wait "$spinning" 2>/dev/null
+	wait
 	return "$1"
 }
 
@@ -50,16 +53,18 @@ within() { # SCRIPT
 		'"$BUILD/tests/programs/served.linked" some'
 	check "a daemon in a pid namespace observes a process and its children" within \
 		'"$ctl" record -q -F 999 -f json -o "$dir/json" -- sh -c "$spin split 0.5; $spin split 0.5" &&
-		jq -e ".functions[0].name == \"hot\" and .samples.total > 100 and .pid < 100 and
+		jq -e ".functions[0].name == \"hot\" and .samples.total > 0 and .pid < 100 and
 			([.groups[] | select(.samples > 0).pid] | length > 1 and all(. > 0 and . < 100))" "$dir/json"'
 	check "a daemon in a pid namespace attaches to a process by its id there" within \
 		'"$spin" split 100 & child=$!
-		"$ctl" attach -q -F 999 -d 1 -f json -o "$dir/json" $child &&
+		"$ctl" attach -q -F 999 -f json -o "$dir/json" $child & attach=$!
+		until test "$("$ctl" list --json | jq "[.profiles[].total] | add // 0")" -ge 1; do read -r -t 0.1 <>"$dir/never"; done
+		kill -INT $attach; wait $attach &&
 		jq -e ".samples.total > 0 and .functions[0].name == \"hot\" and
 			([.groups[] | select(.samples > 0).pid] | unique) == [$child]" "$dir/json"
 		status=$?; kill $child; (exit $status)'
 	check "a daemon in a pid namespace has no ids for processes outside" within \
-		'"$ctl" record -q -a -F 999 -f json -o "$dir/json" -- sleep 0.5 &&
+		'"$ctl" record -q -a -F 999 -f json -o "$dir/json" -- sh -c ": >$dir/asked; until test -e $dir/used; do :; done" &&
 		jq -e ".samples.total > 0 and ([.groups[] | select(.samples > 0).pid] | any(. == 0) and all(. < 100))" "$dir/json"'
 }
 finish

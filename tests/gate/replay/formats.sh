@@ -169,7 +169,7 @@ browsed() { # PAGE WIDTH SCRIPT
 	sed "s|</body>|<script>$3; parent.postMessage(document.title, \"*\")</script></body>|" "$1" >"$dir/browsed.html"
 	echo "<script>onmessage = (e) => (document.title = e.data)</script>" \
 		"<iframe src=browsed.html width=$2 height=800 style='border: 0'></iframe>" >"$dir/frame.html"
-	timeout 120 chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-sync \
+	chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-sync \
 		--disable-background-networking --disable-component-update --virtual-time-budget=5000 \
 		--user-data-dir="$dir/chromium" --enable-logging=stderr --dump-dom \
 		"file://$dir/frame.html" 2>"$dir/console" | sed -n 's|.*<title>\(.*\)</title>.*|\1|p'

@@ -82,7 +82,7 @@ says "--sort suggests --by" 2 \
 	"report: --sort parent: rows are sorted by samples; use --by function, inlined, line, instruction, object, process, command, thread, cgroup or unit" \
 	report file --sort parent
 says "record -p with a command suggests attach -d" 2 \
-	"record: -p excludes operands; 'profilctl attach -d SECONDS PID' profiles for so long" record -p $$ sleep 1
+	"record: -p excludes operands; 'profilctl attach -d SECONDS PID' profiles for so long" record -p $$ true
 
 # A format that has all rows refuses an option that it would ignore.
 sample_profile "$dir/profile"

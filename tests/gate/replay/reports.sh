@@ -424,7 +424,7 @@ fi
 
 # Runs COMMAND on a terminal of 10 lines and 80 columns, with PAGER as its pager.
 on_terminal() { # PAGER COMMAND...
-	PAGER=$1 TERM=xterm timeout 60 script -qec "stty rows 10 cols 80; $2" /dev/null </dev/null
+	PAGER=$1 TERM=xterm script -qec "stty rows 10 cols 80; $2" /dev/null </dev/null
 }
 says "report on a terminal uses the pager" '^PAGED:.* hot ' on_terminal "sed s/^/PAGED:/" "'$ctl' report '$dir/a'"
 says "the pager gets colours" $'PAGED:\033' on_terminal "sed s/^/PAGED:/" "'$ctl' report '$dir/a'"

@@ -207,7 +207,7 @@ prints "--tree fits 80 columns, and cuts names only with an ellipsis" "many 0 0"
 # The same on a terminal, whose size the kernel knows. The pager stands aside.
 on_terminal() { # COLUMNS
 	# shellcheck disable=SC2016 # the variables are those of the shell in the terminal
-	CTL=$ctl PROFILE=$dir/large WIDE=$1 timeout 60 script -qec 'stty cols "$WIDE" rows 24
+	CTL=$ctl PROFILE=$dir/large WIDE=$1 script -qec 'stty cols "$WIDE" rows 24
 		unset COLUMNS; PAGER=cat "$CTL" report --tree --percent-limit 0.01 "$PROFILE"' /dev/null </dev/null |
 		sed 's/\x1b\[[0-9;]*m//g' | tr -d '\r' | awk -v most="$1" '
 		/ % / && !/stack/ { n++; if (length($0) > most) long++; if (length($0) > widest) widest = length($0) }

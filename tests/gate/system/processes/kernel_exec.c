@@ -197,7 +197,7 @@ static int exec_and_observe(unsigned int unused)
  * At the end of execve() the thread already has the new image's first pc, which would disclose the
  * address of an image that the user may not read.
  */
-Test(kernel_exec, place_of_the_new_image_is_hidden_from_users, .timeout = 300)
+Test(kernel_exec, place_of_the_new_image_is_hidden_from_users)
 {
 	users_expect_end(users_run(USER, exec_and_observe, 0), 0,
 			 "the observer (2: too few samples between images, 3: one at the new "

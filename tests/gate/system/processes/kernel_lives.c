@@ -157,12 +157,12 @@ static void none_is_missed(int children, int execs)
 	await_members(t, 0);
 }
 
-Test(kernel_lives, no_fork_is_missed_when_tasks_are_preempted, .timeout = 300)
+Test(kernel_lives, no_fork_is_missed_when_tasks_are_preempted)
 {
 	none_is_missed(60, 0);
 }
 
-Test(kernel_lives, no_exec_is_missed_when_tasks_are_preempted, .timeout = 300)
+Test(kernel_lives, no_exec_is_missed_when_tasks_are_preempted)
 {
 	none_is_missed(20, 1);
 }
@@ -245,12 +245,12 @@ static void expect_missed_exec_to_end_profile(void)
 	daemon_restart(&d);
 }
 
-Test(kernel_lives, a_missed_exec_ends_the_profile_at_the_next_event, .timeout = 300)
+Test(kernel_lives, a_missed_exec_ends_the_profile_at_the_next_event)
 {
 	expect_missed_exec_to_end_profile();
 }
 
-Test(kernel_lives, a_missed_exec_ends_the_profile_at_the_next_timer_tick, .timeout = 300)
+Test(kernel_lives, a_missed_exec_ends_the_profile_at_the_next_timer_tick)
 {
 	static const char *args[] = { "--clock", "tick", "--rate", "77", NULL };
 

@@ -125,7 +125,7 @@ static void expect_room(int (*fn)(void))
 }
 
 /* The neighbour has one profile and one region. */
-Test(kernel_full, profiles_beyond_the_limit_get_EAGAIN, .timeout = 300)
+Test(kernel_full, profiles_beyond_the_limit_get_EAGAIN)
 {
 	fill(with_one_region, PROFIL_MAX_TARGETS - 1, EAGAIN);
 	expect_room(with_one_region);

@@ -40,7 +40,7 @@ static void stop(void)
 	daemon_stop(&d);
 }
 
-TestSuite(kernel_stop, .init = start, .fini = stop, .timeout = 300);
+TestSuite(kernel_stop, .init = start, .fini = stop);
 
 /* --- ways to lose the socket ------------------------------------------------------------------ */
 

@@ -14,14 +14,7 @@ status_of() { # FILTER
 
 # Waits until the daemon has replaced the table.
 await_anew() {
-	local end=$((SECONDS + 60))
-
-	until grep -q 'the machine.s profile begins anew: its table filled up' "$dir/log"; do
-		if test "$SECONDS" -ge "$end" || ! alive "$daemon"; then
-			status_of .
-			return 1
-		fi
-	done
+	await "$daemon" grep -q 'the machine.s profile begins anew: its table filled up' "$dir/log" || { status_of .; false; }
 }
 
 # A new table has the commands of this machine only.
@@ -32,14 +25,16 @@ is_new() { # STARTED_NS
 	fi
 }
 
+has_lines() { # FILE N
+	test "$(wc -l <"$1")" -ge "$2"
+}
+
 # The first of top's tables of an interval that began after the replacement shows the busy process, as those before.
 # The last one is of no use: it ends with the signal, however soon that is.
 top_follows() {
 	local first=$(($(wc -l <"$dir/top") + 2))
 
-	until test "$(wc -l <"$dir/top")" -ge "$first"; do
-		alive "$top" || return
-	done
+	await "$top" has_lines "$dir/top" "$first" || return
 	sed -n "${first}p" "$dir/top" >"$dir/table"
 	jq -e '[.functions[] | select(.name == "hot").samples] | add > 20' "$dir/table" ||
 		{ jq -c 'del(.places, .objects)' "$dir/table"; return 1; }
@@ -68,9 +63,7 @@ kill -INT "$top"
 wait "$top"
 "$ctl" machine top -b -i 1 -n 100 >"$dir/next" 2>"$dir/top.stderr" &
 top=$!
-until test -s "$dir/next"; do
-	alive "$top" || break
-done
+await "$top" test -s "$dir/next"
 check "machine off turns the machine's profile off" "$ctl" machine off
 wait "$top"
 check "machine top ends when the machine's profile is turned off" grep -q 'the machine.s profile was turned off' "$dir/top.stderr"

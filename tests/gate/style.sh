@@ -101,6 +101,31 @@ test_names() {
 		grep -v '^tests/gate/style.sh:'
 }
 
+# What a test of the gate must not contain, since it would judge what the scheduler chooses: waits and limits of time,
+# numbers of samples against CPU time, shares, other profilers, memory growth. A "sleep" of 100 s and more is a
+# process that the test ends. Programs that are profiled are in tests/programs/, where this does not apply.
+clocks_c='\b(u?sleep|nanosleep|clock_nanosleep|alarm|setitimer|daemon_kib|loop_timed|ticks_expect\w*)\(|\.timeout\b|\btime\(NULL\)|\bCLOCK_(MONOTONIC|REALTIME|BOOTTIME)\b|\* ?(9[0-9]|10|100|1000)\b[^;]*[<>]=? |_(geq|leq|gt|lt)\([^;]*\* ?(9[0-9]|9|10|12|100|1000)\b'
+# shellcheck disable=SC2016 # a pattern
+clocks_sh='\bsleep ("|\$|[0-9]{1,2}\b|[0-9]*\.)|\$\(\(.*SECONDS|\$SECONDS|\bnproc\b|\bperf (stat|record|script|report)\b|\btimeout [0-9"$-]|--timeout\b|--max-time\b|\bby_night\b|\b(near|mostly) |share=|\bpercent\b[^-]'
+judges_a_clock() {
+	grep -nE "$clocks_c" -r tests/gate/{system,kernel,conformance} --include='*.[ch]'
+	grep -nE "$clocks_sh" -r tests/gate/{both,kernel,replay} --include='*.sh'
+}
+
+# Prints scripts and Criterion suites below tests/gate and tests/night that no command runs, and suites that two run.
+# The unit tests are one program; vm/guest.sh runs the scripts beside it; the formats have a browser in the night.
+unreached() {
+	local where suite
+
+	where=$(tests/run.sh --where | sed -E 's/^(make \w+ +)((replay|kernel):)?/\1/')
+	grep -lx 'finish' -r tests/gate tests/night --include='*.sh' | grep -v '^tests/night/vm/' |
+		while read -r suite; do grep -q " $suite$" <<<"$where" || echo "no command runs $suite"; done
+	sed -nE 's/^Test\(([a-z_0-9]+),.*/\1/p; s/^ParameterizedTest\([^,]*, ([a-z_0-9]+),.*/\1/p' \
+		tests/gate/{system/*,kernel}/*.c tests/night/system/*/*.c | sort -u |
+		while read -r suite; do grep -q ":$suite$" <<<"$where" || echo "no command runs $suite"; done
+	sort -u <<<"$where" | sed -E 's/^make \w+ +//' | sort | uniq -d | grep -vE '^tests/gate/replay/(formats|stacks)\.sh$'
+}
+
 # Runs the command over the files, if there are any.
 over() { # COMMAND... -- FILE...
 	test "${!#}" = -- || "$@"
@@ -130,6 +155,8 @@ none "only src/core/arch.h distinguishes architectures" \
 none "no sentence has who, whoever, nobody or somebody as its subject" \
 	"$(grep -rniwE 'who|whoever|nobody|somebody' src bpf include README.md CONTRIBUTING.md --include='*.[ch1-8]' --include='*.md' --include='*.json')"
 none "no test name has who, whoever, nobody or somebody as its subject" "$(test_names | grep -iE '(^|_|\b)(who|whoever|nobody|somebody)(_|\b)')"
+none "no test of the gate judges what the scheduler chooses" "$(judges_a_clock)"
+none "one command runs each test" "$(unreached)"
 none "no goto outside of bpf/" "$(grep -nw 'goto' src include -r --include='*.[ch]')"
 none "headers stand alone" "$(dependent "${slow_headers[@]}")"
 with clang-format "sources are laid out by clang-format" over clang-format --dry-run -Werror -- "${slow_sources[@]}"

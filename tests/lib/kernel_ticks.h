@@ -74,10 +74,7 @@ unsigned long ticks_timer_hz(void);
 void ticks_await_mirror(void);
 
 /*
- * In the gate, which sets PROFIL_TEST_GATE: expects that there are ticks, if there is CPU time. How
- * many there are is the scheduler's choice.
- *
- * Elsewhere the one statistical test: expects @ticks of @period_ns to be those of the CPU time @t,
+ * The night's statistical test: expects @ticks of @period_ns to be those of the CPU time @t,
  * within @percent and @few more. Each time slice adds or loses up to half a tick at random, so n
  * slices have a standard deviation of at most sqrt(n) / 2. A caller states how many deviations its
  * limits are: four are exceeded by chance once in 16,000 runs, five once in 1.7 million, six once

@@ -7,7 +7,7 @@
 
 #include "analysis/source_file.h"
 
-Test(source, refuses_a_fifo_without_waiting_for_a_writer, .timeout = 20)
+Test(source, refuses_a_fifo_without_waiting_for_a_writer)
 {
 	char path[] = "/tmp/profil-fifo-XXXXXX";
 	struct source s;

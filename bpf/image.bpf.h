@@ -4,24 +4,9 @@
 
 #include "kernel.bpf.h"
 #include "path.bpf.h"
+#include "origin.bpf.h"
 #include "table.bpf.h"
 #include "vma.bpf.h"
-
-struct super_block {
-	unsigned int s_dev;
-} __attribute__((preserve_access_index));
-
-struct inode {
-	unsigned long i_ino;
-	unsigned int i_generation;
-	unsigned int i_nlink;
-	struct super_block *i_sb;
-} __attribute__((preserve_access_index));
-
-struct file {
-	struct inode *f_inode;
-	struct path f_path;
-} __attribute__((preserve_access_index));
 
 /* A file of a layer of a stacked file system, such as overlayfs. Its first member is a struct file.
  */
@@ -76,15 +61,16 @@ __attribute__((noinline)) int task_memory_read(struct task_memory *m)
 
 /* The image of a pc, and the range of addresses around it that have the same image and base. */
 struct spot {
-	__u64 base;   /* the pc's offset in the image is pc - base */
-	__u64 start;  /* of the range */
-	__u64 bytes;  /* of the range; 0: do not cache it */
-	__u64 offset; /* in the file */
-	struct mapping m;
+	__u64 base;	  /* the pc's offset in the image is pc - base */
+	__u64 start;	  /* of the range */
+	__u64 bytes;	  /* of the range; 0: do not cache it */
+	__u64 offset;	  /* in the file */
+	struct mapping m; /* of a copied text: the file's below it, but for m.vma */
+	struct origin origin;
 	struct task_memory memory; /* of the running task, for a user's pc */
 	__u32 kind;		   /* enum profil_image_kind; 0: the pc is in no mapping */
 	__u32 image;		   /* its number; 0: there is no room for it */
-	__u64 inode;		   /* its address; 0: there is no file */
+	__u64 inode;		   /* vm_file's, its address; 0: there is no file */
 	__u64 ino;		   /* of the file, as the next two */
 	__u32 dev;
 	__u32 generation;
@@ -109,7 +95,6 @@ static __always_inline __u64 image_id(struct spot *s, const struct task_struct *
 	switch (s->kind) {
 	case PROFIL_IMAGE_FILE:
 		inode = BPF_CORE_READ(file, f_inode);
-		s->inode = (__u64)inode;
 		s->ino = BPF_CORE_READ(inode, i_ino);
 		s->dev = BPF_CORE_READ(inode, i_sb, s_dev);
 		s->generation = BPF_CORE_READ(inode, i_generation);
@@ -143,6 +128,16 @@ static __always_inline int spot_process(struct spot *s, __u64 pc)
 	return 0;
 }
 
+/* Sets the base of offsets. A mapping that spans two windows has two images. */
+static __always_inline void spot_base(struct spot *s, __u64 pc)
+{
+	__u64 before = pc - s->start, behind = s->bytes - 1 - before;
+
+	s->base = pc - (__u32)s->offset;
+	if (((s->offset - before) ^ (s->offset + behind)) >> WINDOW_BITS)
+		s->bytes = 0;
+}
+
 /* Finds the mapping of @pc, the kind of its image and the base of offsets. Global, as
  * image_number(). */
 __attribute__((noinline)) int spot_find(struct spot *s, __u64 pc)
@@ -163,7 +158,7 @@ __attribute__((noinline)) int spot_find(struct spot *s, __u64 pc)
 		return 0;
 	s->start = m->start;
 	s->bytes = m->end - m->start;
-	if (m->file) {
+	if (!is_own_code(m)) {
 		s->kind = PROFIL_IMAGE_FILE;
 		s->offset = pc - m->start + m->offset;
 	} else if (m->start == (__u64)BPF_CORE_READ(mm, context.vdso)) {
@@ -173,10 +168,37 @@ __attribute__((noinline)) int spot_find(struct spot *s, __u64 pc)
 		s->kind = PROFIL_IMAGE_ANON;
 		s->offset = pc;
 	}
-	s->base = pc - (__u32)s->offset;
-	/* A mapping that spans two windows has two images. */
-	if (((s->offset - (pc - m->start)) ^ (s->offset + (m->end - 1 - pc))) >> WINDOW_BITS)
-		s->bytes = 0;
+	s->inode = inode_of(m->file);
+	spot_base(s, pc);
+	return 0;
+}
+
+/*
+ * Finds the file of a text that was copied, after spot_find(). With bpf_find_vma() an interrupt has
+ * one look-up only. Global, as image_number().
+ */
+__attribute__((noinline)) int spot_origin(struct spot *s, __u64 pc)
+{
+	int verdict = ORIGIN_GOES_ON;
+	__u64 end;
+
+	if (!s || s->kind != PROFIL_IMAGE_ANON || image_lookup != PROFIL_LOOKUP_WALK)
+		return 0;
+	end = s->m.end;
+	s->origin.below.file = NULL;
+	s->origin.mm = s->memory.mm;
+	s->origin.edge = s->m.start;
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < ORIGIN_STEPS && verdict == ORIGIN_GOES_ON; i++)
+		verdict = origin_walk(&s->origin) ? origin_judge(&s->origin, end) : ORIGIN_UNKNOWN;
+	if (verdict != ORIGIN_FOUND)
+		return 0;
+	s->origin.below.vma = s->m.vma;
+	s->bytes = end - s->m.start;
+	s->m = s->origin.below;
+	s->kind = PROFIL_IMAGE_FILE;
+	s->offset = pc - s->m.start + s->m.offset;
+	spot_base(s, pc);
 	return 0;
 }
 
@@ -282,8 +304,8 @@ __attribute__((noinline)) int image_fill(__u32 slot, const struct spot *s)
 	image->kind = (__u16)s->kind;
 	if (s->kind != PROFIL_IMAGE_KERNEL) {
 		image->tgid = task_number(t, BPF_CORE_READ(task, group_leader));
-		image->start = s->start;
-		image->end = s->start + s->bytes;
+		image->start = s->m.start;
+		image->end = s->m.end;
 	}
 	if (s->kind == PROFIL_IMAGE_FILE) {
 		struct file *file = s->m.file;

@@ -11,9 +11,10 @@
  *
  * Image of a user pc: vma.bpf.h walks the VMA tree of the task without its lock. Where the daemon's
  * test at start fails (profild/bpf/image_lookup.c), bpf_find_vma() replaces the walk, or samples
- * have no image. The walk takes some hundred nanoseconds, so each CPU caches 64 ranges of
- * (attachment, address space, addresses) with their images, in pairs: of two that have the same
- * hash, the walk of one does not push out the other. A cached range is valid
+ * have no image. origin.bpf.h decides whether the code is a file's. The walk takes some hundred
+ * nanoseconds, so each CPU caches 64 ranges of (attachment, address space, addresses) with their
+ * images, in pairs: of two that have the same hash, the walk of one does not push out the other. A
+ * cached range is valid
  *
  *	- in the same address space: same mm, tgid and exec number,
  *	- while its number of executable pages, mm->exec_vm, is unchanged,
@@ -237,14 +238,16 @@ __attribute__((noinline)) int anonymous_adopt(__u32 slot, __u32 number)
 /* Finds the image at @pc without the CPU's cache. */
 static __always_inline void spot_search(__u32 slot, struct spot *s, bool kernel, __u64 pc)
 {
-	if (kernel)
-		spot_kernel(s, pc);
-	else
-		spot_find(s, pc);
-	if (!s->kind)
-		return;
 	/* Called in sequence, not nested: the functions of a call chain share 512 bytes of stack.
 	 */
+	if (kernel) {
+		spot_kernel(s, pc);
+	} else {
+		spot_find(s, pc);
+		spot_origin(s, pc);
+	}
+	if (!s->kind)
+		return;
 	image_number(slot, s);
 	if (s->todo & IMAGE_FILL) {
 		if (s->kind == PROFIL_IMAGE_FILE && !(s->offset >> WINDOW_BITS))

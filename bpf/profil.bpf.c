@@ -349,7 +349,7 @@ int mapping_query(struct profil_mapping_query *q)
 	q->start = s.m.start;
 	q->end = s.m.end;
 	q->offset = s.m.offset;
-	q->kind = s.kind;
+	q->kind = s.inode ? PROFIL_IMAGE_FILE : s.kind; /* own code can be in a file, too */
 	return 0;
 }
 

@@ -110,7 +110,9 @@ const volatile __u32 page_shift = 12;
 /* enum profil_image_lookup; set by the daemon before the first sample (image_lookup.c). */
 __u32 image_lookup = PROFIL_LOOKUP_WALK;
 
-#define VM_EXEC 4
+#define VM_EXEC 0x4
+#define VM_SHARED 0x8
+#define VM_MAYSHARE 0x80
 
 /* A mapping as it was at one moment. */
 struct mapping {

@@ -79,7 +79,7 @@ enum profil_image_kind {
 	 */
 	PROFIL_IMAGE_KERNEL,
 	PROFIL_IMAGE_VDSO, /* offsets are from the vdso's start */
-	PROFIL_IMAGE_ANON, /* memory of process tgid without a file: offsets are addresses */
+	PROFIL_IMAGE_ANON, /* code that process tgid made: offsets are addresses */
 	/*
 	 * The functions of all interpreters of one language, `generation` of the image (enum
 	 * profil_language). Offsets are in the address space of struct profil_function.

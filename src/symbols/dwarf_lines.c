@@ -17,6 +17,7 @@
 #include "symbols/elf/elf_file.h"
 #include "symbols/elf/elf_image.h"
 #include "symbols/elf/line_program.h"
+#include "symbols/elf/split_unit.h"
 
 /* Limit of nested scopes; deeper ones are ignored. */
 #define DEPTH_MAX 200
@@ -304,6 +305,7 @@ static int read_lines(struct lines *l, struct line_rows *out)
 static struct scopes *scopes_of(struct lines *l)
 {
 	struct scopes *s = find_pointer(&l->scopes, l->unit.addr);
+	Dwarf_Die unit;
 
 	if (s)
 		return s;
@@ -312,7 +314,9 @@ static struct scopes *scopes_of(struct lines *l)
 		return NULL;
 	s->unit = l->unit.addr;
 	s->ranges.code = &l->code;
-	if (add_scopes(&s->ranges, &l->unit, 0) < 0 || read_lines(l, &s->lines) < 0 ||
+	if (!split_unit(l->file, &l->unit, &unit))
+		unit = l->unit;
+	if (add_scopes(&s->ranges, &unit, 0) < 0 || read_lines(l, &s->lines) < 0 ||
 	    !tsearch(s, &l->scopes, by_pointer)) {
 		free_scopes(s);
 		return NULL;

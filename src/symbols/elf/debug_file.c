@@ -28,6 +28,7 @@ struct debug_file {
 	bool fetched;  /* the servers were asked for it */
 	char *folder;  /* of the file with the DWARF; NULL: unknown */
 	__u64 charged; /* what it unpacks to, if another user can have made it */
+	bool foreign;  /* another user can have made it, or its separate debug file */
 	bool packed;   /* its debug information would unpack to too much: it is not read */
 
 	/* What dwz(1) has moved to a file that several debug files share. */
@@ -87,6 +88,7 @@ static void check_packed(struct debug_file *f, Elf *elf, int fd)
 {
 	__u64 limit = unpack_limit_of(fd), bytes = unpack_dwarf_bytes(elf);
 
+	f->foreign |= limit != UNPACK_TRUSTED_BYTES;
 	if (bytes > limit || (limit != UNPACK_TRUSTED_BYTES && !unpack_charge(bytes)))
 		f->packed = true;
 	else if (limit != UNPACK_TRUSTED_BYTES)
@@ -240,6 +242,16 @@ static void set_alternate(struct debug_file *f, Dwarf *dwarf)
 bool debug_file_is_packed(const struct debug_file *f)
 {
 	return f->packed;
+}
+
+const char *debug_file_folder(const struct debug_file *f)
+{
+	return f->folder;
+}
+
+bool debug_file_is_trusted(const struct debug_file *f)
+{
+	return !f->foreign;
 }
 
 Dwarf *debug_file_dwarf(struct debug_file *f, Dwarf_Addr *bias)

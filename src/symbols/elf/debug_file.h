@@ -37,6 +37,12 @@ const char *debug_file_symbol(struct debug_file *f, int i, GElf_Sym *sym, GElf_A
  */
 bool debug_file_is_packed(const struct debug_file *f);
 
+/* The folder of the file with the DWARF; NULL: unknown. */
+const char *debug_file_folder(const struct debug_file *f);
+
+/* Says whether root or this user made the files: libdw may open the files that they name. */
+bool debug_file_is_trusted(const struct debug_file *f);
+
 /*
  * The DWARF, including dwz(1)'s supplementary files; NULL: none. @bias has to be added to its
  * addresses.

@@ -198,6 +198,24 @@ says "report --by inlined adds up a function inlined in two places" '^100.00 % .
 says "pprof has one function for code inlined in two places" '^1$' functions inner "$dir/pprof"
 says "annotate names inlined functions" '^ +60 100.00 %  inner$' "$ctl" annotate outer "$dir/inlined"
 
+# With -gsplit-dwarf inlined functions are described in a file beside the program.
+for version in -gdwarf-4 -gdwarf-5; do
+	${CC:-gcc} -O2 $version -gsplit-dwarf -c -o "$dir/spin.o" tests/programs/inlined.c
+	${CC:-gcc} -o "$spin" "$dir/spin.o"
+	keep 60 40 outer main inner_at_1 >"$dir/split"
+	says "report --by inlined reads the .dwo file of $version" '^ 60.00 % .* inner +spin$' "$ctl" report --by inlined "$dir/split"
+done
+dwo=$(echo "$dir"/*.dwo)
+mv "$dwo" "$dir/away"
+says "report says that a .dwo file is missing" 'spin.dwo: no such file.*inlined functions are not shown$' \
+	"$ctl" report --by inlined "$dir/split"
+if test "$(id -u)" -eq 0; then
+	cp "$dir/away" "$dwo"
+	chown 65534 "$dwo"
+	says "root reads no .dwo file of another user" "another user's: .* are not shown$" "$ctl" report --by inlined "$dir/split"
+fi
+rm -f "$dwo"
+
 says "report --by thread needs a profile with threads" 'does not distinguish one thread from another' "$ctl" report --by thread "$dir/a"
 
 # report names the kind of a file that is not a profile, in one line.

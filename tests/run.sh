@@ -263,12 +263,28 @@ end_suite() { # PID
 	rm -rf "${run:?}/$n"
 }
 
-kill_suites() {
-	local pid
+# Prints PID and the processes below it.
+family() { # PID
+	local child children
 
+	echo "$1"
+	read -r -d '' -a children < <(cat "/proc/$1/task/"*/children)
+	for child in "${children[@]}"; do
+		family "$child"
+	done
+}
+
+# A test's process has a session of its own, so the suite's process group is not all of it.
+kill_suites() {
+	local pid cgroups
+
+	cgroups=$(findmnt -n -o TARGET -t cgroup2 | head -n 1)
 	for pid in "${!job[@]}"; do
-		kill -KILL -- "-$pid"
+		# shellcheck disable=SC2046 # one word for each process
+		kill -KILL $(family "$pid") -- "-$pid"
+		test ! -e "$cgroups/profil-test.$pid" || echo 1 >"$cgroups/profil-test.$pid/cgroup.kill"
 		wait "$pid"
+		rmdir "$cgroups/profil-test.$pid"
 		unset "job[$pid]"
 	done 2>/dev/null
 }

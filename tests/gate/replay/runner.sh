@@ -69,8 +69,13 @@ $dir/suite.sh: skip b: no jq: sudo make deps
 1 passed, 0 failed, 1 skipped"
 
 export PROFIL_TEST_SILENCE_S=1
-closes "a suite that hangs leaves the run without a verdict" 'echo ok a; exec tail -f /dev/null' "0 passed, 0 failed, 0 skipped" 2
+closes "a suite that hangs leaves the run without a verdict" \
+	"echo ok a; setsid tail -f /dev/null & echo \$! >'$dir/apart'; exec tail -f /dev/null" "0 passed, 0 failed, 0 skipped" 2
 check "the run names the suite that hangs" grep -q "^hangs for [0-9]* s: $dir/suite.sh\$" <<<"$run"
+ended() { # PID
+	! alive "$1"
+}
+check "what a suite that hangs has started ends with the run" await "$$" ended "$(cat "$dir/apart")"
 unset PROFIL_TEST_SILENCE_S
 said=$(tests/run.sh "$dir/nosuch")
 test $? -eq 1 && [[ $said == *"0 passed, 1 failed, 0 skipped" ]]

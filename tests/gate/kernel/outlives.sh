@@ -7,12 +7,13 @@ ctl=$BUILD/profilctl
 
 daemon_start
 
-# The command leaves a process that writes its pid and reads a fifo.
-mkfifo "$dir/hold"
+# The command leaves a process that writes its pid to a fifo and reads another one.
+mkfifo "$dir/ready" "$dir/hold"
 cat >"$dir/leave" <<-END
 	#!/bin/sh
-	setsid sh -c 'echo \$\$ >"$dir/pid.new"; mv "$dir/pid.new" "$dir/pid"; read -r line <"$dir/hold"' >/dev/null 2>&1 &
-	until test -e "$dir/pid"; do sleep 0.01; done
+	setsid sh -c 'echo \$\$ >"$dir/ready"; read -r line <"$dir/hold"' >/dev/null 2>&1 &
+	read -r pid <"$dir/ready"
+	echo "\$pid" >"$dir/pid"
 	exit 4
 END
 chmod +x "$dir/leave"

@@ -18,22 +18,19 @@ counted() {
 	jq -c '[.groups[] | select(.samples > 0) | .pid] | unique' "$dir/json"
 }
 
-# attach ends with the last of the processes' samples: with the file's own, when it has all of them.
-attach_both() {
-	until "$ctl" attach -q -d 0.2 -f json -o "$dir/json" --exe "$dir/program" 2>"$dir/stderr" &&
-		test "$(counted)" = "$1"; do
-		:
-	done
+# A recording in which exactly the processes PIDS have samples.
+counts() { # PIDS
+	"$ctl" attach -q -d 0.2 -f json -o "$dir/json" --exe "$dir/program" && test "$(counted)" = "$1"
 }
 
 replace
 "$dir/program" 1000 & first=$!
-until test "$(readlink "/proc/$first/exe")" = "$dir/program"; do sleep 0.01; done
+await "$first" executes "$first" "$dir/program"
 replace
 "$dir/program" 1000 & second=$!
-until test "$(readlink "/proc/$second/exe")" = "$dir/program"; do sleep 0.01; done
+await "$second" executes "$second" "$dir/program"
 check "attach --exe counts processes of the file and of the one before it" \
-	attach_both "$(printf '%s\n' "$first" "$second" | sort -n | jq -sc .)"
+	await "$first" counts "$(printf '%s\n' "$first" "$second" | sort -n | jq -sc .)"
 "$ctl" attach -d 0.1 -f json -o "$dir/json" --exe "$dir/program" 2>"$dir/stderr"
 check "attach --exe says that the file was another one before" \
 	grep -q '^profilctl: 1 process executes the file that was .* before: profiled as well$' "$dir/stderr"

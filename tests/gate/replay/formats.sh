@@ -173,7 +173,7 @@ browsed() { # PAGE WIDTH SCRIPT
 		--disable-background-networking --disable-component-update --virtual-time-budget=5000 \
 		--user-data-dir="$dir/chromium" --enable-logging=stderr --dump-dom \
 		"file://$dir/frame.html" 2>"$dir/console" | sed -n 's|.*<title>\(.*\)</title>.*|\1|p'
-	grep CONSOLE "$dir/console"
+	grep CONSOLE "$dir/console" | grep -v "source: chrome://" # of the browser itself: that it has no network
 }
 
 # sorted: the first function after two clicks, which put the fewest samples first. searched: the samples

@@ -28,9 +28,9 @@ begin() { # VERB
 	await "$profilctl" sleeps
 }
 
-# The shell has become sleep(1).
+# The shell has become sleep(1): a child of profilctl, or of the keeper of its command.
 sleeps() {
-	sleeper=$(pgrep -P "$profilctl" -x sleep)
+	sleeper=$(pgrep -P "$profilctl,$(pgrep -d , -P "$profilctl")" -x sleep)
 }
 
 ended() { # PID

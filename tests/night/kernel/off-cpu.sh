@@ -40,7 +40,7 @@ unfinished() {
 	began=$(date +%s%N)
 	"$ctl" record --off-cpu -f json -o "$dir/json" -- sleep 1000 &
 	record=$!
-	until pid=$(pgrep -P "$record" -x sleep) && asleep "$pid"; do alive "$record" || return; done
+	until pid=$(pgrep -P "$(pgrep -d , -P "$record")" -x sleep) && asleep "$pid"; do alive "$record" || return; done
 	seen=$(date +%s%N)
 	sleep 2
 	told=$(date +%s%N)

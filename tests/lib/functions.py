@@ -13,9 +13,11 @@ stacks, order = profile["stacks"], ["outer", "method", "recursive", "inner"]
 roots = len(stacks["ends"])
 faults, seen = [], 0
 for node in stacks["nodes"]:
-    path, at = [], node
+    path, loops, at = [], 0, node
     while True:
-        path.append(re.split(r"[.#:]", stacks["frames"][at[1]][0] or "")[-1])
+        name = stacks["frames"][at[1]][0] or ""
+        path.append(re.split(r"[.#:]", name)[-1])
+        loops += name == "_PyEval_EvalFrameDefault"
         if at[0] < roots:
             break
         at = stacks["nodes"][at[0] - roots]
@@ -23,6 +25,8 @@ for node in stacks["nodes"]:
     if not node[4] or not own:
         continue
     seen += node[4]
+    if loops:
+        faults.append("the evaluation loop is a frame beside its functions: " + " ".join(reversed(path)))
     if own != sorted(own, key=order.index) or not inlined and own[0] != "outer":
         faults.append("in this order: " + " ".join(own))
     if not inlined and own[-1] == "inner" and [own.count(name) for name in order] != [1, 1, 6, 1]:

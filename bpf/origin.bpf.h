@@ -7,14 +7,14 @@
  * the process, in a perf map, so its addresses matter. That a mapping has a vm_file does not decide
  * it:
  *
- *	- The kernel has memory that is presented as a file: shared anonymous memory, memfd, System
- *V shared memory, huge pages, /dev/zero. JIT compilers use these, and temporary files, to have
- *	  their code mapped twice, writable and executable. Such a mapping is shared, or of huge
- *	  pages, or of a device; the mappings of a program that was loaded are private, also if its
- *	  file was deleted, or is a memfd.
+ *	- The kernel has memory that is presented as a file: shared anonymous memory, memfd,
+ *	  System V shared memory, huge pages, /dev/zero. JIT compilers use these, and temporary
+ *	  files, to have their code mapped twice, writable and executable. Such a mapping is
+ *	  shared, or of huge pages, or of a device; the mappings of a program that was loaded are
+ *	  private, also if its file was deleted, or is a memfd.
  *	- A program can replace its text by a copy in huge pages, at the same addresses. The
- *mappings on both sides of the copy are of one file, at one difference of address and offset: the
- *	  code between them is that file's.
+ *	  mappings on both sides of the copy are of one file, at one difference of address and
+ *	  offset: the code between them is that file's.
  */
 
 #include "kernel.bpf.h"

@@ -238,8 +238,7 @@ __attribute__((noinline)) int anonymous_adopt(__u32 slot, __u32 number)
 /* Finds the image at @pc without the CPU's cache. */
 static __always_inline void spot_search(__u32 slot, struct spot *s, bool kernel, __u64 pc)
 {
-	/* Called in sequence, not nested: the functions of a call chain share 512 bytes of stack.
-	 */
+	/* In sequence, not nested: the functions of a call chain share 512 bytes of stack. */
 	if (kernel) {
 		spot_kernel(s, pc);
 	} else {

@@ -551,6 +551,7 @@ void recorder_fini(struct recorder *r)
 	for (size_t i = 0; i < r->nwatched; i++)
 		closep(&r->watched[i].pidfd);
 	free(r->watched);
+	free(r->running);
 	client_close(r->client);
 	daemon_end(r->daemon);
 	unwind_feeder_close(&r->feeder);

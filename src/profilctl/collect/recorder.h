@@ -45,6 +45,8 @@ struct recorder {
 	bool expired;		/* ended by the time limit */
 	bool broken;		/* the daemon ended first */
 	struct command command; /* keeper 0: none */
+	pid_t *running;		/* what its command has started and ran on at the end */
+	size_t nrunning;
 	bool machine; /* the table is the machine profile's, which outlives the recorder */
 	__u64 began_ns;
 	__u64 next_update_ns;

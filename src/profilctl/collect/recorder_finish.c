@@ -99,6 +99,9 @@ int recorder_end(struct recorder *r)
 	if (r->began_ns)
 		r->profile->duration_ns = ended_ns - r->began_ns;
 	recorder_note_cpu_time(r);
+	/* Before the report is made, which takes its time. */
+	if (r->command.keeper && command_running(&r->command, &r->running, &r->nrunning))
+		r->nrunning = 0;
 	detach(r);
 	attached_children_end(&r->children);
 	r->profile->cpu_ns = used_ns(r);
@@ -261,15 +264,13 @@ static void describe_end(char *out, size_t bytes, const struct recorder *r)
 /* Names the processes of a command that has ended which run on. */
 static void tell_running(const struct recorder *r)
 {
-	__cleanup(freep) pid_t *pids = NULL;
+	size_t n = r->nrunning, used = 0, i;
 	char list[128] = "";
-	size_t n, used = 0, i;
 
-	if (!r->command.keeper || r->asked.scope != PROFIL_SCOPE_PROCESSES ||
-	    r->profile->end == PROFILE_RUNS_ON || command_running(&r->command, &pids, &n) || !n)
+	if (!n || r->asked.scope != PROFIL_SCOPE_PROCESSES || r->profile->end == PROFILE_RUNS_ON)
 		return;
 	for (i = 0; i < n && used < sizeof(list) - 16; i++)
-		used += (size_t)sprintf(list + used, "%s%d", i ? ", " : "", (int)pids[i]);
+		used += (size_t)sprintf(list + used, "%s%d", i ? ", " : "", (int)r->running[i]);
 	log_warning(
 		"%zu process%s that the command started run%s on: pid %s%s. What they do now is "
 		"not in the profile ('attach PID', or 'record -d SECONDS')",

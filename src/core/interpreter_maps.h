@@ -145,22 +145,4 @@ struct profil_interpreter {
 };
 _Static_assert(sizeof(struct profil_interpreter) == 128, "32 of them are a page");
 
-/*
- * The file of descriptors for the machine's profile: this head, the descriptors, then the files
- * that have them, as struct profil_unwind_file (unwind_maps.h) without rows.
- */
-#define PROFIL_INTERPRETERS_FILE "/var/lib/profil/interpreters"
-#define PROFIL_INTERPRETERS_MAGIC "profilin"
-#define PROFIL_INTERPRETERS_VERSION 1
-#define PROFIL_INTERPRETER_FILES 128
-
-struct profil_interpreters_head {
-	char magic[8];
-	__u32 version;
-	__u32 interpreters;
-	__u32 files;
-	__u32 zero;
-};
-_Static_assert(sizeof(struct profil_interpreters_head) == 24, "no padding");
-
 #endif

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/replace_file.h"
 #include "base/sanitize.h"
-#include "core/unwind_maps.h"
+#include "core/interpreters_file.h"
 #include "profile/interpreted.h"
 #include "symbols/interpreters/interpreter.h"
 #include "symbols/interpreters/running.h"
@@ -41,13 +41,7 @@ static const char *const places[] = {
 	"/usr/local/lib/libruby*.so.*",
 };
 
-struct installed {
-	struct profil_interpreters_head head;
-	struct profil_interpreter d[PROFIL_INTERPRETERS];
-	struct profil_unwind_file file[PROFIL_INTERPRETER_FILES];
-};
-
-static struct profil_unwind_file *file_of(struct installed *in, int fd)
+static struct profil_unwind_file *file_of(struct profil_interpreters_file *in, int fd)
 {
 	struct profil_unwind_file *f;
 	struct stat st;
@@ -56,29 +50,29 @@ static struct profil_unwind_file *file_of(struct installed *in, int fd)
 	if (fstat(fd, &st) < 0)
 		return NULL;
 	dev = mounts_file_dev(fd, &st);
-	for (__u32 i = 0; i < in->head.files; i++) {
+	for (__u32 i = 0; i < in->files; i++) {
 		if (in->file[i].ino == st.st_ino && in->file[i].dev == dev)
 			return &in->file[i];
 	}
-	if (in->head.files == PROFIL_INTERPRETER_FILES)
+	if (in->files == PROFIL_INTERPRETER_FILES)
 		return NULL;
-	f = &in->file[in->head.files++];
+	f = &in->file[in->files++];
 	f->ino = st.st_ino;
 	f->dev = dev;
 	return f;
 }
 
 /* The number of @d, which is added if it is new; 0: there is no room. */
-static __u32 number_of(struct installed *in, const struct profil_interpreter *d)
+static __u32 number_of(struct profil_interpreters_file *in, const struct profil_interpreter *d)
 {
-	for (__u32 i = 0; i < in->head.interpreters; i++) {
-		if (!memcmp(&in->d[i], d, sizeof(*d)))
+	for (__u32 i = 0; i < in->interpreters; i++) {
+		if (!memcmp(&in->interpreter[i], d, sizeof(*d)))
 			return i + 1;
 	}
-	if (in->head.interpreters == PROFIL_INTERPRETERS)
+	if (in->interpreters == PROFIL_INTERPRETERS)
 		return 0;
-	in->d[in->head.interpreters++] = *d;
-	return in->head.interpreters;
+	in->interpreter[in->interpreters++] = *d;
+	return in->interpreters;
 }
 
 /* Opens @path; -EPERM if the descriptor is a copy, since the kernel finds the file by its inode. */
@@ -95,7 +89,7 @@ static int open_local(const char *path, struct stat *st)
 }
 
 /* Adds the file @path if it is an interpreter. Returns its number; 0: it is none. */
-static __u32 add(struct installed *in, const char *path, bool of_root)
+static __u32 add(struct profil_interpreters_file *in, const char *path, bool of_root)
 {
 	struct stat st = { 0 };
 	__cleanup(closep) int fd = open_local(path, &st);
@@ -119,7 +113,7 @@ static __u32 add(struct installed *in, const char *path, bool of_root)
 
 /* Says that process @pid compiles code by interpreter @number: so do all that execute its program.
  */
-static void add_program(struct installed *in, pid_t pid, __u32 number)
+static void add_program(struct profil_interpreters_file *in, pid_t pid, __u32 number)
 {
 	__cleanup(closep) int fd = -1;
 	struct profil_unwind_file *f;
@@ -133,7 +127,7 @@ static void add_program(struct installed *in, pid_t pid, __u32 number)
 		f->anonymous = number;
 }
 
-static void add_installed(struct installed *in)
+static void add_installed(struct profil_interpreters_file *in)
 {
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		glob_t found;
@@ -147,7 +141,7 @@ static void add_installed(struct installed *in)
 }
 
 /* Any user can run a file of its own: these would use up the room. */
-static int add_running(struct installed *in)
+static int add_running(struct profil_interpreters_file *in)
 {
 	struct running_interpreter *r = NULL;
 	size_t n = 0;
@@ -156,60 +150,63 @@ static int add_running(struct installed *in)
 	for (size_t i = 0; i < n && !err; i++) {
 		__u32 number = r[i].language ? add(in, r[i].path, true) : 0;
 
-		if (number && in->d[number - 1].kind == PROFIL_INTERPRETER_V8)
+		if (number && in->interpreter[number - 1].kind == PROFIL_INTERPRETER_V8)
 			add_program(in, r[i].pid, number);
 	}
 	running_free(r, n);
 	return err;
 }
 
-static int write_file(const struct installed *in)
+static int write_file(const struct profil_interpreters_file *in)
 {
 	struct replace_file file = { 0 };
 	FILE *out = NULL;
-	int err = mkdir("/var/lib/profil", 0755) < 0 && errno != EEXIST ? -errno : 0;
+	int err;
 
-	if (!err)
-		err = replace_begin(&file, &out, PROFIL_INTERPRETERS_FILE, 0644, false);
+	if (mkdir("/var/lib/profil", 0755) < 0 && errno != EEXIST)
+		return -errno;
+	err = replace_begin(&file, &out, PROFIL_INTERPRETERS_FILE, 0644, false);
 	if (err)
 		return err;
-	if (fwrite(&in->head, sizeof(in->head), 1, out) != 1 ||
-	    fwrite(in->d, sizeof(*in->d), in->head.interpreters, out) != in->head.interpreters ||
-	    fwrite(in->file, sizeof(*in->file), in->head.files, out) != in->head.files)
-		err = -EIO;
-	if (!err)
-		err = replace_commit(&file, out);
+	err = fwrite(in, sizeof(*in), 1, out) == 1 ? replace_commit(&file, out) : -EIO;
 	replace_abort(&file);
 	fclose(out);
 	return err;
 }
 
+static void add_named(struct profil_interpreters_file *in, const struct options *o)
+{
+	for (int i = 0; i < o->argc; i++) {
+		if (!add(in, o->argv[i], false))
+			log_warning("%s: is no interpreter that profilctl knows", o->argv[i]);
+	}
+}
+
 int verb_interpreters(const struct options *o)
 {
-	__cleanup(freep) struct installed *in = calloc(1, sizeof(*in));
-	int err = in ? 0 : -ENOMEM;
+	__cleanup(freep) struct profil_interpreters_file *in = calloc(1, sizeof(*in));
+	int err;
 
 	if (geteuid()) {
 		log_err("interpreters: permission denied: the machine's profile takes only what "
-			"root "
-			"has written (run as root)");
+			"root has written (run as root)");
 		return CTL_DENIED;
 	}
-	if (!err) {
-		memcpy(in->head.magic, PROFIL_INTERPRETERS_MAGIC, sizeof(in->head.magic));
-		in->head.version = PROFIL_INTERPRETERS_VERSION;
-		for (int i = 0; i < o->argc; i++) {
-			if (!add(in, o->argv[i], false))
-				log_warning("%s: is no interpreter that profilctl knows",
-					    o->argv[i]);
-		}
-		if (!o->argc)
-			add_installed(in);
-		if (!o->argc)
-			err = add_running(in);
+	if (!in) {
+		log_err("interpreters: out of memory");
+		return CTL_ERROR;
 	}
-	if (!err)
-		err = write_file(in);
+	memcpy(in->magic, PROFIL_INTERPRETERS_MAGIC, sizeof(in->magic));
+	in->version = PROFIL_INTERPRETERS_VERSION;
+	add_named(in, o);
+	if (!o->argc)
+		add_installed(in);
+	err = o->argc ? 0 : add_running(in);
+	if (err) {
+		log_err("cannot read which interpreters run: %s", strerror(-err));
+		return CTL_ERROR;
+	}
+	err = write_file(in);
 	if (!err)
 		return CTL_OK;
 	log_err("cannot write %s: %s", PROFIL_INTERPRETERS_FILE, strerror(-err));

@@ -11,17 +11,9 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "core/interpreter_maps.h"
-#include "core/unwind_maps.h"
+#include "core/interpreters_file.h"
 
 #include "interpreters.h"
-
-/* The file, read. */
-struct installed {
-	struct profil_interpreters_head head;
-	struct profil_interpreter d[PROFIL_INTERPRETERS];
-	struct profil_unwind_file file[PROFIL_INTERPRETER_FILES];
-};
 
 static int open_file(void)
 {
@@ -46,30 +38,21 @@ bool interpreters_installed(void)
 	return fd >= 0;
 }
 
-static bool read_all(int fd, void *out, size_t n)
-{
-	return read(fd, out, n) == (ssize_t)n;
-}
-
-static int read_file(struct installed *i)
+static int read_file(struct profil_interpreters_file *in)
 {
 	__cleanup(closep) int fd = open_file();
 
 	if (fd < 0)
 		return fd;
-	if (!read_all(fd, &i->head, sizeof(i->head)) ||
-	    memcmp(i->head.magic, PROFIL_INTERPRETERS_MAGIC, sizeof(i->head.magic)) != 0 ||
-	    i->head.version != PROFIL_INTERPRETERS_VERSION ||
-	    i->head.interpreters > PROFIL_INTERPRETERS ||
-	    i->head.files > PROFIL_INTERPRETER_FILES ||
-	    !read_all(fd, i->d, i->head.interpreters * sizeof(*i->d)) ||
-	    !read_all(fd, i->file, i->head.files * sizeof(*i->file))) {
-		log_warning("%s: not used: it is damaged, or of another version ('profilctl "
-			    "interpreters' writes it anew)",
-			    PROFIL_INTERPRETERS_FILE);
-		return -EINVAL;
-	}
-	return 0;
+	if (read(fd, in, sizeof(*in)) == (ssize_t)sizeof(*in) &&
+	    !memcmp(in->magic, PROFIL_INTERPRETERS_MAGIC, sizeof(in->magic)) &&
+	    in->version == PROFIL_INTERPRETERS_VERSION && in->interpreters <= PROFIL_INTERPRETERS &&
+	    in->files <= PROFIL_INTERPRETER_FILES)
+		return 0;
+	log_warning("%s: not used: it is damaged, or of another version ('profilctl interpreters' "
+		    "writes it anew)",
+		    PROFIL_INTERPRETERS_FILE);
+	return -EINVAL;
 }
 
 /* Puts @f where the kernel looks for it; drops it if there is no room. */
@@ -94,7 +77,7 @@ static void put_file(char *map, const struct profil_unwind_file *f)
 
 /* Gives descriptors to the images that are in the table already: those of an earlier daemon. */
 static void put_images(char *map, const char *table, const struct profil_table *header,
-		       const struct installed *in)
+		       const struct profil_interpreters_file *in)
 {
 	struct profil_unwind_image *to =
 		(void *)(map + (size_t)PROFIL_UNWIND_IMAGE_PAGE * PROFIL_UNWIND_PAGE);
@@ -102,7 +85,7 @@ static void put_images(char *map, const char *table, const struct profil_table *
 		(const void *)(table + (size_t)header->image_page * PROFIL_TABLE_PAGE);
 
 	for (__u32 i = 0; i < header->images; i++) {
-		for (__u32 k = 0; image[i].kind == PROFIL_IMAGE_FILE && k < in->head.files; k++) {
+		for (__u32 k = 0; image[i].kind == PROFIL_IMAGE_FILE && k < in->files; k++) {
 			const struct profil_unwind_file *f = &in->file[k];
 
 			if (f->ino == image[i].ino && (!f->dev || f->dev == image[i].dev))
@@ -115,7 +98,7 @@ int interpreters_put(int unwind, int table, const struct profil_table *header)
 {
 	size_t bytes = (size_t)header->unwind_pages * PROFIL_UNWIND_PAGE;
 	size_t table_bytes = (size_t)header->pages * PROFIL_TABLE_PAGE;
-	__cleanup(freep) struct installed *in = calloc(1, sizeof(*in));
+	__cleanup(freep) struct profil_interpreters_file *in = calloc(1, sizeof(*in));
 	int err = in ? read_file(in) : -ENOMEM;
 	char *map, *of;
 
@@ -124,9 +107,9 @@ int interpreters_put(int unwind, int table, const struct profil_table *header)
 	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, unwind, 0);
 	if (map == MAP_FAILED)
 		return -errno;
-	memcpy(map + (size_t)PROFIL_UNWIND_INTERPRETER_PAGE * PROFIL_UNWIND_PAGE, in->d,
-	       sizeof(in->d));
-	for (__u32 i = 0; i < in->head.files; i++)
+	memcpy(map + (size_t)PROFIL_UNWIND_INTERPRETER_PAGE * PROFIL_UNWIND_PAGE, in->interpreter,
+	       sizeof(in->interpreter));
+	for (__u32 i = 0; i < in->files; i++)
 		put_file(map, &in->file[i]);
 	of = mmap(NULL, table_bytes, PROT_READ, MAP_SHARED, table, 0);
 	if (of != MAP_FAILED) {

@@ -1,13 +1,12 @@
 /* mounts.c - which file systems a process sees, without asking those file systems */
 #include <errno.h>
-#include <linux/magic.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
-#include <sys/vfs.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 
 #include "base/cleanup.h"
 

@@ -167,3 +167,15 @@ void compare_fini(struct changes *c)
 		change_fini(&c->change[i]);
 	free(c->change);
 }
+
+const char *compare_unit(const struct profile *a, const struct profile *b)
+{
+	if (!a->tick_ns || !b->tick_ns || !a->duration_ns || !b->duration_ns)
+		return NULL;
+	return profile_is_off_cpu(a) ? "asleep" : "CPUs";
+}
+
+double compare_quantity(const struct profile *p, __u64 samples)
+{
+	return (double)samples * (double)p->tick_ns / (double)p->duration_ns;
+}

@@ -38,4 +38,14 @@ int compare_init(struct changes *c, const struct profile *a, const struct profil
 
 void compare_fini(struct changes *c);
 
+/*
+ * Profiles of unlike length are compared by what their time amounts to in each second: CPUs in use,
+ * or threads asleep. Returns the unit, "CPUs" or "asleep"; NULL: the samples are of events, or a
+ * length is unknown.
+ */
+const char *compare_unit(const struct profile *a, const struct profile *b);
+
+/* The number of them that @samples of @p stand for. */
+double compare_quantity(const struct profile *p, __u64 samples);
+
 #endif

@@ -12,18 +12,6 @@
 #define NAME_COLUMNS 120
 #define TITLE_COLUMNS 1000
 
-/* Profiles differ in length, so what is compared is the number of CPUs in use. */
-static double cpus(const struct profile *p, __u64 samples)
-{
-	return (double)samples * (double)p->tick_ns / (double)p->duration_ns;
-}
-
-/* Samples of events are not of time. */
-static bool has_cpus(const struct profile *a, const struct profile *b)
-{
-	return (a->tick_ns || b->tick_ns) && a->duration_ns && b->duration_ns;
-}
-
 static void side(FILE *out, const char *what, const struct profile *p)
 {
 	char text[512], all[256];
@@ -104,9 +92,12 @@ static void row(FILE *out, const struct profile *a, const struct profile *b, con
 		cell(out, "interval", 0, "%s", "");
 	cell(out, "samples", o->percent[0], "%.2f %%", o->percent[0]);
 	cell(out, "samples", o->percent[1], "%.2f %%", o->percent[1]);
-	if (has_cpus(a, b)) {
-		cell(out, "seconds", cpus(a, o->samples[0]), "%.3f", cpus(a, o->samples[0]));
-		cell(out, "seconds", cpus(b, o->samples[1]), "%.3f", cpus(b, o->samples[1]));
+	if (compare_unit(a, b)) {
+		double before = compare_quantity(a, o->samples[0]);
+		double after = compare_quantity(b, o->samples[1]);
+
+		cell(out, "seconds", before, "%.3f", before);
+		cell(out, "seconds", after, "%.3f", after);
 	}
 	fputs("<td class=\"name\" title=\"", out);
 	page_attribute(out, o->name, TITLE_COLUMNS);
@@ -122,15 +113,18 @@ static void row(FILE *out, const struct profile *a, const struct profile *b, con
 static void table(FILE *out, const struct profile *a, const struct profile *b,
 		  const struct changes *c)
 {
+	const char *unit = compare_unit(a, b);
+
 	fputs("<div class=\"tools\"><input type=\"search\" aria-label=\"search\" "
 	      "placeholder=\"function or object\"><output class=\"dim\"></output></div>\n"
 	      "<table class=\"changes\"><thead><tr><th class=\"self\">change</th>"
 	      "<th class=\"interval\">99 % of all</th><th class=\"samples\">before</th>"
 	      "<th class=\"samples\">after</th>",
 	      out);
-	if (has_cpus(a, b))
-		fputs("<th class=\"seconds\">CPUs before</th><th class=\"seconds\">CPUs after</th>",
-		      out);
+	if (unit)
+		fprintf(out,
+			"<th class=\"seconds\">%s before</th><th class=\"seconds\">%s after</th>",
+			unit, unit);
 	fputs("<th class=\"name\">function</th><th class=\"object\">object</th></tr></thead>\n"
 	      "<tbody>\n",
 	      out);

@@ -41,26 +41,14 @@ struct table {
 	bool interval;
 	bool full_names;
 	size_t name_columns;
-	bool is_time;	/* the samples are of time, not of events */
-	double rate[2]; /* seconds of CPU time in each second of the profile, for each sample */
+	const struct profile *profile[2];
+	const char *unit; /* of compare_quantity(); NULL: it is not shown */
 };
 
-#define CPUS_COLUMNS 30
-
-/* Profiles differ in length, so what is compared is the number of CPUs in use. */
-static double cpus(const struct table *t, const struct change *o, int side)
-{
-	return (double)o->samples[side] * t->rate[side];
-}
-
-static double rate_of(const struct profile *p)
-{
-	return p->duration_ns ? (double)p->tick_ns / (double)p->duration_ns : 0;
-}
+#define QUANTITY_COLUMNS 30
 
 static void row(const struct table *t, const struct change *o)
 {
-	double a = cpus(t, o, 0), b = cpus(t, o, 1);
 	char name[4096], fits[4096], object[256];
 
 	fprintf(t->out, "%c %6.2f  %6.2f  %+7.2f  ", o->significant ? '*' : ' ', o->percent[0],
@@ -72,8 +60,12 @@ static void row(const struct table *t, const struct change *o)
 		strcpy(fits, name);
 	else
 		fit_name(fits, sizeof(fits), name, t->name_columns);
-	if (t->is_time)
+	if (t->unit) {
+		double a = compare_quantity(t->profile[0], o->samples[0]);
+		double b = compare_quantity(t->profile[1], o->samples[1]);
+
 		fprintf(t->out, "%8.3f  %8.3f  %+8.3f  ", a, b, b - a);
+	}
 	fprintf(t->out, "%s%*s  %s\n", fits,
 		columns_of(fits) < t->name_columns ? (int)(t->name_columns - columns_of(fits)) : 0,
 		"", sanitize(object, sizeof(object), o->object));
@@ -108,7 +100,7 @@ static void lay_out(struct table *t, const struct options *o, const struct chang
 
 	t->full_names = o->full_names;
 	t->interval = columns >= 110 && c->sampled;
-	used = OBJECT_COLUMNS + (t->interval ? 46 : 30) + (t->is_time ? CPUS_COLUMNS : 0);
+	used = OBJECT_COLUMNS + (t->interval ? 46 : 30) + (t->unit ? QUANTITY_COLUMNS : 0);
 	t->name_columns = columns > used + NAME_COLUMNS_MIN ? columns - used : NAME_COLUMNS_MIN;
 	for (size_t i = 0; i < n; i++) {
 		char name[4096];
@@ -122,9 +114,8 @@ static void lay_out(struct table *t, const struct options *o, const struct chang
 static int text(FILE *out, const struct options *o, const struct profile *a,
 		const struct profile *b, const struct changes *c)
 {
-	struct table t = { .out = out,
-			   .is_time = a->tick_ns && a->duration_ns && b->duration_ns,
-			   .rate = { rate_of(a), rate_of(b) } };
+	struct table t = { .out = out, .profile = { a, b }, .unit = compare_unit(a, b) };
+	char quantity[64] = "";
 	size_t n;
 	__cleanup(freep) const struct change **chosen = choose(o, c, &n);
 
@@ -133,9 +124,12 @@ static int text(FILE *out, const struct options *o, const struct profile *a,
 	which(out, "A", a);
 	which(out, "B", b);
 	lay_out(&t, o, c, chosen, n);
+	if (t.unit)
+		snprintf(quantity, sizeof(quantity), "%*s%s  %*s%s    change  ",
+			 8 - (int)strlen(t.unit), "A ", t.unit, 8 - (int)strlen(t.unit), "B ",
+			 t.unit);
 	fprintf(out, "\n     A %%     B %%   change  %s%s%-*s  object\n",
-		t.interval ? "  99 % of all   " : "",
-		t.is_time ? "  A CPUs    B CPUs    change  " : "", (int)t.name_columns, "function");
+		t.interval ? "  99 % of all   " : "", quantity, (int)t.name_columns, "function");
 	for (size_t i = 0; i < n; i++)
 		row(&t, chosen[i]);
 	if (n < c->n)

@@ -64,6 +64,8 @@ says "diff has columns of CPUs in use" ' A CPUs +B CPUs +change ' "$ctl" diff "$
 says "diff marks a significant change" '^[*] *30.00 +35.00 +\+5.00 .* cold +spin$' "$ctl" diff "$dir/a" "$dir/slower"
 says "diff counts the changes of both directions" '^2 of 2 functions changed' "$ctl" diff "$dir/a" "$dir/slower"
 says "diff --json writes JSON" '"significant":true' "$ctl" diff --json "$dir/a" "$dir/slower"
+sed 's/"tick_ns":1000000/&,"event":"off-cpu"/' "$dir/a" >"$dir/asleep"
+says "diff of off-CPU time has columns of threads asleep" ' A asleep +B asleep +change ' "$ctl" diff "$dir/asleep" "$dir/asleep"
 says "diff refuses one file" 'needs two files' "$ctl" diff "$dir/a"
 says "diff refuses a profile without samples" 'empty has no samples' "$ctl" diff "$dir/a" "$dir/empty"
 

@@ -25,7 +25,8 @@ struct far_ends {
 };
 
 /* Runs in the command's process and does not return: waits at the gate, then execs the command. */
-static void become_command(const struct self *self, char **argv, const struct far_ends *far)
+static _Noreturn void become_command(const struct self *self, char **argv,
+				     const struct far_ends *far)
 {
 	char go;
 	int err;
@@ -65,7 +66,8 @@ static void wait_for_all(__u64 *ended_ns, pid_t command, int end)
  * The keeper. Does not return. No signal of the terminal ends it, and it has none of profilctl's
  * files, whose end others wait for.
  */
-static void keep(const struct self *self, char **argv, const struct far_ends *far, __u64 *ended_ns)
+static _Noreturn void keep(const struct self *self, char **argv, const struct far_ends *far,
+			   __u64 *ended_ns)
 {
 	sigset_t all;
 	pid_t pid;
@@ -104,7 +106,6 @@ static int fork_keeper(struct command *c, const struct self *self, char **argv,
 	closep(&c->verdict);
 	closep(&c->end);
 	keep(self, argv, far, c->ended_ns);
-	return 0;
 }
 
 static void shut(int *fd)

@@ -188,6 +188,23 @@ bool recorder_tell_lost(const struct profile *p)
 	return true;
 }
 
+/* Says whether the name @exe is that of another file now. */
+static bool is_another_file(const struct recorder *r, const char *exe)
+{
+	struct mounts_file now;
+
+	return !mounts_file(&now, exe) && (now.ino != r->asked.ino || now.dev != r->asked.dev);
+}
+
+/* Likewise of the cgroup that was selected by its path or unit. */
+static bool is_another_cgroup(const struct recorder *r, const struct procfs_select *s)
+{
+	__u64 now;
+	int err = s->unit ? cgroups_unit_id(&now, s->unit) : cgroups_id(&now, s->cgroup);
+
+	return !err && now != r->asked.cgroup;
+}
+
 /*
  * A file or cgroup is selected by its inode. Prints a note if its name has another one by now, as
  * after an upgrade or the restart of a service: what runs there since is not in the profile.
@@ -195,26 +212,13 @@ bool recorder_tell_lost(const struct profile *p)
 static bool tell_replaced(const struct recorder *r)
 {
 	const struct procfs_select *s = &r->options->select;
-	struct mounts_file file;
-	__u64 cgroup;
+	const char *name = s->exe ? s->exe : s->unit ? s->unit : s->cgroup;
 
-	if (r->asked.scope == PROFIL_SCOPE_EXE && s->exe) {
-		if (mounts_file(&file, s->exe) ||
-		    (file.ino == r->asked.ino && file.dev == r->asked.dev))
-			return false;
-	} else if (r->asked.scope == PROFIL_SCOPE_CGROUP && (s->unit || s->cgroup)) {
-		if ((s->unit ? cgroups_unit_id(&cgroup, s->unit)
-			     : cgroups_id(&cgroup, s->cgroup)) ||
-		    cgroup == r->asked.cgroup)
-			return false;
-	} else {
+	if (!name || !(s->exe ? is_another_file(r, name) : is_another_cgroup(r, s)))
 		return false;
-	}
 	log_warning("%s was replaced during the recording: its new processes are not in the "
 		    "profile (record again)",
-		    s->exe    ? s->exe
-		    : s->unit ? s->unit
-			      : s->cgroup);
+		    name);
 	return true;
 }
 
@@ -261,7 +265,7 @@ static void describe_end(char *out, size_t bytes, const struct recorder *r)
 		snprintf(out, bytes, "the command runs on (pid %d)", (int)r->command.pid);
 }
 
-/* Names the processes of a command that has ended which run on. */
+/* Names the processes that outlive their command. */
 static void tell_running(const struct recorder *r)
 {
 	size_t n = r->nrunning, used = 0, i;
@@ -271,10 +275,9 @@ static void tell_running(const struct recorder *r)
 		return;
 	for (i = 0; i < n && used < sizeof(list) - 16; i++)
 		used += (size_t)sprintf(list + used, "%s%d", i ? ", " : "", (int)r->running[i]);
-	log_warning(
-		"%zu process%s that the command started run%s on: pid %s%s. What they do now is "
-		"not in the profile ('attach PID', or 'record -d SECONDS')",
-		n, n == 1 ? "" : "es", n == 1 ? "s" : "", list, i < n ? ", ..." : "");
+	log_warning("%zu process%s that the command started run%s on: pid %s%s. The profile ends "
+		    "with the command ('attach PID', or 'record -d SECONDS')",
+		    n, n == 1 ? "" : "es", n == 1 ? "s" : "", list, i < n ? ", ..." : "");
 }
 
 void recorder_tell_written(const struct recorder *r)

@@ -167,8 +167,10 @@ static int argument_of(const struct option_row *r)
 }
 
 /* Fills in getopt_long()'s arguments for the rows in @allowed. */
-static void tables(__u64 allowed, char *letters, struct option *longs)
+static void getopt_begin(__u64 allowed, char *letters, struct option *longs)
 {
+	optind = 0; /* reinitializes getopt_long() */
+	opterr = 0;
 	if (allowed & OPTION_COMMAND)
 		*letters++ = '+';
 	*letters++ = ':';
@@ -409,9 +411,7 @@ const char *options_operand(__u64 allowed, int argc, char **argv, bool *help)
 	int c;
 
 	allowed |= OPTION_HELP;
-	tables(allowed, letters, longs);
-	optind = 0; /* reinitializes getopt_long() */
-	opterr = 0;
+	getopt_begin(allowed, letters, longs);
 	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
 		const struct option_row *r = c == '?' || c == ':' ? NULL : row_of(allowed, c);
 
@@ -427,9 +427,7 @@ int options_parse(struct options *o, __u64 allowed, int argc, char **argv)
 	int c;
 
 	allowed |= OPTION_HELP;
-	tables(allowed, letters, longs);
-	optind = 0; /* reinitializes getopt_long() */
-	opterr = 0;
+	getopt_begin(allowed, letters, longs);
 	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
 		if (c == '?' || c == ':') {
 			refuse(o, allowed, c, argv[optind - 1]);

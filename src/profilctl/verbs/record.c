@@ -66,7 +66,7 @@ static int observe(struct recorder *r)
 	r->profile->pid = pid;
 	unwind_forecast(&r->feeder, r->options->argv[0]);
 	status = m.scope == PROFIL_SCOPE_PROCESSES ? recorder_add(r, pid) : recorder_watch(r, pid);
-	/* With a duration the recording goes on while anything of the command runs. */
+	/* With a duration the recording continues while a process of the command runs. */
 	if (!status && r->options->duration_ns)
 		status = recorder_watch(r, r->command.keeper);
 	return status;

@@ -24,7 +24,7 @@ check "record names the process that runs on" grep -q "1 process that the comman
 check "the process runs on" kill -0 "$pid"
 echo >"$dir/hold"
 
-# With a duration it goes on until the last of them has ended. Each says how much CPU time it has used.
+# With a duration the recording continues until the last process has ended. Each prints its CPU time.
 # shellcheck disable=SC2016 # another shell's
 cat >"$dir/work" <<-'END'
 	import os, time

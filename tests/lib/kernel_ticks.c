@@ -48,6 +48,16 @@ void ticks_expect(unsigned long ticks, const struct loop_time *t, unsigned long 
 		  ticks, least, most);
 }
 
+static void expect_one(unsigned long ticks, const struct loop_time *t, unsigned long period_ns,
+		       const char *what)
+{
+	(void)t;
+	(void)period_ns;
+	cr_expect_gt(ticks, 0, "%s: no sample", what);
+}
+
+const struct ticks_way ticks_until_one = { .judge = expect_one };
+
 #define VERDICT "python3 tests/lib/verdict.py "
 
 static void ticks_look(FILE *out, double (*batch)(unsigned int, void *), unsigned int factor,

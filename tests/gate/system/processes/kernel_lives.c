@@ -15,6 +15,7 @@
 
 #include "core/shared_maps.h"
 #include "base/cleanup.h"
+#include "tests/lib/forks.h"
 #include "tests/lib/kernel_ticks.h"
 #include "tests/lib/state.h"
 
@@ -59,14 +60,6 @@ static unsigned int members(const struct profil_tables *t)
 static void await_members(const struct profil_tables *t, unsigned int n)
 {
 	AWAIT(members(t) == n);
-}
-
-static pid_t fork_now(void)
-{
-	pid_t pid = fork();
-
-	cr_assert(pid >= 0, "fork: %s", strerror(errno));
-	return pid;
 }
 
 /* Uses a CPU all the time, so that a preempted task waits for its next turn. */

@@ -14,8 +14,10 @@
 #include <unistd.h>
 
 #include "base/clocks.h"
+#include "tests/lib/actors.h"
 #include "tests/lib/kernel_ticks.h"
 #include "tests/lib/observer.h"
+#include "tests/lib/state.h"
 #include "tests/lib/users.h"
 
 #define ALICE 61001
@@ -33,13 +35,6 @@ static struct profil_msg_observe ask_off_cpu(enum profil_scope scope, __u64 peri
 	return ask;
 }
 
-/* A process that sleeps @ms, or spins for @ms on CPU 0, each time a byte tells it to. */
-struct sleeper {
-	pid_t pid;
-	int go;	  /* write end */
-	int done; /* the time that it took, in ns */
-};
-
 /* A thread sleeps while it is moved to another CPU. */
 static void move_to_cpu_0(void)
 {
@@ -56,75 +51,51 @@ static void spin(uint64_t ns)
 		;
 }
 
-static struct sleeper sleeper(bool spins, unsigned int ms)
+struct rest {
+	bool spins;
+	unsigned int ms;
+};
+
+/* Writes the time that each rest took. */
+static void rest(int go, int done, const void *arg)
 {
-	const struct timespec ts = { ms / 1000, ms % 1000 * MS };
+	const struct rest *r = arg;
+	const struct timespec ts = { r->ms / 1000, r->ms % 1000 * MS };
 	uint64_t began, took = 0;
-	struct sleeper s;
-	int go[2], done[2];
 	char byte;
 
-	cr_assert(!pipe(go) && !pipe(done));
-	s.pid = fork();
-	cr_assert(s.pid >= 0);
-	if (!s.pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close(go[1]);
-		close(done[0]);
-		if (spins)
-			move_to_cpu_0();
-		while (read(go[0], &byte, 1) == 1) {
-			began = now_ns();
-			if (spins)
-				spin((uint64_t)ms * MS);
-			else
-				nanosleep(&ts, NULL);
-			took = now_ns() - began;
-			if (write(done[1], &took, sizeof(took)) != sizeof(took))
-				break;
-		}
-		_exit(0);
+	if (r->spins)
+		move_to_cpu_0();
+	while (read(go, &byte, 1) == 1) {
+		began = now_ns();
+		if (r->spins)
+			spin((uint64_t)r->ms * MS);
+		else
+			nanosleep(&ts, NULL);
+		took = now_ns() - began;
+		if (write(done, &took, sizeof(took)) != sizeof(took))
+			break;
 	}
-	close(go[0]);
-	close(done[1]);
-	s.go = go[1];
-	s.done = done[0];
-	return s;
+}
+
+/* A process that sleeps @ms, or spins for @ms on CPU 0, each time a byte tells it to. */
+static struct actor sleeper(bool spins, unsigned int ms)
+{
+	return actor_fork(rest, &(struct rest){ spins, ms });
 }
 
 /* Returns when the sleeper waits for the next byte: its own state, not our clock, says so. */
-static void await_rest(const struct sleeper *s)
+static void await_rest(const struct actor *s)
 {
-	char path[64], state = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)s->pid);
-	while (state != 'S') {
-		FILE *f = fopen(path, "r");
-
-		cr_assert(f && fscanf(f, "%*d (%*[^)]) %c", &state) == 1);
-		fclose(f);
-	}
+	cr_assert(await_state(s->pid, s->pid, 'S'));
 }
 
-static void tell(const struct sleeper *s)
-{
-	cr_assert(write(s->go, "", 1) == 1);
-}
-
-static uint64_t took(const struct sleeper *s)
+static uint64_t took(const struct actor *s)
 {
 	uint64_t ns;
 
 	cr_assert(read(s->done, &ns, sizeof(ns)) == sizeof(ns));
 	return ns;
-}
-
-static void end(const struct sleeper *s)
-{
-	kill(s->pid, SIGKILL);
-	waitpid(s->pid, NULL, 0);
-	close(s->go);
-	close(s->done);
 }
 
 /* Samples of the nodes of the tree. */
@@ -168,14 +139,14 @@ static unsigned int asleep(const struct observer *o)
 Test(kernel_observe_off_cpu, a_sleep_is_counted_to_the_period)
 {
 	struct profil_msg_observe ask = ask_off_cpu(PROFIL_SCOPE_PROCESSES, 10000);
-	struct sleeper s = sleeper(false, 300);
+	struct actor s = sleeper(false, 300);
 	uint64_t ns, n;
 	struct observer o;
 
 	await_rest(&s);
 	cr_assert_eq(observer_open(&o, &d, &ask), 0);
 	cr_assert_eq(observer_add(&o, s.pid), 0);
-	tell(&s);
+	actor_tell(&s);
 	ns = took(&s);
 	await_rest(&s);
 	n = observer_sum(&o);
@@ -184,14 +155,14 @@ Test(kernel_observe_off_cpu, a_sleep_is_counted_to_the_period)
 	cr_expect_eq(sum_of_nodes(&o), n);
 	cr_expect_eq(o.table->unmatched + o.table->lost + o.table->sleepers_full, 0);
 	cr_expect_eq(asleep(&o), 1, "the read() that has not ended");
-	end(&s);
+	actor_end(&s);
 	observer_close(&o);
 }
 
 Test(kernel_observe_off_cpu, short_sleeps_are_thinned_without_bias)
 {
 	struct profil_msg_observe ask = ask_off_cpu(PROFIL_SCOPE_PROCESSES, MS);
-	struct sleeper s = sleeper(false, 0); /* nanosleep(0): 50 us of timer slack */
+	struct actor s = sleeper(false, 0); /* nanosleep(0): 50 us of timer slack */
 	uint64_t began, ns, n;
 	struct observer o;
 
@@ -200,7 +171,7 @@ Test(kernel_observe_off_cpu, short_sleeps_are_thinned_without_bias)
 	cr_assert_eq(observer_add(&o, s.pid), 0);
 	began = now_ns();
 	for (int i = 0; i < 2000; i++) {
-		tell(&s);
+		actor_tell(&s);
 		took(&s);
 		await_rest(&s); /* it sleeps in nanosleep() and in read(), until the next turn */
 	}
@@ -208,7 +179,7 @@ Test(kernel_observe_off_cpu, short_sleeps_are_thinned_without_bias)
 	n = observer_sum(&o);
 	cr_expect(n >= 2000 * 50000ull / MS && n <= ns / MS + 1, "%lu samples of 1 ms in %lu ns", n,
 		  ns);
-	end(&s);
+	actor_end(&s);
 	observer_close(&o);
 }
 
@@ -219,7 +190,7 @@ Test(kernel_observe_off_cpu, short_sleeps_are_thinned_without_bias)
 Test(kernel_observe_off_cpu, preemption_is_no_sleep)
 {
 	struct profil_msg_observe ask = ask_off_cpu(PROFIL_SCOPE_PROCESSES, MS);
-	struct sleeper a = sleeper(true, 300), b = sleeper(true, 300);
+	struct actor a = sleeper(true, 300), b = sleeper(true, 300);
 	struct observer o;
 
 	await_rest(&a);
@@ -227,21 +198,21 @@ Test(kernel_observe_off_cpu, preemption_is_no_sleep)
 	cr_assert_eq(observer_open(&o, &d, &ask), 0);
 	cr_assert_eq(observer_add(&o, a.pid), 0);
 	cr_assert_eq(observer_add(&o, b.pid), 0);
-	tell(&a);
-	tell(&b);
+	actor_tell(&a);
+	actor_tell(&b);
 	took(&a);
 	took(&b);
 	cr_expect_leq(observer_sum(&o), 10, "%lu ms of sleep in 300 ms of spinning",
 		      observer_sum(&o));
-	end(&a);
-	end(&b);
+	actor_end(&a);
+	actor_end(&b);
 	observer_close(&o);
 }
 
 Test(kernel_observe_off_cpu, a_scope_counts_sleeps_of_its_processes_alone)
 {
 	struct profil_msg_observe ask = ask_off_cpu(PROFIL_SCOPE_COMMAND, MS);
-	struct sleeper other = sleeper(false, 300), s;
+	struct actor other = sleeper(false, 300), s;
 	struct observer o;
 	char old[16], name[16];
 	uint64_t n, ns;
@@ -255,14 +226,14 @@ Test(kernel_observe_off_cpu, a_scope_counts_sleeps_of_its_processes_alone)
 	await_rest(&s);
 	await_rest(&other);
 	cr_assert_eq(observer_open(&o, &d, &ask), 0);
-	tell(&other);
-	tell(&s);
+	actor_tell(&other);
+	actor_tell(&s);
 	ns = took(&s);
 	took(&other);
 	n = observer_sum(&o);
 	cr_expect(n >= 199 && n <= ns / MS + 1, "%lu samples of 1 ms in %lu ns", n, ns);
-	end(&s);
-	end(&other);
+	actor_end(&s);
+	actor_end(&other);
 	observer_close(&o);
 }
 
@@ -360,7 +331,7 @@ static int only_her_own(unsigned int roots)
 {
 	struct profil_msg_observe ask = ask_off_cpu(PROFIL_SCOPE_USER, MS),
 				  one = ask_off_cpu(PROFIL_SCOPE_PROCESSES, MS);
-	struct sleeper s = sleeper(false, 200);
+	struct actor s = sleeper(false, 200);
 	struct observer o;
 	uint64_t n, ns, began;
 
@@ -372,20 +343,20 @@ static int only_her_own(unsigned int roots)
 	began = now_ns();
 	if (observer_open(&o, &d, &ask))
 		return 2;
-	tell(&s);
+	actor_tell(&s);
 	ns = took(&s);
 	n = observer_sum(&o);
 	/* This process sleeps meanwhile, and is counted too. */
 	ns += now_ns() - began;
-	end(&s);
+	actor_end(&s);
 	return n < 199 || n > ns / MS + 2 ? 3 : 0;
 }
 
 Test(kernel_observe_off_cpu, a_user_sees_no_sleeps_of_others)
 {
-	struct sleeper s = sleeper(false, 100000);
+	struct actor s = sleeper(false, 100000);
 
-	tell(&s);
+	actor_tell(&s);
 	users_expect_end(users_run(ALICE, only_her_own, (unsigned int)s.pid), 0, "alice");
-	end(&s);
+	actor_end(&s);
 }

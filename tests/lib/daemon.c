@@ -210,6 +210,16 @@ void daemon_kill(struct daemon *d)
 		  status, said(d->log));
 }
 
+const char *daemon_file(const struct daemon *d, const char *name)
+{
+	static char path[2][512];
+	static int turn;
+
+	turn = !turn;
+	snprintf(path[turn], sizeof(path[turn]), "%s/%s", d->dir, name);
+	return path[turn];
+}
+
 static unsigned int descriptors(const struct daemon *d)
 {
 	unsigned int n;

@@ -61,6 +61,9 @@ void daemon_stop(struct daemon *d);
 /* Ends it by SIGKILL. */
 void daemon_kill(struct daemon *d);
 
+/* The path of @name in its directory; valid until the second next call. */
+const char *daemon_file(const struct daemon *d, const char *name);
+
 /*
  * Waits until it has no more than @most descriptors: the daemon closes connections that the test
  * has closed some time later. Returns their number.

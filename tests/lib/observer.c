@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/wire.h"
+#include "observed.h"
 #include "observer.h"
 
 struct profil_msg_observe observer_ask(enum profil_scope scope, uint64_t period_ns)
@@ -58,6 +59,14 @@ int observer_open(struct observer *o, const struct daemon *d, const struct profi
 	return observer_take(o, &ask->h);
 }
 
+void observer_must_open(struct observer *o, const struct daemon *d,
+			const struct profil_msg_observe *ask)
+{
+	int err = observer_open(o, d, ask);
+
+	cr_assert(!err, "OBSERVE: %s", strerror(err));
+}
+
 void observer_close(struct observer *o)
 {
 	if (o->table)
@@ -99,6 +108,15 @@ int observer_add(struct observer *o, pid_t pid)
 	close(fds[0]);
 	close(fds[1]);
 	return err;
+}
+
+void observer_run(struct observer *o, void (*work)(const char *arg), const char *arg)
+{
+	struct child c = child_fork(work, arg);
+	int err = observer_add(o, c.pid);
+
+	cr_assert(!err, "ADD: %s", strerror(err));
+	child_run(&c);
 }
 
 static const void *page(const struct observer *o, uint32_t n)

@@ -17,11 +17,16 @@ struct observer {
 	size_t bytes;
 };
 
+#define OBSERVER_FAST_NS 100000 /* the period of 10000 Hz */
+
 /* The usual request: @scope at @period_ns, following children and execs. */
 struct profil_msg_observe observer_ask(enum profil_scope scope, uint64_t period_ns);
 
 /* Sends @ask to @d and maps the table. Returns the errno of the daemon's REPLY. */
 int observer_open(struct observer *o, const struct daemon *d, const struct profil_msg_observe *ask);
+/* The same for a test, which fails when the daemon refuses it. */
+void observer_must_open(struct observer *o, const struct daemon *d,
+			const struct profil_msg_observe *ask);
 /* Sends @h through o->sock and maps the table, if the reply has one. Returns the reply's errno. */
 int observer_take(struct observer *o, const struct profil_header *h);
 void observer_close(struct observer *o);
@@ -31,6 +36,9 @@ int observer_begin(struct observer *o);
 
 /* Adds process @pid, with its maps as proof. Returns the errno. */
 int observer_add(struct observer *o, pid_t pid);
+
+/* Observes a child that calls @work(@arg), to its end. */
+void observer_run(struct observer *o, void (*work)(const char *arg), const char *arg);
 
 /* The samples of the table by the formula in observe_maps.h, and as the daemon counts them. */
 uint64_t observer_sum(const struct observer *o);

@@ -11,27 +11,9 @@
 #include "tests/lib/kernel_ticks.h"
 #include "tests/lib/observed.h"
 #include "tests/lib/observer.h"
+#include "tests/lib/scripts.h"
 
 DAEMON_SUITE(kernel_observe, "--rate", TICKS_RATE);
-
-static void shell(const char *script)
-{
-	execl("/bin/sh", "sh", "-c", script, (char *)NULL);
-	_exit(127);
-}
-
-/* Observes @script from its exec on. */
-static void observe_script(struct observer *o, const struct profil_msg_observe *ask,
-			   const char *script)
-{
-	struct child c = child_fork(shell, script);
-	int err = observer_open(o, &d, ask);
-
-	cr_assert(!err, "OBSERVE: %s", strerror(err));
-	err = observer_add(o, c.pid);
-	cr_assert(!err, "ADD: %s", strerror(err));
-	child_run(&c);
-}
 
 static void spend_in_two_loops(const char *arg)
 {
@@ -93,11 +75,11 @@ Test(kernel_observe, counts_exact_places)
 /* 200 short processes: every sample has an image with its path and build id. */
 Test(kernel_observe, names_images_of_short_processes)
 {
-	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, 100000);
+	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, OBSERVER_FAST_NS);
 	struct observer o;
 	uint32_t image;
 
-	observe_script(&o, &ask, "i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done");
+	observe_script(&o, &d, &ask, "i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done");
 	cr_expect_gt(observer_check(&o), 0);
 	cr_expect_eq(o.table->unmatched, 0);
 	cr_expect_eq(o.table->image_full + o.table->lost + o.table->unfollowed, 0);
@@ -121,7 +103,8 @@ Test(kernel_observe, counts_kernel_samples_also_at_their_user_pcs)
 	uint32_t image;
 	struct observer o;
 
-	observe_script(&o, &ask, "exec dd if=/dev/zero of=/dev/null bs=1M count=500 2>/dev/null");
+	observe_script(&o, &d, &ask,
+		       "exec dd if=/dev/zero of=/dev/null bs=1M count=500 2>/dev/null");
 	observer_check(&o);
 	image = observer_find(&o, PROFIL_IMAGE_KERNEL, NULL);
 	cr_assert(image);

@@ -2,10 +2,7 @@
  * code
  */
 #include <criterion/criterion.h>
-#include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,15 +10,13 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
+#include "tests/lib/file_copies.h"
 #include "tests/lib/kernel_ticks.h"
 #include "tests/lib/observed.h"
 #include "tests/lib/observer.h"
 
-#define FAST_NS 100000 /* the period of 10000 Hz */
 #define SPELL_NS \
 	(100 * TICKS_PERIOD_NS) /* no more than TICKS_TOLERANCE of its samples may be missing */
 
@@ -29,66 +24,18 @@ DAEMON_SUITE(kernel_places, "--rate", TICKS_RATE);
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* The path of @name in the daemon's directory; valid until the second next call. */
 static const char *in_dir(const char *name)
 {
-	static char path[2][512];
-	static int turn;
-
-	turn = !turn;
-	snprintf(path[turn], sizeof(path[turn]), "%s/%s", d.dir, name);
-	return path[turn];
-}
-
-/* Copies this program to @path, with a build id that begins with the byte @mark. */
-static void copy_self(const char *path, uint8_t mark)
-{
-	__cleanup(closep) int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	__cleanup(closep) int to = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
-	uint8_t id[64], *at;
-	struct stat st;
-
-	cr_assert(from >= 0 && to >= 0 && fstat(from, &st) == 0, "%s: %s", path, strerror(errno));
-	cr_assert(ftruncate(to, st.st_size) == 0);
-	at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, to, 0);
-	cr_assert(at != MAP_FAILED);
-	cr_assert_eq(pread(from, at, (size_t)st.st_size, 0), st.st_size);
-	cr_assert_eq(build_id_of("/proc/self/exe", id), 20, "this program has no SHA-1 build id");
-	*(uint8_t *)memmem(at, (size_t)st.st_size, id, 20) = mark;
-	munmap(at, (size_t)st.st_size);
-}
-
-/* Maps the loops' page from this program's copy @fd, at @where if it is not NULL. */
-static void *map_loops_at(void *where, int fd)
-{
-	void *at = mmap(where, 4096, PROT_READ | PROT_EXEC,
-			MAP_PRIVATE | (where ? MAP_FIXED_NOREPLACE : 0), fd,
-			(off_t)observed_offset(loop_at(0)));
-
-	return at == MAP_FAILED ? NULL : at;
-}
-
-static void *map_loops(int fd)
-{
-	return map_loops_at(NULL, fd);
-}
-
-/* Executes the loop that is mapped at @at for @ns. */
-static void work_at(const void *at, uint64_t ns)
-{
-	uint64_t end = cpu_ns(CLOCK_THREAD_CPUTIME_ID) + ns;
-
-	while (cpu_ns(CLOCK_THREAD_CPUTIME_ID) < end)
-		((void (*)(unsigned long))(uintptr_t)at)(LOOP_TURNS / 10);
+	return daemon_file(&d, name);
 }
 
 static void work_in_fd(int fd)
 {
-	void *at = map_loops(fd);
+	void *at = copy_map(fd);
 
 	if (!at)
 		_exit(1);
-	work_at(at, SPELL_NS);
+	copy_work(at, SPELL_NS);
 }
 
 static void work_in_file(const char *path)
@@ -100,46 +47,9 @@ static void work_in_file(const char *path)
 	work_in_fd(fd);
 }
 
-static void open_observer(struct observer *o, const struct profil_msg_observe *ask)
+static uint32_t expect_file(const struct observer *o, const struct copy_expected *e)
 {
-	int err = observer_open(o, &d, ask);
-
-	cr_assert(!err, "OBSERVE: %s", strerror(err));
-}
-
-static void run_observed(struct observer *o, void (*work)(const char *arg), const char *arg)
-{
-	struct child c = child_fork(work, arg);
-
-	cr_assert_eq(observer_add(o, c.pid), 0);
-	child_run(&c);
-}
-
-/* A file is identified by @mark, the first byte of its build id. */
-struct expected {
-	const char *name;
-	uint8_t mark;
-	int deleted;
-};
-
-/* Returns the number of the one image of the file @e. */
-static uint32_t expect_file(const struct observer *o, const struct expected *e)
-{
-	uint32_t found = 0;
-
-	for (uint32_t i = 1; i <= o->table->images; i++) {
-		const struct profil_image *m = observer_image(o, i);
-
-		if (!m || m->kind != PROFIL_IMAGE_FILE || strcmp(m->path, e->name) != 0 ||
-		    !m->build_id_bytes || m->build_id[0] != e->mark)
-			continue;
-		cr_expect(!found, "%s: two images of build id %02x...", e->name, e->mark);
-		cr_expect_eq(m->deleted, e->deleted, "%s: deleted: %d", e->name, m->deleted);
-		found = i;
-	}
-	cr_assert(found, "%s: no image of build id %02x...", e->name, e->mark);
-	cr_expect_gt(observer_count(o, found, 0), 0);
-	return found;
+	return copy_expect(o, e, 0);
 }
 
 /* The file is deleted before its first sample. */
@@ -158,11 +68,11 @@ Test(kernel_places, names_deleted_file)
 	struct observer o;
 
 	copy_self(in_dir("gone.so"), 0xaa);
-	open_observer(&o, &ask);
-	run_observed(&o, work_in_deleted, in_dir("gone.so"));
+	observer_must_open(&o, &d, &ask);
+	observer_run(&o, work_in_deleted, in_dir("gone.so"));
 	observer_check(&o);
 	cr_expect_eq(o.table->unmatched + o.table->lost, 0);
-	expect_file(&o, &(struct expected){ "gone.so", 0xaa, 1 });
+	expect_file(&o, &(struct copy_expected){ "gone.so", 0xaa, 1 });
 	observer_close(&o);
 }
 
@@ -182,7 +92,7 @@ static void exec_deleted(const char *path)
 
 Test(kernel_places, names_deleted_executable)
 {
-	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, FAST_NS);
+	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, OBSERVER_FAST_NS);
 	const struct profil_image *image;
 	struct observer o;
 	char command[1200];
@@ -190,8 +100,8 @@ Test(kernel_places, names_deleted_executable)
 
 	snprintf(command, sizeof(command), "cp -L /bin/sh %s", in_dir("ghost"));
 	cr_assert_eq(system(command), 0);
-	open_observer(&o, &ask);
-	run_observed(&o, exec_deleted, in_dir("ghost"));
+	observer_must_open(&o, &d, &ask);
+	observer_run(&o, exec_deleted, in_dir("ghost"));
 	observer_check(&o);
 	n = observer_find(&o, PROFIL_IMAGE_FILE, "ghost");
 	cr_assert(n, "no image of the program");
@@ -209,15 +119,15 @@ Test(kernel_places, distinguishes_replaced_file_from_its_predecessor)
 	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, TICKS_PERIOD_NS);
 	struct observer o;
 
-	open_observer(&o, &ask);
+	observer_must_open(&o, &d, &ask);
 	copy_self(in_dir("lib.so"), 0x01);
-	run_observed(&o, work_in_file, in_dir("lib.so"));
+	observer_run(&o, work_in_file, in_dir("lib.so"));
 	copy_self(in_dir("new"), 0x02);
 	cr_assert_eq(rename(in_dir("new"), in_dir("lib.so")), 0);
-	run_observed(&o, work_in_file, in_dir("lib.so"));
+	observer_run(&o, work_in_file, in_dir("lib.so"));
 	observer_check(&o);
-	expect_file(&o, &(struct expected){ "lib.so", 0x01, 0 });
-	expect_file(&o, &(struct expected){ "lib.so", 0x02, 0 });
+	expect_file(&o, &(struct copy_expected){ "lib.so", 0x01, 0 });
+	expect_file(&o, &(struct copy_expected){ "lib.so", 0x02, 0 });
 	observer_close(&o);
 }
 
@@ -240,10 +150,10 @@ Test(kernel_places, names_file_in_memory)
 	struct observer o;
 
 	copy_self(in_dir("image"), 0x03);
-	open_observer(&o, &ask);
-	run_observed(&o, work_in_memfd, in_dir("image"));
+	observer_must_open(&o, &d, &ask);
+	observer_run(&o, work_in_memfd, in_dir("image"));
 	observer_check(&o);
-	expect_file(&o, &(struct expected){ "memfd:compiled", 0x03, 1 });
+	expect_file(&o, &(struct copy_expected){ "memfd:compiled", 0x03, 1 });
 	observer_close(&o);
 }
 
@@ -269,12 +179,12 @@ Test(kernel_places, distinguishes_files_of_one_path_in_two_mount_namespaces)
 	cr_assert(!mkdir(in_dir("one"), 0755) && !mkdir(in_dir("two"), 0755));
 	copy_self(in_dir("one/a"), 0x11);
 	copy_self(in_dir("two/b"), 0x12);
-	open_observer(&o, &ask);
-	run_observed(&o, work_behind_bind_mount, in_dir("one/a"));
-	run_observed(&o, work_behind_bind_mount, in_dir("two/b"));
+	observer_must_open(&o, &d, &ask);
+	observer_run(&o, work_behind_bind_mount, in_dir("one/a"));
+	observer_run(&o, work_behind_bind_mount, in_dir("two/b"));
 	observer_check(&o);
-	a = observer_image(&o, expect_file(&o, &(struct expected){ "app", 0x11, 0 }));
-	b = observer_image(&o, expect_file(&o, &(struct expected){ "app", 0x12, 0 }));
+	a = observer_image(&o, expect_file(&o, &(struct copy_expected){ "app", 0x11, 0 }));
+	b = observer_image(&o, expect_file(&o, &(struct copy_expected){ "app", 0x12, 0 }));
 	cr_expect_str_eq(observer_path(a), in_dir("app"));
 	cr_expect_str_eq(observer_path(b), in_dir("app"));
 	cr_assert_eq(stat("/proc/self/ns/mnt", &own), 0);
@@ -329,11 +239,11 @@ Test(kernel_places, identifies_file_that_two_overlays_share)
 	cr_assert_eq(mount("none", in_dir("lower"), "tmpfs", 0, NULL), 0);
 	cr_assert_eq(mkdir(in_dir("lower/bin"), 0755), 0);
 	copy_self(in_dir("lower/bin/app"), 0x20);
-	open_observer(&o, &ask);
-	run_observed(&o, work_in_overlay, "first");
-	run_observed(&o, work_in_overlay, "second");
+	observer_must_open(&o, &d, &ask);
+	observer_run(&o, work_in_overlay, "first");
+	observer_run(&o, work_in_overlay, "second");
 	observer_check(&o);
-	image = observer_image(&o, expect_file(&o, &(struct expected){ "app", 0x20, 0 }));
+	image = observer_image(&o, expect_file(&o, &(struct copy_expected){ "app", 0x20, 0 }));
 	cr_expect_gt(observer_count(&o, observer_find(&o, PROFIL_IMAGE_FILE, "app"), 0), 0);
 	cr_expect_str_eq(observer_path(image), in_dir("root/bin/app"));
 	cr_expect_eq(umount2(in_dir("lower"), MNT_DETACH), 0);
@@ -355,12 +265,12 @@ static void read_clock(const char *unused)
 
 Test(kernel_places, counts_vdso)
 {
-	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, FAST_NS);
+	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, OBSERVER_FAST_NS);
 	struct observer o;
 	uint32_t vdso;
 
-	open_observer(&o, &ask);
-	run_observed(&o, read_clock, NULL);
+	observer_must_open(&o, &d, &ask);
+	observer_run(&o, read_clock, NULL);
 	observer_check(&o);
 	cr_expect_eq(o.table->unmatched, 0);
 	vdso = observer_find(&o, PROFIL_IMAGE_VDSO, NULL);
@@ -379,7 +289,7 @@ static void work_in_memory(const char *unused)
 		_exit(3);
 	memcpy(at, loops, LOOP_BYTES);
 	__builtin___clear_cache(at, (char *)at + LOOP_BYTES);
-	work_at(at, SPELL_NS);
+	copy_work(at, SPELL_NS);
 }
 
 Test(kernel_places, counts_compiled_code_by_process)
@@ -389,7 +299,7 @@ Test(kernel_places, counts_compiled_code_by_process)
 	unsigned int found = 0;
 	struct observer o;
 
-	open_observer(&o, &ask);
+	observer_must_open(&o, &d, &ask);
 	for (int i = 0; i < 2; i++) {
 		cr_assert_eq(observer_add(&o, c[i].pid), 0);
 		child_run(&c[i]);
@@ -408,135 +318,19 @@ Test(kernel_places, counts_compiled_code_by_process)
 	observer_close(&o);
 }
 
-/* --- a process that maps and unmaps continuously ---------------------------------------------- */
-
-#define STORM_NS 500000000ull
-static int storm_fd;
-
-static int storm_is_on(void)
-{
-	return cpu_ns(CLOCK_PROCESS_CPUTIME_ID) < STORM_NS;
-}
-
-static void *map_data(void *arg)
-{
-	while (storm_is_on()) {
-		char *p = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			       -1, 0);
-
-		if (p == MAP_FAILED)
-			_exit(3);
-		p[0] = p[8192] = 1;
-		mprotect(p + 4096, 4096, PROT_READ);
-		munmap(p, 1 << 16);
-	}
-	return arg;
-}
-
-static void *map_code(void *arg)
-{
-	while (storm_is_on()) {
-		void *at = map_loops(storm_fd);
-
-		work_at(at, 100000);
-		munmap(at, 4096);
-	}
-	return arg;
-}
-
-static void *open_libraries(void *arg)
-{
-	while (storm_is_on()) {
-		void *h = dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL);
-
-		if (!h)
-			_exit(4);
-		dlclose(h);
-	}
-	return arg;
-}
-
-static void storm(const char *path)
-{
-	void *(*const work[])(void *) = { map_data, map_code, open_libraries, map_code };
-	pthread_t thread[4];
-
-	storm_fd = open(path, O_RDONLY | O_CLOEXEC);
-	for (int i = 0; i < 4; i++) {
-		if (pthread_create(&thread[i], NULL, work[i], NULL))
-			_exit(5);
-	}
-	for (int i = 0; i < 4; i++)
-		pthread_join(thread[i], NULL);
-}
+/* --- mappings that change --------------------------------------------------------------------- */
 
 Test(kernel_places, finds_images_while_threads_map_and_unmap)
 {
-	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, FAST_NS);
 	struct observer o;
 
-	copy_self(in_dir("code.so"), 0x30);
-	open_observer(&o, &ask);
-	run_observed(&o, storm, in_dir("code.so"));
-	observer_check(&o);
-	cr_expect_eq(o.table->image_full + o.table->lost, 0);
-	expect_file(&o, &(struct expected){ "code.so", 0x30, 0 });
-	cr_expect(observer_find(&o, PROFIL_IMAGE_FILE, "ld-linux-x86-64.so.2") ||
-		  observer_find(&o, PROFIL_IMAGE_FILE, "ld-linux-aarch64.so.1"));
+	copies_storm(&o, &d, 500000000, 0);
 	observer_close(&o);
-}
-
-/* --- files that take turns at one address ----------------------------------------------------- */
-
-#define TURN_NS 3000000u
-#define TURNS 40 /* of each file */
-
-static const char *turning[] = { "one.so", "two.so" };
-
-/* Maps both files in turn, as dlclose() and dlopen() of libraries of one size do. */
-static void work_in_turn(const char *dir)
-{
-	/* Far from other mappings, which would take its place in the CPU's cache of ranges. */
-	void *where = (void *)0x100000000000;
-
-	for (int i = 0; i < 2 * TURNS; i++) {
-		char path[600];
-		void *at;
-		int fd;
-
-		snprintf(path, sizeof(path), "%s/%s", dir, turning[i % 2]);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		at = fd < 0 ? NULL : map_loops_at(where, fd);
-		if (!at)
-			_exit(6);
-		close(fd);
-		work_at(at, TURN_NS);
-		munmap(at, 4096);
-	}
-}
-
-/* Linux 6.1 cannot check that a cached range has the same file. */
-static int checks_mappings(void)
-{
-	struct utsname u;
-	int major = 0, minor = 0;
-
-	cr_assert(uname(&u) == 0 && sscanf(u.release, "%d.%d", &major, &minor) == 2);
-	return !getenv("PROFIL_TEST_IMAGE_LOOKUP") && (major > 6 || minor > 1);
 }
 
 Test(kernel_places, counts_files_that_take_turns_at_one_address)
 {
-	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_PROCESSES, FAST_NS);
-	struct observer o;
+	uint64_t samples[2];
 
-	if (!checks_mappings())
-		cr_skip_test("the kernel has no bpf_rdonly_cast()");
-	copy_self(in_dir("one.so"), 0x31);
-	copy_self(in_dir("two.so"), 0x32);
-	open_observer(&o, &ask);
-	run_observed(&o, work_in_turn, d.dir);
-	for (int i = 0; i < 2; i++)
-		expect_file(&o, &(struct expected){ turning[i], (uint8_t)(0x31 + i), 0 });
-	observer_close(&o);
+	copies_in_turn(&d, 40, 0, samples);
 }

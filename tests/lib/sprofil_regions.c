@@ -29,6 +29,7 @@ void regions_apart(const struct daemon *d, const struct ticks_way *way)
 		{ .pr_base = rest, .pr_size = sizeof(rest), .pr_off = 0, .pr_scale = 2 },
 	};
 	struct loop_time first = { 0 }, second = { 0 }, other = { 0 };
+	unsigned long long matched;
 	unsigned short before;
 
 	regions_profile(region, 3, NULL, FAST_FLAGS(PROF_USHORT));
@@ -39,8 +40,14 @@ void regions_apart(const struct daemon *d, const struct ticks_way *way)
 	before = rest[0];
 	TICKS_WORK(way->spell_ns, &other, 12, TICKS_SYNCED(rest[0]) && rest[0] > before);
 	TICKS_WORK(way->spell_ns, &other, 30, TICKS_SYNCED(rest[0]) && rest[0] > before);
+	/* The overflow bin has samples of this code, too: LIST has no fewer than were written
+	 * before it, and no more than after it. */
 	cr_expect_eq(profil_sync(), 0);
-	cr_expect_eq(ticks_conserved(d, low[5] + high[1] + rest[0]), 0);
+	before = rest[0];
+	matched = ticks_matched(d);
+	cr_expect_eq(profil_sync(), 0);
+	cr_expect_geq(matched, low[5] + high[1] + before);
+	cr_expect_leq(matched, low[5] + high[1] + rest[0]);
 	regions_off();
 
 	way->judge(low[5], &first, TICKS_PERIOD_NS, "the first region");

@@ -2,37 +2,8 @@
 # event-counts.sh - record -e counts each event of a program that causes a known number of them
 #
 # Each event has a sample of its own. What the program causes beside them, as faults of its start, is counted too.
-# shellcheck source=tests/lib/lib.sh
-. "$(dirname "$0")/../../lib/lib.sh"
-
-ctl=$(realpath "$BUILD/profilctl")
-deeds=$dir/deeds
-${CC:-gcc} -O2 -g -o "$deeds" tests/programs/deeds.c -pthread || exit 1
-
-if ! command -v jq >/dev/null; then
-	lacks "events are counted" "jq"
-	finish
-fi
-
-# Records the program's events. Prints how many it has caused by its own account.
-# 77: it cannot cause them, and its output says why.
-caused() { # EVENT WHAT ARG...
-	"$ctl" record -q -e "$1" -o "$dir/kept" -- "$deeds" "${@:2}" 2>"$dir/stderr"
-}
-
-# LEAST <= NUMBER <= MOST
-within() { # LEAST NUMBER MOST
-	if test "$1" -gt "$2" || test "$2" -gt "$3"; then
-		echo "$2 samples, not $1 to $3: $(cat "$dir/stderr")"
-		return 1
-	fi
-}
-
-# The samples of the profile, or of a function of the program, with those in the kernel that it entered.
-samples() { # [FUNCTION]
-	"$ctl" report --fold-kernel -f json "$dir/kept" | jq --arg name "${1:-}" \
-		'if $name == "" then .samples.total else [.functions[] | select(.name == $name).samples] | add // 0 end'
-}
+# shellcheck source=tests/lib/event_counts.sh
+. "$(dirname "$0")/../../lib/event_counts.sh"
 
 # Counts of EVENT in a program that causes N by WHAT: the whole program has at least those of its own account, and
 # FUNCTION 2 more at most, the pages of its code.
@@ -79,7 +50,7 @@ switches() {
 
 # A virtual machine often has no hardware counters.
 cycles() {
-	if ! "$ctl" list --events | grep -qx cycles; then
+	if ! has_event cycles; then
 		"$ctl" record -e cycles -f json -o "$dir/none" -- touch "$dir/ran" 2>"$dir/stderr"
 		check "record -e cycles returns 125 without a hardware counter" test $? -eq 125
 		check "record -e cycles says that the machine has no such event" test "$(cat "$dir/stderr")" = \
@@ -97,7 +68,7 @@ counts minor-faults write_pages 5000 minor
 counts major-faults read_pages 300 major "$dir/pages"
 not_minor
 counts cpu-migrations '' 300 migrate
-if "$ctl" list --events 2>/dev/null | grep -qx sched:sched_switch; then
+if has_event sched:sched_switch; then
 	switches
 else
 	skip "each of 1000 sleeps is counted by sched:sched_switch" "this kernel has no such tracepoint"

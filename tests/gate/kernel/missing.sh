@@ -1,49 +1,19 @@
 #!/bin/bash
 # missing.sh - a profile says what it lacks: set-id programs, short threads, what has no room in a table
-# shellcheck source=tests/lib/lib.sh
-. "$(dirname "$0")/../../lib/lib.sh"
-
-ctl=$(realpath "$BUILD/profilctl")
-spin=$dir/spin
-user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-${CC:-gcc} -O2 -g -o "$spin" tests/programs/spin.c -ldl -pthread || exit 1
-${CC:-gcc} -O2 -g -o "$dir/deeds" tests/programs/deeds.c -pthread || exit 1
-${CC:-gcc} -O2 -g -o "$dir/files" tests/programs/files.c || exit 1
-${CC:-gcc} -O2 -g -o "$dir/places" tests/programs/places.c || exit 1
-
-json() { # FILTER
-	jq -e "$1" "$dir/json" >/dev/null || { jq -c "del(.objects, .functions[8:], .places, .folded)" "$dir/json"; false; }
-}
-
-# $dir/stderr has a line that matches REGEX.
-said() { # REGEX
-	grep -Eq -- "$1" "$dir/stderr" || { cat "$dir/stderr"; return 1; }
-}
+# shellcheck source=tests/lib/missing.sh
+. "$(dirname "$0")/../../lib/missing.sh"
 
 silent_about() { # REGEX
 	! grep -E -- "$1" "$dir/stderr"
 }
 
-# Records a shell that runs $spin and then, so many times, the set-user-ID program, each for SECONDS.
-both() { # TIMES SECONDS OPTION...
-	# shellcheck disable=SC2016 # another shell's
-	"${who[@]}" "$ctl" record -F 999 "${@:3}" -- sh -c '"$0" split 0.6; for i in $(seq "$3"); do "$1" split "$2"; done; exit 5' \
-		"$spin" "$dir/setid" "$2" "$1" 2>"$dir/stderr" >"$dir/json"
-}
-
-# The program belongs to root, and its user may not read its memory. Like every number here, that of its CPU
-# time is the kernel's.
+# Like every number here, that of the set-user-ID program's CPU time is the kernel's.
 set_id() {
 	local missing
 
-	cp "$spin" "$dir/setid"
-	chmod 4755 "$dir/setid"
-	if [[ ,$(findmnt -no OPTIONS -T "$dir/setid"), == *,nosuid,* ]]; then
-		skip "record says that a set-id program is missing" "$dir is mounted with nosuid"
-		return
-	fi
+	set_id_make "record says that a set-id program is missing" || return
 	who=("${user[@]}")
-	both 1 0.6 -f json -o -
+	record_set_id 1 0.6 -f json -o -
 	check "record returns the status of a command that runs a set-id program" test $? -eq 5
 	check "a set-id program leaves its user's profile" json '.samples.secret == 1 and .samples.hidden_ns == 0'
 	check "no sample of a set-id program is in its user's profile" json \
@@ -53,37 +23,36 @@ set_id() {
 		"^profilctl: $(printf %.2f "$missing") s of $(printf %.2f "$(jq '.cpu_ns / 1e9' "$dir/json")") s of CPU time are not in the profile: programs ran that you may not observe \(set-id, or another user's\)$"
 	check "record says so in one line" test "$(grep -Ec 'may not observe|not be observed' "$dir/stderr")" -eq 1
 
-	both 1 0.01 -f json -o -
+	record_set_id 1 0.01 -f json -o -
 	check "record says that one process left at a set-id program of little CPU time" said \
 		'^profilctl: 1 process left the profile at the execution of a program that you may not observe$'
 	check "record counts no CPU time as missing then" silent_about 'CPU time'
-	both 3 0.01 -f json -o -
+	record_set_id 3 0.01 -f json -o -
 	check "record says how many processes left" said \
 		'^profilctl: 3 processes left the profile at the execution of a program that you may not observe$'
 
-	both 1 0.01
+	record_set_id 1 0.01
 	check "a text report says that a process left" said '^1 process executed what may not be observed, and left$'
 	check "a text report is not repeated by a message" silent_about 'may not observe'
-	both 3 0.01
+	record_set_id 3 0.01
 	check "a text report says how many processes left" said '^3 processes executed what may not be observed, and left$'
 
 	who=()
-	both 1 0.6 -f json -o -
+	record_set_id 1 0.6 -f json -o -
 	check "root profiles a set-id program" json '.samples.secret == 0 and
 		([.functions[] | select(.object | endswith("/setid")).samples] | add > 0)'
 	check "record tells root of nothing missing" silent_about 'may not observe|CPU time'
 }
 
-# A target may have half of a user's entries. Two of four children that use 0.4 s each fit beside their parent.
 unfollowed() {
 	local pid ctl_pid
 
-	"${user[@]}" "$ctl" record -F 999 -f json -o - -- "$spin" children 0.4 2>"$dir/stderr" >"$dir/json"
+	record_children 0.4 -f json -o -
 	check "record returns the status of a command with children without room" test $? -eq 0
 	check "children without room are counted" json '.samples.unfollowed == 2'
 	check "record says how many processes had no room" said \
 		"^profilctl: 2 processes could not be followed: profild's process table has no more room$"
-	"${user[@]}" "$ctl" record -F 999 -- "$spin" children 0.1 2>"$dir/stderr"
+	record_children 0.1
 	check "a text report says how many processes had no room" said '^2 processes could not be followed$'
 
 	mkfifo "$dir/go"
@@ -103,14 +72,8 @@ unfollowed() {
 	wait "$pid"
 }
 
-# Processes of less than a millisecond, most of which end before the timer's next tick, at which -F 50 samples.
 short_ones() {
-	local line
-
-	# shellcheck disable=SC2016 # another shell's
-	"$ctl" record -F 50 -o "$dir/kept" -- sh -c 'i=0; while test $i -lt 1500; do /bin/true; i=$((i + 1)); done' 2>"$dir/stderr"
-	check "record -F 50 profiles short processes" test $? -eq 0
-	"$ctl" report -f json "$dir/kept" >"$dir/json"
+	check "record -F 50 profiles short processes" record_short
 	# shellcheck disable=SC2016 # another shell's
 	"$ctl" record -q -F 999 -f json -o "$dir/json" -- sh -c 'i=0; while test $i -lt 100; do /bin/true; i=$((i + 1)); done'
 	check "no CPU time ends before its first sample on the CPU clock" json '.samples.unseen_ns == 0'
@@ -118,27 +81,20 @@ short_ones() {
 	check "a report says nothing of such threads then" silent_about 'first sample'
 }
 
-# The table of an attachment has room for 512 files.
 many_files() {
-	mkdir "$dir/code"
-	"$ctl" record -F 1999 -f json -o "$dir/json" -- "$dir/files" "$dir/code" 700 3 2>"$dir/stderr"
-	check "record returns the status of a command with more files than there is room for" test $? -eq 0
+	check "record returns the status of a command with more files than there is room for" record_files
 	check "samples in more files than there is room for are lost" json \
 		'.samples.image_full == .samples.lost and .samples.lost > 0'
 	check "the other samples are in 512 files" json '[.functions[].object_index] | unique | length <= 512'
 	check "record says how many samples were lost" said "^profilctl: $(jq .samples.lost "$dir/json") of $(jq .samples.total "$dir/json") samples were lost"
 	check "record advises no lower rate for that" silent_about 'lower rate'
-	rm -r "$dir/code"
 }
 
-# The table of a recording has room for 327680 places. Each fault is a sample at a place of its own.
 many_places() {
 	local line='samples are counted by file only: the table of places is full; profile for a shorter time, fewer processes, or with --resolution'
 
-	"$ctl" record -e page-faults -o "$dir/kept" -- "$dir/places" "$dir/loads" 400000 2>"$dir/stderr"
-	check "record returns the status of a command with more places than there is room for" test $? -eq 0
+	check "record returns the status of a command with more places than there is room for" record_places
 	check "record says how many places had no room" said '^profilctl: [0-9]+ samples are counted by file only'
-	"$ctl" report -f json "$dir/kept" >"$dir/json"
 	check "no sample of a full table of places is lost" json \
 		'.samples.total >= 400000 and .samples.binned == .samples.total'
 	check "the samples of 72320 of 400000 places have no room" json \
@@ -147,31 +103,24 @@ many_places() {
 		'([.functions[] | select(.size == 0).samples] | add) == .samples.place_full'
 	line="$(jq .samples.place_full "$dir/json") $line"
 	check "a text report says how many samples had no room" grep -qx "$line" <("$ctl" report "$dir/kept")
-	rm "$dir/loads"
 }
 
-# The table has room for 8192 threads that sleep.
 sleepers() {
-	local said status line='sleeps are not counted: more threads slept than the table has room for'
+	local status line='sleeps are not counted: more threads slept than the table has room for'
 
-	said=$("$ctl" record --off-cpu -o "$dir/kept" -- "$dir/deeds" crowd 10000 2>"$dir/stderr")
+	record_sleepers
 	status=$?
 	if test "$status" -eq 77; then
-		skip "record says how many sleeps had no room" "$said"
+		skip "record says how many sleeps had no room" "$why"
 		return
 	fi
 	check "record --off-cpu returns 0 for 10000 threads that sleep at a time" test "$status" -eq 0
-	"$ctl" report -f json "$dir/kept" >"$dir/json"
 	check "the sleeps of 1808 of 10000 threads have no room" json '.samples.sleepers_full >= 1808'
 	line="$(jq .samples.sleepers_full "$dir/json") $line"
 	check "record says how many sleeps had no room" said "^profilctl: $line$"
 	check "a text report says how many sleeps had no room" grep -qx "$line" <("$ctl" report "$dir/kept")
 }
 
-if ! command -v jq >/dev/null; then
-	lacks "profilctl says what a profile lacks" "jq"
-	finish
-fi
 daemon_start --user-children 6
 unfollowed
 daemon_stop

@@ -1,33 +1,8 @@
 #!/bin/bash
 # spool.sh - the spool of the machine profile is exact, and survives kills of itself and of the daemon
 # shellcheck disable=SC2016 # what is in quotes is for jq
-# shellcheck source=tests/lib/lib.sh
-. "$(dirname "$0")/../../lib/lib.sh"
-
-ctl=$(realpath "$BUILD/profilctl")
-keepers=()
-trap 'kill -9 "${keepers[@]}" 2>/dev/null; lib_end' EXIT
-
-files() { # SPOOL AT_LEAST
-	test "$(find "$1" -name '*Z-*.json.gz' 2>/dev/null | wc -l)" -ge "$2"
-}
-
-# Starts "machine spool", and waits until it is keeping profiles. Its pid is $keeper.
-keep() { # SPOOL ARGS...
-	: >"$1.log" # of an earlier one
-	"$ctl" machine spool "$@" 2>>"$1.log" &
-	keeper=$!
-	keepers+=("$keeper")
-	await $$ grep -q "keeping a profile" "$1.log"
-}
-
-# Samples by outcome, and of each place by the object's path, at 100 Hz.
-sums() { # SPOOL
-	zcat "$1"/*.json.gz | jq -cS -n '[inputs | select(.tick_ns == 1e7)] as $all |
-		($all | map(.samples | [.total, .binned, .unmatched, .lost]) | transpose | map(add)),
-		($all | map(.objects as $o | .places[] | {at: [$o[.[0]].path, .[1], .[2]], n: .[3]}) |
-			group_by(.at) | .[] | [.[0].at, (map(.n) | add)])'
-}
+# shellcheck source=tests/lib/spool.sh
+. "$(dirname "$0")/../../lib/spool.sh"
 
 # A process that works in the kernel all the while: the machine's profile has samples whatever else runs.
 dd if=/dev/zero of=/dev/null bs=64k &
@@ -38,16 +13,12 @@ keep "$dir/short" -i 1 -F 1
 short=$keeper
 keep "$dir/whole" -i 3600 -f pprof -F 1
 whole=$keeper
-check "a spool turns the machine's profile on" jq -e '.on and .tick_ns == 1e9' <("$ctl" machine status --json)
+check "a spool turns the machine's profile on" jq -e -s '.[0] | .on and .tick_ns == 1e9' <("$ctl" machine status --json)
 # Both spools follow the new table of 100 Hz without a loss, and read its last samples after "machine off".
 "$ctl" machine on -F 100 2>"$dir/on"
-check "the spool has a file for each interval" await $$ files "$dir/short" 3
+check "the spool has a file for each interval" await $$ has_profiles "$dir/short" 3
 await $$ has_used "$busy" $(($(cpu_ticks_of "$busy") + 20))
-"$ctl" machine off
-for pid in "$short" "$whole"; do
-	kill "$pid"
-	wait "$pid" || fail "SIGTERM ends the spool with 0" "status $?: $(cat "$dir"/*.log)"
-done
+keepers_end "$short" "$whole"
 sums "$dir/short" >"$dir/short.sums"
 sums "$dir/whole" >"$dir/whole.sums"
 check "the spool has samples: $(head -n 1 "$dir/whole.sums")" jq -e -s '.[0][0] > 0' "$dir/whole.sums"
@@ -57,11 +28,9 @@ check "machine spool -f pprof writes gzipped pprof files" sh -c "gzip -t '$dir'/
 check "profiles of a spool have mode 640" test "$(stat -c %a "$dir"/whole/*.json.gz | sort -u)" = 640
 check "a profile of a spool names host, kernel, architecture and boot" jq -e --arg h "$(hostname)" --arg k "$(uname -r)" --arg m "$(uname -m)" \
 	--arg b "$(cat /proc/sys/kernel/random/boot_id)" \
-	'.host == {name: $h, kernel: $k, architecture: $m, boot_id: $b} and .started_boot_ns > 0' \
+	-s '.[0] | .host == {name: $h, kernel: $k, architecture: $m, boot_id: $b} and .started_boot_ns > 0' \
 	<(zcat "$dir"/whole/*.json.gz | tail -n 1)
-check "no interval overlaps the next one" jq -e -s 'sort_by(.started_boot_ns) | . as $p |
-	all(range(1; length); $p[.].started_boot_ns >= $p[. - 1].started_boot_ns + $p[. - 1].duration_ns - 1e6)' \
-	<(zcat "$dir"/short/*.json.gz)
+check "no interval overlaps the next one" do_not_overlap "$dir/short"
 build_id=$(python3 -c 'notes = open("/sys/kernel/notes", "rb").read()
 at = notes.find(b"\x14\0\0\0\3\0\0\0GNU\0")
 print(notes[at + 12:at + 32].hex() if at >= 0 else "")')
@@ -70,19 +39,9 @@ check "the kernel has its build id" jq -e --arg id "$build_id" \
 check "functions of the kernel have names" jq -e '[.functions[] | select(.object == "[kernel]" and .named)] | length > 0' \
 	<(zcat "$dir"/whole/*.json.gz | tail -n 1)
 
-# The spool is killed five times while it writes.
 "$ctl" machine on 2>"$dir/on"
-for i in 1 2 3 4 5; do
-	keep "$dir/killed" -i 1 -f pprof
-	await $$ files "$dir/killed" "$i"
-	kill -9 "$keeper"
-	wait "$keeper" 2>/dev/null
-done
-keep "$dir/killed" -i 1
-check "the next spool removes the temporary files of a killed one" test -z "$(find "$dir/killed" -name '*.gz.*')"
+killed "$dir/killed" :
 check "a second spool in the same directory is refused" sh -c "! '$ctl' machine spool '$dir/killed' 2>'$dir/second' && grep -q 'another process does' '$dir/second'"
-check "every file is complete after five kills" sh -c "test -n \"\$(ls '$dir/killed')\" && gzip -t '$dir'/killed/*.gz &&
-	'$ctl' report --spool '$dir/killed' --since -1h"
 kill "$keeper"
 wait "$keeper"
 
@@ -91,8 +50,8 @@ keep "$dir/restart" -i 1
 kill -9 "$daemon"
 wait "$daemon" 2>/dev/null
 daemon_start
-n=$(find "$dir/restart" -name '*Z-*.json.gz' | wc -l)
-check "the spool continues with the next daemon" await $$ files "$dir/restart" $((n + 2))
+n=$(profiles_of "$dir/restart")
+check "the spool continues with the next daemon" await $$ has_profiles "$dir/restart" $((n + 2))
 kill "$keeper"
 wait "$keeper"
 "$ctl" machine off

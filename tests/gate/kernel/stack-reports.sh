@@ -1,31 +1,11 @@
 #!/bin/bash
 # stack-reports.sh - recorded stacks: the same numbers in every format; inlined functions, frames of the kernel, equal paths
-# shellcheck source=tests/lib/lib.sh
-. "$(dirname "$0")/../../lib/lib.sh"
-
-ctl=$(realpath "$BUILD/profilctl")
+# shellcheck source=tests/lib/recorded_stacks.sh
+. "$(dirname "$0")/../../lib/recorded_stacks.sh"
 
 # --- one recording in every format ----------------------------------------------------------------
 
-# Inclusive samples of three functions, in the order of their names, by each reader.
-by_json() {
-	python3 -c '
-import collections, json, sys
-stacks = json.load(open(sys.argv[1]))["stacks"]
-roots, inclusive = len(stacks["ends"]), collections.Counter()
-for node in stacks["nodes"]:
-    count, on_path = node[4], set()
-    while True:
-        on_path.add(stacks["frames"][node[1]][0])
-        if node[0] < roots:
-            break
-        node = stacks["nodes"][node[0] - roots]
-    for name in on_path:
-        inclusive[name] += count
-for name in "leaf", "main", "recur":
-    print(name, inclusive[name])' "$dir/json"
-}
-
+# Inclusive samples as by_json() prints them, by the readers of other formats.
 by_folded() {
 	awk '{ n = $NF; sub(/ [0-9]+$/, ""); split("", seen); frames = split($0, frame, ";")
 		for (i = 2; i <= frames; i++) if (!seen[frame[i]]++) sum[frame[i]] += n }
@@ -87,9 +67,7 @@ same_table() {
 formats() {
 	local format inclusive
 
-	check "levels.c is built" "${CC:-gcc}" -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -fPIE -pie -o "$dir/levels" \
-		tests/programs/levels.c
-	check "record -g records a recursion" "$ctl" record -q -g -F 999 -o "$dir/kept" -- "$dir/levels" 1 40 1
+	record_recursion kept
 	for format in json folded pprof speedscope callgrind; do
 		check "report writes $format of recorded stacks" "$ctl" report -f "$format" -o "$dir/$format" "$dir/kept"
 	done
@@ -111,41 +89,16 @@ has_stack() { # REGEX
 }
 
 inlined() {
-	cat >"$dir/inlined.c" <<-'END'
-		static volatile unsigned long spun;
-
-		static inline __attribute__((always_inline)) void inner(unsigned long n)
-		{
-			while (n--)
-				spun++;
-		}
-
-		__attribute__((noipa)) void outer(unsigned long n)
-		{
-			inner(n);
-		}
-
-		int main(void)
-		{
-			for (int i = 0; i < 400; i++)
-				outer(1000000);
-			return 0;
-		}
-	END
-	check "a program with an inlined function is built" "${CC:-gcc}" -O2 -g -fomit-frame-pointer -o "$dir/inlined" "$dir/inlined.c"
-	"$ctl" record -q -g -F 999 --user-only -f folded -o "$dir/folded" -- "$dir/inlined"
+	record_inlined
 	check "an inlined function is a frame below the one that contains it" has_stack \
 		'^inlined;_start;([^;]+;)*main;outer;inner [0-9]+$'
 }
 
-# Reads of /dev/zero use CPU time in the kernel, below read(), in libc.
 kernel_frames() {
-	local copy=(dd if=/dev/zero of=/dev/null bs=1M count=8000 status=none)
-
-	"$ctl" record -q -g -F 999 --kernel-stacks -f folded -o "$dir/folded" -- "${copy[@]}"
+	record_copy --kernel-stacks
 	check "with --kernel-stacks frames of the kernel are below those of the program" has_stack \
 		'^dd;[^;]+;__libc_start_main[^;]*;([^;]+;)*(__)?read;([^;]+;)*ksys_read;vfs_read(;.*)? [0-9]+$'
-	"$ctl" record -q -g -F 999 -f folded -o "$dir/folded" -- "${copy[@]}"
+	record_copy
 	check "without it a stack has one function of the kernel" has_stack ';(__)?read(;[^;]*)? [0-9]+$'
 }
 
@@ -158,7 +111,7 @@ merged() {
 
 # ok when the paths of four runs are the same nodes.
 merge() { # NAME COMMAND...
-	"$ctl" record -q -g -F 999 --user-only -f json -o "$dir/json" -- "${@:2}"
+	record json -f json --user-only -- "${@:2}"
 	check "$1" merged
 }
 
@@ -167,7 +120,7 @@ formats
 inlined
 kernel_frames
 # shellcheck disable=SC2016 # the variable of the shell that starts them
-merge "call paths of programs at different addresses merge" sh -c "for i in 1 2 3 4; do $dir/levels 1 20 0.3; done"
-merge "call paths of children merge" "$dir/levels" 1 20 0.3 4
+merge "call paths of programs at different addresses merge" sh -c "for i in 1 2 3 4; do $levels 1 20 0.3; done"
+merge "call paths of children merge" "$levels" 1 20 0.3 4
 daemon_stop
 finish

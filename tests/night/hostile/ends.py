@@ -9,8 +9,9 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib"))
 from manager import Daemon  # noqa: E402
+from outcome import finish, ok, skip  # noqa: E402
 
 USER = 60001
 OTHER = 60020
@@ -18,19 +19,6 @@ SLOTS = 64  # of one user
 OWNER = 60040  # of subordinate ids
 LINES_MAX = 40  # that one client may make the daemon log in some seconds
 KILLS = 12
-passed = failed = skipped = 0
-
-
-def ok(fact, held, why=""):
-    global passed, failed
-    passed, failed = passed + bool(held), failed + (not held)
-    print(f"ok {fact}" if held else f"FAIL {fact}: {why}", flush=True)
-
-
-def skip(fact, why):
-    global skipped
-    skipped += 1
-    print(f"skip {fact}: {why}", flush=True)
 
 
 def as_user(command, env, uid=USER, **more):
@@ -276,8 +264,7 @@ def main():
             test(build, daemon, dict(os.environ, PROFIL_SOCKET=daemon.socket))
         finally:
             daemon.close()
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return failed > 0
+    return finish()
 
 
 if __name__ == "__main__":

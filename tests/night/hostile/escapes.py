@@ -10,8 +10,9 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib"))
 from manager import Daemon  # noqa: E402
+from outcome import finish, ok, skip  # noqa: E402
 
 ATTACKER, VICTIM = 60001, 60020
 SETID_RATE = 5000
@@ -24,11 +25,6 @@ PENDING = {"link", "bpffs", "second", "namespace"}
 class Suite:
     def __init__(self, build, directory):
         self.build, self.dir = build, directory
-        self.passed = self.failed = self.skipped = 0
-
-    def ok(self, fact, held, why=""):
-        self.passed, self.failed = self.passed + bool(held), self.failed + (not held)
-        print(f"ok {fact}" if held else f"FAIL {fact}: {why}", flush=True)
 
     def daemon(self, name, **how):
         path = f"{self.dir}/{name}"
@@ -60,7 +56,7 @@ def odd(suite):
         ("cloned", "two processes that share their memory turn a profile on and off"),
     ):
         got, said = suite.run(daemon, "odd", what)
-        suite.ok(fact, got == {"signal": "0", "status": "0"}, f"{got} {said}")
+        ok(fact, got == {"signal": "0", "status": "0"}, f"{got} {said}")
     daemon.close()
 
 
@@ -73,7 +69,7 @@ def setid(suite):
     got, said = suite.run(daemon, "setid", program, SETID_S)
     fact = "no sample of a set-user-ID program's image reaches the profile of its parent"
     print(f"  {got}")
-    suite.ok(fact, got.get("outside") == "0" and int(got["samples"]) > 0, f"{got} {said}")
+    ok(fact, got.get("outside") == "0" and int(got["samples"]) > 0, f"{got} {said}")
     daemon.close()
 
 
@@ -83,12 +79,12 @@ def rootless(suite):
     got, said = suite.run(daemon, "rootless", victim.pid, uid=0)
     victim.kill()
     victim.wait()
-    suite.ok("uid 0 without capabilities may not observe another user's process",
-             got.get("observe") not in ("0", None), f"{got} {said}")
-    suite.ok("uid 0 without capabilities may not observe the machine",
-             got.get("machine") not in ("0", None), f"{got} {said}")
-    suite.ok("uid 0 without capabilities has an ordinary user's connections",
-             0 < int(got.get("connections", 0)) <= 64, f"{got} {said}")
+    ok("uid 0 without capabilities may not observe another user's process",
+       got.get("observe") not in ("0", None), f"{got} {said}")
+    ok("uid 0 without capabilities may not observe the machine",
+       got.get("machine") not in ("0", None), f"{got} {said}")
+    ok("uid 0 without capabilities has an ordinary user's connections",
+       0 < int(got.get("connections", 0)) <= 64, f"{got} {said}")
     daemon.close()
 
 
@@ -154,9 +150,9 @@ def link(suite):
         followed += os.stat(secret).st_mode & 0o777 != 0o600
         os.chmod(secret, 0o600)
     replaced = attacker.communicate("")[0].split()[-1]
-    suite.ok("a root daemon changes the mode of its socket, not of a link's target",
-             followed == 0 and int(replaced) > 0,
-             f"{followed} of {LINK_STARTS} starts; {replaced} links were placed")
+    ok("a root daemon changes the mode of its socket, not of a link's target",
+       followed == 0 and int(replaced) > 0,
+       f"{followed} of {LINK_STARTS} starts; {replaced} links were placed")
 
 
 def bpffs_of(path):
@@ -177,8 +173,8 @@ def bpffs(suite):
     pins = os.listdir(bpffs_of(path))
     said = end(daemon)
     shutil.rmtree(bpffs_of(path), ignore_errors=True)
-    suite.ok("the daemon does not use another user's directory in bpffs, and logs that",
-             not pins and "bpf" in said, f"{len(pins)} pins; it said: {said}")
+    ok("the daemon does not use another user's directory in bpffs, and logs that",
+       not pins and "bpf" in said, f"{len(pins)} pins; it said: {said}")
 
 
 def second(suite):
@@ -202,12 +198,11 @@ def second(suite):
     shutil.rmtree(bpffs_of(path), ignore_errors=True)
     fact = "a daemon that fails to start leaves the profiles of the killed one before it"
     if said is None:
-        suite.skipped += 1
-        print(f"skip {fact}: this machine has cycles, so --clock cycles does not fail")
+        skip(fact, "this machine has cycles, so --clock cycles does not fail")
         return
     total, expected = int(got.get("total", 0)), int(got.get("cpu_ns", 0)) / 1e7
-    suite.ok(fact, failing.returncode == 1 and 0.8 * expected < total < 1.2 * expected + 5,
-             f"status {failing.returncode}, {total} of {expected:.0f} samples: {got}; {said}")
+    ok(fact, failing.returncode == 1 and 0.8 * expected < total < 1.2 * expected + 5,
+       f"status {failing.returncode}, {total} of {expected:.0f} samples: {got}; {said}")
 
 
 def namespace(suite):
@@ -227,8 +222,8 @@ def namespace(suite):
         said = f.read()
     expected = int(got.get("cpu_ns", 0)) / 1e7
     works = expected > 10 and int(got.get("binned", 0)) > 0.5 * expected
-    suite.ok("profild in a pid namespace counts the samples of a process there", works,
-             f"{got} {done.stderr}; it said: {said}")
+    ok("profild in a pid namespace counts the samples of a process there", works,
+       f"{got} {done.stderr}; it said: {said}")
 
 
 FACTS = [odd, setid, rootless, link, bpffs, second, namespace]
@@ -242,8 +237,7 @@ def main():
         name = fact.__name__
         if name in wanted or wanted == ["all"] or (not wanted and name not in PENDING):
             fact(suite)
-    print(f"{suite.passed} passed, {suite.failed} failed, {suite.skipped} skipped")
-    return suite.failed > 0
+    return finish()
 
 
 if __name__ == "__main__":

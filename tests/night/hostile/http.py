@@ -9,16 +9,12 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib"))
+from outcome import finish, ok  # noqa: E402
+
 ATTACKER = 60001
 ANSWER_S = 3  # for root, beside the attack
 SLOW_S = 4
-passed = failed = skipped = 0
-
-
-def ok(fact, held, why=""):
-    global passed, failed
-    passed, failed = passed + bool(held), failed + (not held)
-    print(f"ok {fact}" if held else f"FAIL {fact}: {why}", flush=True)
 
 
 def dial(path):
@@ -197,8 +193,7 @@ def main():
             if p.poll() is None:
                 p.terminate()
             p.wait(10)
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return failed > 0
+    return finish()
 
 
 if __name__ == "__main__":

@@ -15,18 +15,14 @@ import sys
 import threading
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib"))
+from outcome import finish, ok  # noqa: E402
+
 MAGIC, VERSION = 0x6C667270, 3
 HELLO, REPLY, LIST, STATUS = 1, 2, 48, 49
 LIMIT_S = 45  # libprofil and profilctl wait for an answer 10 s, some of them for several
 ROUNDS = 40
 SEED = int(os.environ.get("PROFIL_TEST_SEED", "1"))
-passed = failed = 0
-
-
-def ok(fact, held, why=""):
-    global passed, failed
-    passed, failed = passed + bool(held), failed + (not held)
-    print(f"ok {fact}" if held else f"FAIL {fact}: {why}", flush=True)
 
 
 def message(kind, body=b"", count=0, magic=MAGIC, version=VERSION, size=None):
@@ -172,8 +168,7 @@ def main():
         for what in (lie.first, lie.answer):
             for fd in what[1] if what else []:
                 os.close(fd)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed > 0
+    return finish()
 
 
 if __name__ == "__main__":

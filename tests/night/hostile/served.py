@@ -11,20 +11,14 @@ import sys
 import time
 import urllib.request
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib"))
 from manager import Daemon  # noqa: E402
+from outcome import finish, ok, skip  # noqa: E402
 
 RECORD_S = 1
 LATE_S = 2.5  # beyond the recording's time: start, symbols, and 0.6 s of waiting in vain
 INT_S = 2
 ANSWER_S = 15
-passed = failed = skipped = 0
-
-
-def ok(fact, held, why=""):
-    global passed, failed
-    passed, failed = passed + bool(held), failed + (not held)
-    print(f"ok {fact}" if held else f"FAIL {fact}: {why}", flush=True)
 
 
 class Served:
@@ -115,7 +109,6 @@ def http(build, env, name):
 
 
 def main():
-    global skipped
     build, directory = sys.argv[1:3]
     for below in ("overlay", "plain"):
         for at in ("open", "read", "flush"):
@@ -124,8 +117,7 @@ def main():
             daemon = Daemon(build, f"{directory}/{below}-{at}", args=["--machine"])
             served = Served(build, below, at)
             if served.skipped():
-                skipped += 1
-                print(f"skip {name}: {served.skipped()}")
+                skip(name, served.skipped())
             else:
                 try:
                     daemon.start()
@@ -135,8 +127,7 @@ def main():
                 finally:
                     daemon.close()
             served.end()
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return failed > 0
+    return finish()
 
 
 if __name__ == "__main__":

@@ -49,8 +49,6 @@ def workers_are_killed(build, daemon, env):
         time.sleep(0.1)
         for pid in daemon.workers():
             try:
-                with open(f"/proc/{pid}/cmdline") as f:
-                    f.read()
                 os.kill(int(pid), signal.SIGKILL)
                 n += 1
             except OSError:
@@ -61,7 +59,8 @@ def workers_are_killed(build, daemon, env):
     ok("the daemon outlives its killed processes", daemon.alive(), daemon.said()[-500:])
     time.sleep(0.5)
     got, refused = starts(build, env)
-    ok(f"after {n} kills another user is served", got > 0 and not refused, f"{got} starts, {refused} refused")
+    ok("another user is served after the kills", n > 0 and got > 0 and not refused,
+       f"{n} kills, {got} starts, {refused} refused")
 
 
 def restarts_race(build, daemon, env):
@@ -76,7 +75,8 @@ def restarts_race(build, daemon, env):
         for p in racing:
             p.communicate(timeout=60)
     t = told(profiled)
-    ok("a profile adds up over 4 kills of the daemon", t.get("total") == t.get("binned", 0) + t.get("unmatched", 0) + t.get("lost", 0), t)
+    ok("a profile adds up over 4 kills of the daemon",
+       t.get("total", 0) > 0 and t["total"] == t.get("binned", 0) + t.get("unmatched", 0) + t.get("lost", 0), t)
     got, refused = starts(build, env)
     ok("after 4 kills another user is served", got > 0 and not refused, f"{got} starts, {refused} refused")
 
@@ -133,7 +133,8 @@ print(lib.profil_sync())
 def pids_are_reused(build, daemon, env):
     p = subprocess.Popen(["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", WRAP, build],
                          env=env, stdout=subprocess.PIPE, text=True)
-    p.communicate(timeout=100)
+    said = p.communicate(timeout=100)[0]
+    ok("200 processes that reuse pids have run", p.returncode == 0 and said.strip(), f"status {p.returncode}: {said}")
     left, until = [""], time.monotonic() + 20
     while left and time.monotonic() < until:  # the daemon hears of an end a moment later
         listed = subprocess.run([f"{build}/profilctl", "list"], env=env, capture_output=True, text=True).stdout

@@ -63,9 +63,9 @@ class Record:
         if kind == "red":
             self.open[key] = f"{why} (at {self.entry[2]}, {self.entry[3]})"
             return
-        self.here.add(key)
         n, _ = self.unsure.get(key, (0, ""))
-        self.unsure[key] = (n + (self.entry[1] == "night"), why)
+        self.unsure[key] = (n + (self.entry[1] == "night" and key not in self.here), why)
+        self.here.add(key)
 
     def close(self, key):
         self.open.pop(key, None)
@@ -91,13 +91,10 @@ class Record:
 
 def read(path, today):
     record = Record()
-    try:
-        with open(path, encoding="utf-8") as file:
-            for line in file:
-                if line.strip() and not line.startswith("#"):
-                    record.line(line.rstrip("\n"), today)
-    except FileNotFoundError:
-        pass
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            if line.strip() and not line.startswith("#"):
+                record.line(line.rstrip("\n"), today)
     record.close_entry()
     return record
 

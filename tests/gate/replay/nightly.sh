@@ -47,10 +47,14 @@ record "night abcdef0 $night" "$no_verdict" "night abcdef1 $night" "$no_verdict"
 open_is "a part with a verdict ends the nights without one" ""
 record "night abcdef0 $night" "$no_verdict" "part abcdef1 $night" "covers a.sh" "$no_verdict" "part abcdef1 $night" "covers a.sh" "$no_verdict"
 open_is "parts are not counted as nights" ""
+record "night abcdef0 $night" "$no_verdict" "$no_verdict" "$no_verdict"
+open_is "a night with three lines of one test without a verdict is one night" ""
 record "red a.sh: f: of no night" "fixed a.sh f" "night abcdef0: so"
 open_is "a line that cannot be read is named" "tests/NIGHTLY: no such line: red a.sh: f: of no night
 tests/NIGHTLY: no such line: fixed a.sh f
 tests/NIGHTLY: no such line: night abcdef0: so"
+
+check "a record that is missing is not one without a red" sh -c "! python3 tests/lib/nightly.py open '$dir/nosuch' 2026-02-01"
 
 age_is() { # NAME WORDS
 	prints "$1" "$2" python3 tests/lib/nightly.py age "$dir/record" 2026-01-12
@@ -100,7 +104,7 @@ red $dir/suite.sh: trixie s: a: so"
 
 # An acceptance is over when a commit is younger than its day: the verdict depends on the tree alone.
 today=$(git -c safe.directory="$PWD" log -1 --format=%cd --date=format:%F 2>/dev/null)
-python3 tests/lib/nightly.py open tests/NIGHTLY "${today:-0000-00-00}" >"$dir/open"
+python3 tests/lib/nightly.py open tests/NIGHTLY "${today:-0000-00-00}" >"$dir/open" 2>&1
 while read -r red; do
 	fail "nothing of tests/NIGHTLY is open" "$red"
 done <"$dir/open"

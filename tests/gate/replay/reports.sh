@@ -215,6 +215,8 @@ if test "$(id -u)" -eq 0; then
 	cp "$dir/away" "$dwo"
 	chown 65534 "$dwo"
 	says "root reads no .dwo file of another user" "another user's: .* are not shown$" "$ctl" report --by inlined "$dir/split"
+else
+	skip "root reads no .dwo file of another user" "needs root"
 fi
 rm -f "$dwo"
 
@@ -463,5 +465,8 @@ if test "$(id -u)" -eq 0; then
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" doctor -s "$dir/no-daemon" >"$dir/out"
 	check "doctor returns 5 for a user without rights and without a daemon" test $? -eq 5
 	says "doctor names the missing privileges" '^lack  privileges ' cat "$dir/out"
+else
+	skip "doctor returns 5 for a user without rights and without a daemon" "needs root"
+	skip "doctor names the missing privileges" "needs root"
 fi
 finish

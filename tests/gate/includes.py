@@ -3,9 +3,8 @@
 #
 # usage: tests/gate/includes.py    in the top directory; prints nothing and returns 0 when there are none
 #
-# A folder is a layer. A file includes files of its own folder and of the folders that its layer names;
-# every file may include src/core and
-# src/base. A .c file and its header count as one in a cycle. The layers themselves may not form a cycle.
+# A folder is a layer. A file includes files of its own folder and of the folders that its layer names; every file may
+# include src/core and src/base. A .c file and its header count as one in a cycle. The layers themselves may not form a cycle.
 import re
 import sys
 from pathlib import Path
@@ -132,7 +131,8 @@ def main():
                     edges.setdefault(ours, set()).add(theirs)
     found = [f"{file} includes {what}" for file, what in sorted(upward - KNOWN)]
     found += ["cycle: " + " ".join(c) for c in circles(edges) if not KNOWN_CIRCLES & set(c)]
-    found += ["cycle of layers: " + " ".join(c) for c in circles({name: [b for b in below if b in LAYERS] for name, below in LAYERS.items()})]
+    layers = {name: [b for b in below if b in LAYERS] for name, below in LAYERS.items()}
+    found += ["cycle of layers: " + " ".join(c) for c in circles(layers)]
     for gone in sorted(KNOWN - upward):
         print(f"tests/gate/includes.py: no longer needed in KNOWN: {gone}", file=sys.stderr)
     for line in found:

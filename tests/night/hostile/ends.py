@@ -42,7 +42,7 @@ def told(process):
 
 
 def workers_are_killed(build, daemon, env):
-    """As by the kernel for want of memory."""
+    """Kills the worker processes, as the kernel does when memory is short."""
     n = 0
     for _ in range(KILLS):
         busy = as_user([f"{build}/tests/night/hostile/victim", "starts", "0.3"], env)

@@ -1,6 +1,6 @@
-# http.py - hostile readers of profil-http, and names that processes choose, in /metrics
+# http_readers.py - hostile readers of profil-http, and names that processes choose, in /metrics
 #
-# usage: http.py BUILD DIRECTORY
+# usage: http_readers.py BUILD DIRECTORY
 import os
 import re
 import signal

@@ -26,10 +26,9 @@ import time
 
 BATCHES = 20
 T = 2.861  # of Student's distribution with 19 degrees of freedom: 0.5 % are beyond it on each side
-LOOKS = (1, 4, 16)  # times as many samples
+LOOKS = 3  # of 1, 4 and 16 times as many samples
 PAIRS = 31
 RED_PAIRS = 28  # of 31: as likely as 28 heads of 31 throws, 2.3 * 10^-6, where the limit is the median
-PERCENTILE_LEAST = 1000
 
 OK, RED, UNSURE, MORE = "ok", "FAIL", "no verdict", "more"
 
@@ -59,24 +58,11 @@ def equivalent(looks, expected, effect):
     sides, texts = zip(*(look(batches, expected, effect) for batches in looks))
     if sides[-1] == 0:
         return OK, texts[-1]
-    if len(looks) < len(LOOKS):
+    if len(looks) < LOOKS:
         return MORE, texts[-1]
     if sides[0] and len(set(sides)) == 1:
         return RED, "; ".join(texts)
     return UNSURE, "; ".join(texts)
-
-
-def judge(batch, expected, effect, patience=600):
-    """The verdict on numbers of which @batch(factor) returns one, of @factor times the samples, or None."""
-    looks = []
-    for factor in LOOKS:
-        if factor == LOOKS[-1] and not quiet(patience):
-            return UNSURE, "the machine did not become quiet for the last look"
-        looks.append([batch(factor) for _ in range(BATCHES)])
-        verdict, why = equivalent(looks, expected, effect)
-        if verdict != MORE:
-            break
-    return verdict, why
 
 
 def pairs(values, others, limit):
@@ -92,11 +78,6 @@ def pairs(values, others, limit):
 def controlled(control, verdict):
     """@verdict, if what is compared with passes the same test."""
     return verdict if control[0] == OK else (UNSURE, f"the control: {control[1]}")
-
-
-def percentile(values, percent):
-    """The percentile, or None of fewer than 1000 values."""
-    return sorted(values)[len(values) * percent // 100] if len(values) >= PERCENTILE_LEAST else None
 
 
 def cpu_times():

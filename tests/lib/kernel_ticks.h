@@ -51,7 +51,7 @@ static inline int ticks_profile(unsigned short buf[LOOPS])
 		came_;                                                     \
 	})
 
-/* The same for a test, which fails when the event does not come. */
+/* Runs loop @n of the caller until @came; the test fails when that event does not come. */
 #define TICKS_SPIN(n, came) \
 	cr_assert(TICKS_SPUN(n, came), "loop %u used 10 s of CPU time without: %s", n, #came)
 

@@ -9,7 +9,7 @@
 #         loops.h), makes, or a number in between.
 # ten:    perf's ten hottest functions, under the profile's names for them, are the profile's, and their
 #         shares are perf's within EFFECT.
-# every:  the same where both take a sample of each event, so that chance has no part in it.
+# every:  perf's ten hottest functions, as "ten" has them; each event is a sample, so that the shares have no deviation.
 # kernel: the profile, whose kernel functions have rows of their own, has perf's share of samples in kernel
 #         mode; perf's five hottest functions of the kernel are functions of the profile, with perf's shares.
 # guesses: each function without a symbol is one by the unwind information of its file, or a part of one

@@ -4,10 +4,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck disable=SC2154 # dir is lib.sh's
 
-if ! command -v jq >/dev/null; then
-	lacks "events are counted" "jq"
-	finish
-fi
+needs jq "events are counted"
 ctl=$(realpath "$BUILD/profilctl")
 deeds=$dir/deeds
 ${CC:-gcc} -O2 -g -o "$deeds" tests/programs/deeds.c -pthread || exit 1

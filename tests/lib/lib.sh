@@ -51,6 +51,13 @@ lacks() { # NAME WHAT
 	skip "$1" "no $2: sudo make deps"
 }
 
+# Ends a script that cannot do without TOOL, if that is not installed.
+needs() { # TOOL NAME
+	command -v "$1" >/dev/null && return
+	lacks "$2" "$1"
+	finish
+}
+
 # ok when the command succeeds, without a word; else FAIL with what it said.
 check() { # NAME COMMAND...
 	local name=$1 said
@@ -80,7 +87,8 @@ reads() { # TOOL NAME WORDS COMMAND...
 	if command -v "$tool" >/dev/null; then prints "$@"; else lacks "$1" "$tool"; fi
 }
 
-# Like reads, of a tool that only "make nightly" installs: its run repeats the suite.
+# ok when the command prints WORDS and nothing else; skipped when TOOL, which only "make nightly" installs, is missing:
+# the night runs the suite again.
 reads_by_night() { # TOOL NAME WORDS COMMAND...
 	local tool=$1
 

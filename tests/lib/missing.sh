@@ -6,10 +6,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck disable=SC2154 # dir is lib.sh's
 
-if ! command -v jq >/dev/null; then
-	lacks "profilctl says what a profile lacks" "jq"
-	finish
-fi
+needs jq "profilctl says what a profile lacks"
 ctl=$(realpath "$BUILD/profilctl")
 spin=$dir/spin
 user=(setpriv --reuid=65534 --regid=65534 --clear-groups)

@@ -173,10 +173,7 @@ packages() {
 	does "the packages are purged" root "apt-get purge -q -y profild profilctl profil-http libprofil1 libprofil-dev; ! find / -xdev -name '*profil*' ! -path '/root/*' ! -path '/proc/*' ! -path '/var/cache/*' | grep -v 'gprof\|/share/doc\|/python\|profile\|profiling'"
 }
 
-if ! command -v mmdebstrap >/dev/null; then
-	lacks "profil builds on other releases" "mmdebstrap"
-	finish
-fi
+needs mmdebstrap "profil builds on other releases"
 mkdir -p "$cache"
 check "make dist leaves the archives" env -u MAKEFLAGS -u MAKELEVEL make -s dist
 git bundle create -q "$dir/profil.bundle" HEAD

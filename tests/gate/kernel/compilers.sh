@@ -15,10 +15,7 @@ built() { # TARGET
 	}
 }
 
-if ! command -v "$clang" >/dev/null; then
-	lacks "$clang compiles the BPF programs" "$clang"
-	finish
-fi
+needs "$clang" "$clang compiles the BPF programs"
 check "$clang compiles the BPF programs" built bpf/profil.bpf.o
 check "$clang compiles the BPF programs without a warning" test -z "$(grep warning: "$dir/words")"
 check "profild is built with the BPF programs of $clang" built profild

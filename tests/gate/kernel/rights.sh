@@ -8,10 +8,7 @@ spin=$dir/spin
 gid=60100 alice=61201 bob=61202 # they need no entry in /etc/passwd or /etc/group
 ${CC:-gcc} -O2 -g -o "$spin" tests/programs/spin.c -ldl -pthread || exit 1
 
-if ! command -v jq >/dev/null; then
-	lacks "the whole machine is for those with the right" "jq"
-	finish
-fi
+needs jq "the whole machine is for those with the right"
 
 printf 'root:x:0:\nprofil:x:%d:\n' $gid >"$dir/group"
 chmod 644 "$dir/group"

@@ -3,10 +3,7 @@
 # shellcheck source=tests/lib/lib.sh
 . "$(dirname "$0")/../../lib/lib.sh"
 
-if ! command -v strace >/dev/null; then
-	lacks "profild and libprofil survive faults" "strace"
-	finish
-fi
+needs strace "profild and libprofil survive faults"
 if ! strace -D -o /dev/null true 2>/dev/null; then
 	skip "profild and libprofil survive faults" "strace cannot trace here"
 	finish

@@ -72,10 +72,7 @@ regression() {
 		test "$(significant 'select(.name != "main" and .percent[1] > .percent[0])')" = 1
 }
 
-if ! command -v jq >/dev/null; then
-	lacks "profiles of the same work do not differ" "jq"
-	finish
-fi
+needs jq "profiles of the same work do not differ"
 daemon_start
 second=$(rounds_of_a_second)
 once_of_three "profiles of the same work do not differ" few_differ

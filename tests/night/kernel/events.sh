@@ -8,10 +8,7 @@
 ctl=$(realpath "$BUILD/profilctl")
 judge=tests/night/kernel/perf.py
 
-if ! command -v perf >/dev/null; then
-	lacks "perf counts the same events" "perf"
-	finish
-fi
+needs perf "perf counts the same events"
 
 # COMMS: the processes whose samples are compared; not profilctl's own.
 same() { # NAME EVENT COMMS COMMAND...

@@ -375,10 +375,7 @@ machine() {
 	check "machine report names it, too" grep -q "permission denied .*'profilctl record -a'" "$dir/stderr"
 }
 
-if ! command -v jq >/dev/null; then
-	lacks "profilctl profiles many processes" "jq"
-	finish
-fi
+needs jq "profilctl profiles many processes"
 daemon_start
 short_ones
 build

@@ -18,10 +18,7 @@ programs=$BUILD/tests/programs
 judge=tests/night/kernel/perf.py
 room=16M # for perf's samples of several seconds: it loses none, and no start of a process, while it has to wait for a CPU
 
-if ! command -v perf >/dev/null; then
-	lacks "perf's profile of the same run agrees" "perf"
-	finish
-fi
+needs perf "perf's profile of the same run agrees"
 
 # The program that is compared, in up to three looks at runs of its own, of 1, 4 and 16 times the samples. A number is ok
 # as soon as a look shows that it is perf's, red when three looks are beyond on the same side; else it has no verdict.

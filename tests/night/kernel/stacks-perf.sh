@@ -3,10 +3,7 @@
 # shellcheck source=tests/lib/lib.sh
 . "$(dirname "$0")/../../lib/lib.sh"
 
-if ! command -v perf >/dev/null; then
-	lacks "perf's stacks of the same programs agree" "perf"
-	finish
-fi
+needs perf "perf's stacks of the same programs agree"
 # Some 1000 samples of each profiler in each program, more of openssl.
 export STACKS_S=${STACKS_S:-1} STACKS_HZ=${STACKS_HZ:-999}
 tells tests/night/bench/stacks.py judge

@@ -9,10 +9,7 @@ ctl=$(realpath "$BUILD/profilctl")
 spin=$dir/spin
 ${CC:-gcc} -O2 -g -o "$spin" tests/programs/spin.c -ldl -pthread || exit 1
 
-if ! command -v jq >/dev/null; then
-	lacks "record profiles on the timer tick" "jq"
-	finish
-fi
+needs jq "record profiles on the timer tick"
 
 # 6: CLOCK_MONOTONIC_COARSE, which the tick advances.
 tick_ns=$(python3 -c 'import time; print(round(time.clock_getres(6) * 1e9))')

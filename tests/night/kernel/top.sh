@@ -9,10 +9,7 @@ ctl=$(realpath "$BUILD/profilctl")
 spin=$dir/spin
 ${CC:-gcc} -O2 -g -o "$spin" tests/programs/spin.c -ldl -pthread || exit 1
 
-if ! command -v tmux >/dev/null; then
-	lacks "top on a terminal" "tmux"
-	finish
-fi
+needs tmux "top on a terminal"
 
 terminal() {
 	tmux -S "$dir/tmux" -f /dev/null "$@"

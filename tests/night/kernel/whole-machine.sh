@@ -285,10 +285,7 @@ build_ids() {
 	END
 }
 
-if ! command -v jq >/dev/null; then
-	lacks "profilctl profiles the whole machine" "jq"
-	finish
-fi
+needs jq "profilctl profiles the whole machine"
 mkfifo "$dir/never"
 daemon_start
 "$spin" split 1000 &

@@ -249,7 +249,7 @@ static void wait_for(pid_t pid)
 		  (unsigned int)status);
 }
 
-/* Fills in the samples below each root; returns those of all nodes. Paths are at most 128 long. */
+/* Fills in the samples below each root; returns those of all nodes. Paths are at most 256 long. */
 static uint64_t count_roots(const struct observer *o, uint64_t *below)
 {
 	uint64_t all = 0;
@@ -293,7 +293,7 @@ Test(kernel_stacks_hostile, a_frame_pointer_to_itself_ends_the_stack)
 	expect_root(loop_to_itself, PROFIL_STACK_NO_TABLE, "loop_to_itself");
 }
 
-Test(kernel_stacks_hostile, an_endless_stack_is_cut_after_127_frames)
+Test(kernel_stacks_hostile, an_endless_stack_is_cut_after_255_frames)
 {
 	expect_root(grow_without_end, PROFIL_STACK_DEEP, "grow_without_end");
 }

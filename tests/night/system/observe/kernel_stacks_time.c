@@ -249,7 +249,7 @@ static void wait_for(pid_t pid)
 		  (unsigned int)status);
 }
 
-/* Fills in the samples below each root; returns those of all nodes. Paths are at most 128 long. */
+/* Fills in the samples below each root; returns those of all nodes. Paths are at most 256 long. */
 static uint64_t count_roots(const struct observer *o, uint64_t *below)
 {
 	uint64_t all = 0;
@@ -311,7 +311,7 @@ Test(kernel_stacks_time, a_frame_pointer_to_itself_ends_the_stack)
 	expect_root(loop_to_itself, PROFIL_STACK_NO_TABLE);
 }
 
-Test(kernel_stacks_time, an_endless_stack_is_cut_after_127_frames)
+Test(kernel_stacks_time, an_endless_stack_is_cut_after_255_frames)
 {
 	expect_root(grow_without_end, PROFIL_STACK_DEEP);
 }
@@ -359,7 +359,7 @@ static double least_ns(const struct walk *w, double enough)
 }
 
 /*
- * No sample takes longer than five times that of a stack of 127 frames. Its average over 250
+ * No sample takes longer than five times that of a stack of 255 frames. Its average over 250
  * samples depends on the machine's other work by less than a factor of two.
  */
 Test(kernel_stacks_time, frames_in_any_memory_end_the_stack_in_bounded_time)

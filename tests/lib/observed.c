@@ -32,14 +32,24 @@ struct child child_fork(void (*work)(const char *arg), const char *arg)
 	return c;
 }
 
-void child_run(struct child *c)
+void child_start(struct child *c)
+{
+	cr_assert(write(c->go, "", 1) == 1);
+	close(c->go);
+}
+
+void child_wait(struct child *c)
 {
 	int status;
 
-	cr_assert(write(c->go, "", 1) == 1);
 	cr_assert_eq(waitpid(c->pid, &status, 0), c->pid);
 	cr_assert(WIFEXITED(status) && !WEXITSTATUS(status), "wait status 0x%x", status);
-	close(c->go);
+}
+
+void child_run(struct child *c)
+{
+	child_start(c);
+	child_wait(c);
 }
 
 struct offset_search {

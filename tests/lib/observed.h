@@ -7,7 +7,7 @@
 
 #include "core/observe_maps.h"
 
-/* A child that waits for child_run(), calls @work(@arg), and exits. */
+/* A child that waits for child_start(), calls @work(@arg), and exits. */
 struct child {
 	pid_t pid;
 	int go;
@@ -15,7 +15,12 @@ struct child {
 
 struct child child_fork(void (*work)(const char *arg), const char *arg);
 
-/* Lets the child run; it must exit with 0. */
+void child_start(struct child *c);
+
+/* Waits for the child's end; it must exit with 0. */
+void child_wait(struct child *c);
+
+/* child_start(), then child_wait(). */
 void child_run(struct child *c);
 
 /* The offset of this program's @address in its file. */

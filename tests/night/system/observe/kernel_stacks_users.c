@@ -13,6 +13,7 @@
 
 #include "tests/lib/kernel_ticks.h"
 #include "tests/lib/observer.h"
+#include "tests/lib/stack_programs.h"
 #include "tests/lib/users.h"
 
 #define ALICE 61001
@@ -26,10 +27,6 @@
 
 DAEMON_SUITE(kernel_stacks_users, "--rate", TICKS_RATE);
 
-#define WITH_FRAME_POINTER __attribute__((noinline, optimize("no-omit-frame-pointer")))
-
-static volatile unsigned long spun;
-
 static void run_on_cpu_0(void)
 {
 	cpu_set_t set;
@@ -37,16 +34,6 @@ static void run_on_cpu_0(void)
 	CPU_ZERO(&set);
 	CPU_SET(0, &set);
 	sched_setaffinity(0, sizeof(set), &set);
-}
-
-/* Calls @work at the end of a deep stack. */
-WITH_FRAME_POINTER static void recur(unsigned int depth, void (*work)(void))
-{
-	if (depth)
-		recur(depth - 1, work);
-	else
-		work();
-	spun++; /* no tail call */
 }
 
 /* Whether the path of @node has as many frames as a walk follows. */
@@ -74,10 +61,11 @@ static uint64_t deep_walks(const struct observer *o)
 
 /* --- alice: sleeps so often that there is no time for all of her walks --- */
 
-static void sleep_for_ever(void)
+static void sleep_for_ever(uint64_t unused)
 {
 	const struct timespec ts = { 0, 100000 };
 
+	(void)unused;
 	for (;;)
 		syscall(SYS_nanosleep, &ts, NULL);
 }
@@ -86,7 +74,7 @@ static void *sleeper(void *arg)
 {
 	prctl(PR_SET_TIMERSLACK, 1);
 	run_on_cpu_0();
-	recur(DEEP, sleep_for_ever);
+	stack_recur(DEEP, sleep_for_ever, 0);
 	return arg;
 }
 
@@ -119,17 +107,6 @@ static int sleep_often(unsigned int ready)
 
 /* --- bob: computes on the same CPU; his few walks have time even on an emulated one --- */
 
-static void spin(void)
-{
-	struct timespec used;
-
-	do {
-		for (int i = 0; i < 1000000; i++)
-			spun += (unsigned int)i;
-		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-	} while ((uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec < SPIN_NS);
-}
-
 static struct {
 	uint64_t deep;
 	uint64_t all;
@@ -152,7 +129,7 @@ static int walk_deep(unsigned int unused)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		run_on_cpu_0();
 		if (read(go[0], &byte, 1) == 1)
-			recur(DEEP, spin);
+			stack_recur(DEEP, stack_spin, SPIN_NS);
 		_exit(0);
 	}
 	if (pid < 0 || observer_open(&o, &d, &ask) || observer_add(&o, pid))

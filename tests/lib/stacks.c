@@ -168,8 +168,8 @@ void stacks_expect_deep(const struct daemon *d, struct stack_demand demand)
 }
 
 /*
- * The machine goes on: a sample between the daemon's reading of the total and the end of the
- * attachment is in the table alone. Samples of other processes are no part of the share.
+ * The machine is sampled further: a sample between the daemon's reading of the total and the end of
+ * the attachment is in the table alone. Samples of other processes are no part of the share.
  */
 void stacks_expect_machine(const struct daemon *d, struct stack_demand demand)
 {

@@ -17,7 +17,7 @@ static const struct format formats[] = {
 	{ .name = "folded", .write = folded_write },
 	{ .name = "callgrind", .write = callgrind_write },
 	{ .name = "speedscope", .write = speedscope_write },
-	{ .name = "gperftools", .write = gperftools_write, .binary = true, .of_time = true },
+	{ .name = "perf", .write = perf_write, .binary = true },
 	{ .name = "html", .write = html_write },
 };
 

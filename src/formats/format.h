@@ -26,8 +26,8 @@ const char *format_names(char *out, size_t bytes);
 int callgrind_write(FILE *out, const struct profile *p);
 int folded_write(FILE *out, const struct profile *p);
 int gmon_write(FILE *out, const struct profile *p);
-int gperftools_write(FILE *out, const struct profile *p);
 int html_write(FILE *out, const struct profile *p);
+int perf_write(FILE *out, const struct profile *p);
 int pprof_write(FILE *out, const struct profile *p);
 int speedscope_write(FILE *out, const struct profile *p);
 

@@ -8,14 +8,16 @@
 #include "each_stack.h"
 #include "stack_ends.h"
 
-/* Frames that follow those of truncation. */
-enum without_stack { UNMATCHED, NO_STACK, LOST, WITHOUT };
+static const char *const without[STACK_WITHOUTS] = { "[unmatched]", "[no stack]", "[lost]" };
 
-static const char *const without[WITHOUT] = { "[unmatched]", "[no stack]", "[lost]" };
+__u32 stack_frame_without(const struct profile *p, enum stack_without what)
+{
+	return (__u32)p->calls.nframes + CALL_ROOTS + what;
+}
 
 size_t stack_frames(const struct profile *p)
 {
-	return p->calls.nframes + CALL_ROOTS + WITHOUT;
+	return stack_frame_without(p, STACK_WITHOUTS);
 }
 
 const char *stack_frame_name(const struct profile *p, size_t frame, char *out, size_t bytes)
@@ -37,10 +39,10 @@ const char *stack_frame_path(const struct profile *p, size_t frame)
 }
 
 /* Reports samples without a stack as a stack of one frame. */
-static int bare(const struct profile *p, stack_fn *fn, void *arg, enum without_stack what,
+static int bare(const struct profile *p, stack_fn *fn, void *arg, enum stack_without what,
 		__u64 samples)
 {
-	__u32 frame = (__u32)(p->calls.nframes + CALL_ROOTS + what), node = 0;
+	__u32 frame = stack_frame_without(p, what), node = 0;
 	struct stack s = { &frame, &node, 1, samples };
 
 	return samples ? fn(arg, &s) : 0;
@@ -54,8 +56,8 @@ static struct stack stack_of(const struct profile *p, __u32 at, __u32 *frame, __
 
 	if (at < CALL_ROOTS) {
 		node[s.n] = 0;
-		frame[s.n++] = (__u32)t->nframes + CALL_ROOTS +
-			       (at == CALL_NOWHERE ? UNMATCHED : NO_STACK);
+		frame[s.n++] =
+			stack_frame_without(p, at == CALL_NOWHERE ? STACK_UNMATCHED : STACK_NONE);
 	}
 	for (; at >= CALL_ROOTS; at = t->node[at].parent) {
 		node[s.n] = at;
@@ -85,6 +87,6 @@ int each_stack(const struct profile *p, stack_fn *fn, void *arg)
 	}
 	rest = rest > sum ? rest - sum : 0;
 	if (!err)
-		err = bare(p, fn, arg, rest <= p->unmatched ? UNMATCHED : NO_STACK, rest);
-	return err ? err : bare(p, fn, arg, LOST, p->lost);
+		err = bare(p, fn, arg, rest <= p->unmatched ? STACK_UNMATCHED : STACK_NONE, rest);
+	return err ? err : bare(p, fn, arg, STACK_LOST, p->lost);
 }

@@ -15,6 +15,9 @@ struct stack {
 	__u64 samples;
 };
 
+/* The frames behind those of truncation: of samples without a stack. */
+enum stack_without { STACK_UNMATCHED, STACK_NONE, STACK_LOST, STACK_WITHOUTS };
+
 typedef int stack_fn(void *arg, const struct stack *s);
 
 /*
@@ -22,6 +25,9 @@ typedef int stack_fn(void *arg, const struct stack *s);
  * something other than 0. Returns that, 0, or -ENOMEM.
  */
 int each_stack(const struct profile *p, stack_fn *fn, void *arg);
+
+/* The frame of samples without a stack. */
+__u32 stack_frame_without(const struct profile *p, enum stack_without what);
 
 /* The number of frames. stack_frame_name() writes the name of one and returns @out. */
 size_t stack_frames(const struct profile *p);

@@ -106,7 +106,7 @@ test_names() {
 # process that the test ends. Programs that are profiled are in tests/programs/, where this does not apply.
 clocks_c='\b(u?sleep|nanosleep|clock_nanosleep|alarm|setitimer|daemon_kib|loop_timed|ticks_expect\w*)\(|\.timeout\b|\btime\(NULL\)|\bCLOCK_(MONOTONIC|REALTIME|BOOTTIME)\b|\* ?(9[0-9]|10|100|1000)\b[^;]*[<>]=? |_(geq|leq|gt|lt)\([^;]*\* ?(9[0-9]|9|10|12|100|1000)\b'
 # shellcheck disable=SC2016 # a pattern
-clocks_sh='\bsleep ("|\$|[0-9]{1,2}\b|[0-9]*\.)|\$\(\(.*SECONDS|\$SECONDS|\bnproc\b|\bperf (stat|record|script|report)\b|\btimeout [0-9"$-]|--timeout\b|--max-time\b|\bby_night\b|\b(near|mostly) |share=|\bpercent\b[^-]'
+clocks_sh='\bsleep ("|\$|[0-9]{1,2}\b|[0-9]*\.)|\$\(\(.*SECONDS|\$SECONDS|\bnproc\b|\bperf (stat|record)\b|\btimeout [0-9"$-]|--timeout\b|--max-time\b|\bby_night\b|\b(near|mostly) |share=|\bpercent\b[^-]'
 judges_a_clock() {
 	grep -nE "$clocks_c" -r tests/gate/{system,kernel,conformance} --include='*.[ch]'
 	grep -nE "$clocks_sh" -r tests/gate/{both,kernel,replay} --include='*.sh'

@@ -36,6 +36,33 @@ for kind in frequent frequent.flat; do
 	reads go "pprof has only samples of $kind, whose events are unknown" $'samples/count\n7950 0' pprof "$dir/$kind"
 done
 
+# The name and the sum of the events. Of a frequency a sample counts as one.
+perf_events() { # PROFILE
+	"$ctl" report -f perf -o "$dir/perf" "$1" && perf script -i "$dir/perf" -F event,period 2>/dev/null |
+		awk '{ sum += $1; name = $2 } END { print name, sum }'
+}
+
+for kind in counted counted.flat; do
+	reads perf "perf has the events of $kind" "cache-misses: 7950000" perf_events "$dir/$kind"
+done
+reads perf "perf has the samples of frequent" "cache-misses: 7950" perf_events "$dir/frequent"
+
+# A function that was compiled at run time has no file, where perf could find its name.
+named() {
+	sed 's/\[null, 1, 1099511627776\]/["compiled;it", 1, 1099511627776]/' "$dir/time" >"$dir/named" &&
+		"$ctl" report -f perf -o "$dir/perf" "$dir/named" &&
+		perf script -i "$dir/perf" -F ip,sym,dso 2>/dev/null | sed -n 's/.*unknown. (\(.*compiled.*\))/\1/p'
+}
+
+processes() {
+	tests/programs/stacks.py "$dir/groups" groups && sed -i 's/"stacks"/"no stacks"/' "$dir/groups" &&
+		"$ctl" report -f perf -o "$dir/perf" "$dir/groups" &&
+		perf script -i "$dir/perf" -F comm,pid,period 2>/dev/null | awk '{ n[$1 " " $2] += $3 / 1000000 } END { for (p in n) print p, n[p] }' | sort
+}
+
+reads perf "perf shows a function without a file by its name" '[compiled;it]' named
+reads perf "perf has the samples of each process" $'one 1 7870\nspin 1 5\ntwo 2 75' processes
+
 speedscope() { # PROFILE
 	"$ctl" report -f speedscope "$1" | python3 -c '
 import json, sys
@@ -52,11 +79,9 @@ for kind in counted frequent; do
 	prints "diff has no seconds of $kind" 0 sh -c "'$ctl' diff -f html '$dir/$kind' '$dir/$kind' | grep -c 'class=\"seconds\"'"
 done
 prints "HTML has seconds of time" 2 sh -c "'$ctl' report -f html '$dir/time' | grep -oc '<th class=\"seconds\">\|do_it.*seconds\|seconds.*do_it'"
-for format in gmon gperftools; do
-	prints "$format refuses events" "profilctl: cannot write $dir/none: the format is for samples of time, and these are of events (try -f pprof)" \
-		"$ctl" report -f $format -o "$dir/none" "$dir/counted"
-	check "$format takes time" "$ctl" report -f $format -o "$dir/$format" "$dir/time"
-done
+prints "gmon refuses events" "profilctl: cannot write $dir/none: the format is for samples of time, and these are of events (try -f pprof)" \
+	"$ctl" report -f gmon -o "$dir/none" "$dir/counted"
+check "gmon takes time" "$ctl" report -f gmon -o "$dir/gmon" "$dir/time"
 check "no file is written then" test ! -e "$dir/none"
 
 # The kernel has no addresses for a user without the right: all of it is at offset 0, and has no name.

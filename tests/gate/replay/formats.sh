@@ -40,7 +40,7 @@ keep() {
 }
 
 keep >"$kept"
-for format in text json pprof gmon folded callgrind speedscope gperftools html; do
+for format in text json pprof gmon folded callgrind speedscope perf html; do
 	check "report writes $format" "$ctl" report -f "$format" -o "$dir/$format" "$kept"
 done
 
@@ -66,9 +66,16 @@ callgrind_rows() {
 		sed -n -e 's/ (100.0%)  PROGRAM TOTALS//p' -e "s|^\([0-9,]*\) .*spin.c:hot \[$spin\]|hot \1|p"
 }
 
-google_rows() {
-	google-pprof --text "$spin" "$dir/gperftools" 2>/dev/null |
-		awk '/^Total/ { print $2 } $NF == "hot" || $NF == "cold" { print $1, $NF }'
+# The event count that perf shows, and the sum of the periods, by function.
+perf_rows() { # FILE
+	perf report -i "$1" --stdio --no-children -g none -F period,sym,dso 2>/dev/null | awk '
+		/Event count/ { print $NF }
+		$3 == "hot" || $3 == "cold" { print $1, $3 }
+		/lost/ || /unmatched/ { print $1, $NF }'
+}
+
+perf_sum() { # FILE
+	perf script -i "$1" -F period 2>/dev/null | awk '{ sum += $1 } END { printf "%.0f\n", sum }'
 }
 
 go_rows() {
@@ -138,7 +145,11 @@ reads jq "speedscope has a frame for each sample" true jq '(.profiles[0].samples
 reads python3 "gmon.out has every sample" $total gmon_sum "$dir/gmon"
 reads gprof "gprof shows the shares and seconds" $'99.52 700.10 hot\n0.45 3.20 cold' gprof_rows
 reads callgrind_annotate "callgrind_annotate shows the totals" $'70,345\nhot 70,010' callgrind_rows
-reads google-pprof "google-pprof shows the totals" $'70345\n70010 hot\n320 cold' google_rows
+reads perf "perf report shows the totals" $'703450000000\n700100000000 hot\n3200000000 cold\n30000000 [unmatched]\n20000000 [lost]' \
+	perf_rows "$dir/perf"
+reads perf "perf script shows every sample" 703450000000 perf_sum "$dir/perf"
+reads perf "perf finds the build id of the program" "$(readelf -nW "$spin" | sed -n 's/.*Build ID: //p') $spin" \
+	sh -c "perf buildid-list -i $dir/perf | grep /spin"
 # Prints the sum of the column of samples, the number of rows, the elements that load from elsewhere, and
 # whether the page has source and instructions.
 page() {
@@ -238,7 +249,7 @@ json.dump(p, open(sys.argv[2], "w"))' "$kept" "$dir/stacks"
 }
 
 check "a profile with stacks is made" stacks
-for format in text json pprof folded callgrind speedscope html; do
+for format in text json pprof folded callgrind speedscope perf html; do
 	check "report writes $format with stacks" "$ctl" report -f "$format" -o "$dir/stacks.$format" "$dir/stacks"
 done
 
@@ -281,12 +292,26 @@ stacks_callers() {
 		sed -n 's/^ *\([0-9,]*\) .* < .*:\(hot\|main\|cold\) .*/\2 \1/p' | tr -d , | sort -u
 }
 
+# main is at no address of the program: perf names only hot and cold.
+stacks_perf() {
+	perf report -i "$dir/stacks.perf" --stdio --children -g none -F overhead_children,period,sym 2>/dev/null |
+		awk '$4 == "hot" || $4 == "cold" { print $4, $1, $2 }' | sort
+}
+
+perf_chain() {
+	perf script -i "$dir/stacks.perf" -F ip,sym,period 2>/dev/null |
+		awk '/^ *1000000000 / { on = 1; next } NF == 0 { on = 0 } on { printf "%s ", $2 } END { print "" }'
+}
+
 inclusive=$'cold 320\nhot 70310\nmain 70310'
 prints "folded stacks have every sample and the inclusive samples" "$total 70310 70310 320" stacks_folded
 prints "folded stacks begin with the caller, and those with the same names are one line" 1 grep -c '^spin;main;hot;hot;cold 300$' "$dir/stacks.folded"
 prints "folded stacks mark a stack that was cut" 1 grep -c '^spin;.cut: no unwind rules.;cold 20$' "$dir/stacks.folded"
 reads go "go tool pprof shows the inclusive samples" "$inclusive" stacks_go
 reads go "go tool pprof -peek shows callers" 1 sh -c "go tool pprof -peek '^cold\$' -sample_index=samples $dir/stacks.pprof 2>/dev/null | grep -c '300.*hot'"
+reads perf "perf script shows every sample of stacks" 703450000000 perf_sum "$dir/stacks.perf"
+reads perf "perf report shows the inclusive samples" $'cold 0.45% 3200000000\nhot 99.95% 700100000000' stacks_perf
+reads perf "perf script shows the callers" 'cold hot hot [unknown] ' perf_chain
 reads jq "speedscope has the inclusive samples" "$inclusive" stacks_speedscope
 reads callgrind_annotate "callgrind_annotate shows the inclusive samples" "$inclusive" stacks_callgrind
 reads callgrind_annotate "callgrind_annotate shows callers" $'hot 300\nmain 70310' stacks_callers

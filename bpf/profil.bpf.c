@@ -29,23 +29,34 @@ struct {
 } events_seen SEC(".maps");
 
 /*
- * The number of events since this CPU's latest sample. It is read from the event's counter, because
- * the kernel may have changed the period. Not inlined, because all functions of a call chain share
- * 512 bytes of stack.
+ * The number of events that one sample stands for. @count is the event's counter, if the kernel
+ * changes the event's @period: the events since this CPU's latest sample then.
  */
-static __attribute__((noinline)) __u64 events_since(struct bpf_perf_event_data *ctx, __u64 cookie)
+static __always_inline __u64 event_weight(struct event_seen *seen, __u64 cookie, __u64 period,
+					  __u64 count)
+{
+	__u64 since = count - (seen->cookie == cookie ? seen->count : 0);
+
+	if (cookie & PROFIL_COOKIE_FREQUENCY)
+		return 1;
+	if (!(cookie & PROFIL_COOKIE_ADAPTED))
+		return period;
+	seen->cookie = cookie;
+	seen->count = count;
+	return since;
+}
+
+/* Not inlined, because all functions of a call chain share 512 bytes of stack. */
+static __attribute__((noinline)) __u64 sample_weight(struct bpf_perf_event_data *ctx, __u64 cookie)
 {
 	__u32 key = ((__u32)cookie & PROFIL_TARGET_EVENTS) / PROFIL_TARGET_EVENT;
 	struct event_seen *seen = bpf_map_lookup_elem(&events_seen, &key);
 	struct bpf_perf_event_value now = { 0 };
-	__u64 since;
 
-	if (!seen || bpf_perf_prog_read_value(ctx, &now, sizeof(now)))
+	if (!seen ||
+	    (cookie & PROFIL_COOKIE_ADAPTED && bpf_perf_prog_read_value(ctx, &now, sizeof(now))))
 		return 1;
-	since = now.counter - (seen->cookie == cookie ? seen->count : 0);
-	seen->cookie = cookie;
-	seen->count = now.counter;
-	return since;
+	return event_weight(seen, cookie, ctx->sample_period, now.counter);
 }
 
 /*
@@ -60,14 +71,6 @@ static __always_inline void event_count(struct sample *s, struct task_struct *ta
 	count_all(s, tgid_of(task));
 	if (*(volatile __u32 *)&tables.wide.n)
 		observe_wide(s, task);
-}
-
-/* The number of events that one sample of a perf event stands for. */
-static __always_inline __u64 event_weight(struct bpf_perf_event_data *ctx, __u64 cookie)
-{
-	if (cookie & PROFIL_COOKIE_FREQUENCY)
-		return 1;
-	return cookie & PROFIL_COOKIE_ADAPTED ? events_since(ctx, cookie) : ctx->sample_period;
 }
 
 SEC("tracepoint")
@@ -104,7 +107,7 @@ int tick_event(struct bpf_perf_event_data *ctx)
 	cookie = *(volatile __u32 *)&tables.events ? bpf_get_attach_cookie(ctx) : 0;
 	if (cookie) {
 		sample_event(&s, task, ctx);
-		event_count(&s, task, cookie, event_weight(ctx, cookie));
+		event_count(&s, task, cookie, sample_weight(ctx, cookie));
 		return 0;
 	}
 	entry = only_entry(tgid_of(task));

@@ -135,9 +135,11 @@ static bool is_one_link(uint32_t type)
 
 static uint64_t cookie_of(const struct event_links *e, const struct slot *s)
 {
-	return flags_of(e, s) | (s->choice.frequency ? PROFIL_COOKIE_FREQUENCY : 0) |
-	       (s->choice.limit_hz ? PROFIL_COOKIE_ADAPTED : 0) |
-	       s->generation * PROFIL_COOKIE_GENERATION;
+	uint64_t weight = s->choice.frequency  ? PROFIL_COOKIE_FREQUENCY
+			  : s->choice.limit_hz ? PROFIL_COOKIE_ADAPTED
+					       : 0;
+
+	return flags_of(e, s) | weight | s->generation * PROFIL_COOKIE_GENERATION;
 }
 
 static int program_of(const struct event_links *e, const struct event_choice *c)

@@ -151,6 +151,42 @@ Test(synth_cpu_time, events_without_a_tolerance_are_a_period_each)
 	cr_expect_eq(a.periods, 1);
 }
 
+/* --- other events ----------------------------------------------------------------------------- */
+
+static uint64_t weight(struct synth_weight *a, uint64_t cookie, uint64_t count)
+{
+	a->cookie = cookie;
+	a->count = count;
+	SYNTHETIC_RUN(&s, weight, a);
+	return a->weight;
+}
+
+Test(synth_cpu_time, samples_of_an_adapted_event_stand_for_the_events_between_them)
+{
+	static const uint64_t counts[] = { 1, 10000, 10001, 1ull << 40, UINT64_MAX };
+	struct synth_weight a = { .period = 7 };
+	uint64_t cookie = PROFIL_COOKIE_ADAPTED | PROFIL_COOKIE_GENERATION, before = 0;
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		cr_expect_eq(weight(&a, cookie, counts[i]), counts[i] - before, "at %llu: %llu",
+			     a.count, a.weight);
+		before = counts[i];
+	}
+	cookie +=
+		PROFIL_COOKIE_GENERATION; /* another event in its slot, with a counter of its own */
+	cr_expect_eq(weight(&a, cookie, 500), 500, "%llu", a.weight);
+	cr_expect_eq(weight(&a, cookie, 501), 1, "%llu", a.weight);
+}
+
+Test(synth_cpu_time, samples_of_other_events_stand_for_their_period_or_for_one)
+{
+	struct synth_weight a = { .period = 7 };
+
+	cr_expect_eq(weight(&a, PROFIL_COOKIE_GENERATION, 1000), 7);
+	cr_expect_eq(weight(&a, PROFIL_COOKIE_FREQUENCY, 1000), 1);
+	cr_expect_eq(a.seen_count, 0);
+}
+
 /* --- the tick --------------------------------------------------------------------------------- */
 
 #define PERIODS_MAX 256

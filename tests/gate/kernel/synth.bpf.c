@@ -135,6 +135,17 @@ int synth_sleep(struct synth_sleep *a)
 }
 
 SEC("syscall")
+int synth_weight(struct synth_weight *a)
+{
+	struct event_seen seen = { .count = a->seen_count, .cookie = a->seen_cookie };
+
+	a->weight = event_weight(&seen, a->cookie, a->period, a->count);
+	a->seen_cookie = seen.cookie;
+	a->seen_count = seen.count;
+	return 0;
+}
+
+SEC("syscall")
 int synth_thin(struct synth_thin *a)
 {
 	struct profil_target *target = target_of(profil_entry(0, a->target & PROFIL_ENTRY_TARGET));

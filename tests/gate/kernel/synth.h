@@ -102,6 +102,16 @@ struct synth_sleep {
 	__u64 taken_ns; /* out: of the sleep's time, not counted */
 };
 
+/* synth_weight(): a sample of the event of @cookie, whose counter is at @count. */
+struct synth_weight {
+	__u64 cookie;
+	__u64 period;
+	__u64 count;
+	__u64 seen_cookie; /* of this CPU's latest sample */
+	__u64 seen_count;
+	__u64 weight; /* out: the events that the sample stands for */
+};
+
 /* synth_thin(): a sample of @ns for the target number @target; out: @n samples are counted. */
 struct synth_thin {
 	__u64 ns;

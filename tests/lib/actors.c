@@ -176,7 +176,7 @@ void actor_samples_apart(const struct daemon *d, uint64_t *events, uint64_t *tim
 	observer_close(&by_event);
 }
 
-int actor_weighted(const struct daemon *d, bool (*expected)(uint64_t samples, uint64_t lost))
+int actor_weighted(const struct daemon *d, uint64_t least)
 {
 	struct profil_msg_observe ask = ask_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 1);
 	struct actor a = actor(FAULT, 300000);
@@ -187,7 +187,7 @@ int actor_weighted(const struct daemon *d, bool (*expected)(uint64_t samples, ui
 		return 1;
 	actor_once_more(&a);
 	actor_end(&a);
-	if (!expected(observer_check(&o), o.table->lost))
+	if (observer_check(&o) < least)
 		return 2;
 	for (uint32_t i = 1; i <= o.table->images; i++) {
 		const struct profil_image *image = observer_image(&o, i);

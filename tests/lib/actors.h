@@ -53,9 +53,9 @@ void actor_samples_apart(const struct daemon *d, uint64_t *events, uint64_t *tim
 
 /*
  * For a user: samples of 300,000 page faults of a process, of which the kernel takes few and weighs
- * them. Returns 0, or the number of the check that failed: @expected() must hold, and all kernel
- * addresses be one place, since they are hidden.
+ * them. Returns 0, or the number of the check that failed: they stand for @least events, and all
+ * kernel addresses are one place, since they are hidden.
  */
-int actor_weighted(const struct daemon *d, bool (*expected)(uint64_t samples, uint64_t lost));
+int actor_weighted(const struct daemon *d, uint64_t least);
 
 #endif

@@ -16,7 +16,7 @@ say = @$(if $(filter 1,$(V)),:,printf '  %-7s %s\n')
 CFLAGS ?= -O2 -g
 WERROR ?= 0
 WERROR_FLAG = $(if $(filter 1,$(WERROR)),-Werror)
-WARN = -Wall -Wextra $(WERROR_FLAG) -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wundef \
+WARN = -Wall -Wextra -Wno-unused-parameter $(WERROR_FLAG) -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wundef \
 	-Wpointer-arith -Wvla -Wwrite-strings -Wformat=2
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' $(WARN) -Isrc -Iinclude -I$(B) \
 	-MMD -MP $(CPPFLAGS) $(CFLAGS)

@@ -322,7 +322,6 @@ int find_pid_ns_level(void *ctx)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 
-	(void)ctx;
 	tables.pid_ns_level = BPF_CORE_READ(task, thread_pid, level);
 	return 0;
 }

@@ -2,7 +2,7 @@
 
 # The architecture for which the compiler builds, by the kernel's name.
 ARCH := $(shell $(CC) -dumpmachine 2>/dev/null | sed -e 's/-.*//' -e 's/x86_64/x86/' -e 's/aarch64/arm64/')
-BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -D__TARGET_ARCH_$(ARCH) -Wall -Wextra $(WERROR_FLAG) \
+BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 -D__TARGET_ARCH_$(ARCH) -Wall -Wextra -Wno-unused-parameter $(WERROR_FLAG) \
 	-ffile-prefix-map=$(CURDIR)=. -Isrc -Ibpf -MMD -MP $(SYSTEM_INCLUDES)
 
 # Where the C compiler finds the headers of this architecture: a compiler for BPF does not look there.

@@ -18,7 +18,6 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 	void *page = (void *)((uintptr_t)info->si_addr & ~(page_bytes - 1));
 	int saved = errno;
 
-	(void)context;
 	if (info->si_code != BUS_ADRERR ||
 	    mmap(page, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
 		 -1, 0) == MAP_FAILED)

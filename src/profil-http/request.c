@@ -128,7 +128,6 @@ int request_on_due(sd_event_source *source, uint64_t usec, void *server)
 	struct request *due = NULL, **at = &s->timed, *r;
 	uint64_t now, next = UINT64_MAX;
 
-	(void)source;
 	sd_event_now(s->event, CLOCK_BOOTTIME, &now);
 	if (now < usec)
 		now = usec;
@@ -346,8 +345,6 @@ enum MHD_Result request_handle(void *cls, struct MHD_Connection *mhd, const char
 {
 	struct request *r = *state;
 
-	(void)version;
-	(void)data;
 	if (!r)
 		return begin(cls, connection_of(mhd), url, method, state);
 	if (*bytes) { /* part of a body, which is ignored */
@@ -366,9 +363,6 @@ void request_ended(void *cls, struct MHD_Connection *mhd, void **state,
 {
 	struct request *r = *state;
 
-	(void)cls;
-	(void)mhd;
-	(void)how;
 	if (!r)
 		return;
 	*state = NULL;

@@ -40,24 +40,18 @@ static void run(struct server *s)
 
 static int on_mhd(sd_event_source *source, int fd, uint32_t events, void *userdata)
 {
-	(void)source;
-	(void)fd;
-	(void)events;
 	run(userdata);
 	return 0;
 }
 
 static int on_mhd_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
-	(void)source;
-	(void)usec;
 	run(userdata);
 	return 0;
 }
 
 static int on_resumed(sd_event_source *source, void *userdata)
 {
-	(void)source;
 	run(userdata);
 	return 0;
 }
@@ -155,8 +149,6 @@ static int on_accept(sd_event_source *source, int fd, uint32_t events, void *use
 	const struct listener *l = s->listeners.listener;
 	unsigned int n = 0;
 
-	(void)source;
-	(void)events;
 	while (l->fd != fd)
 		l++;
 	sweep_later(s);
@@ -198,8 +190,6 @@ static int on_sweep(sd_event_source *source, uint64_t usec, void *userdata)
 	struct server *s = userdata;
 	__u64 now = now_ns();
 
-	(void)source;
-	(void)usec;
 	for (size_t i = 0; i < s->listeners.n; i++)
 		sd_event_source_set_enabled(s->accept[i], SD_EVENT_ON);
 	find_gone(s);

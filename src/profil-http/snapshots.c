@@ -99,8 +99,6 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct snapshots *s = userdata;
 
-	(void)source;
-	(void)usec;
 	worker_submit(s->worker, &s->keep);
 	return 0;
 }

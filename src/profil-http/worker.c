@@ -78,8 +78,6 @@ static int on_finished(sd_event_source *source, int fd, uint32_t events, void *u
 	struct job *j;
 	eventfd_t n;
 
-	(void)source;
-	(void)events;
 	eventfd_read(fd, &n);
 	while ((j = next_finished(w)))
 		j->done(j);

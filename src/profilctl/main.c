@@ -279,7 +279,6 @@ static int run_named(int argc, char **argv)
 
 static void on_file_limit(int signal)
 {
-	(void)signal;
 }
 
 int main(int argc, char **argv)

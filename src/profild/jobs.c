@@ -92,8 +92,6 @@ static int on_finished(sd_event_source *source, int fd, uint32_t revents, void *
 {
 	eventfd_t n;
 
-	(void)source;
-	(void)revents;
 	eventfd_read(fd, &n);
 	jobs_finish(userdata, false);
 	return 0;

@@ -39,8 +39,6 @@ static int on_end(sd_event_source *source, const struct signalfd_siginfo *signal
 {
 	struct profild *d = userdata;
 
-	(void)source;
-	(void)signal;
 	d->ending = true; /* last_counts() runs the event loop further */
 	return 0;
 }
@@ -60,8 +58,6 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *sig
 {
 	struct profild *d = userdata;
 
-	(void)source;
-	(void)signal;
 	sd_notify(0, "RELOADING=1");
 	if (config_reload(&d->config) < 0)
 		log_err("limits unchanged: correct the options and reload again");
@@ -175,8 +171,6 @@ static int profild_open(struct profild *d)
 
 static void on_last(void *arg, int err, struct own_profile *own)
 {
-	(void)err;
-	(void)own;
 	--*(unsigned int *)arg;
 }
 

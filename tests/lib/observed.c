@@ -61,7 +61,6 @@ static int search_offset(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct offset_search *s = arg;
 
-	(void)size;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 

@@ -68,14 +68,12 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 
 static void on_inner(int sig)
 {
-	(void)sig;
 	spin();
 	handled++;
 }
 
 static void on_outer(int sig)
 {
-	(void)sig;
 	raise(SIGUSR2);
 	handled++;
 }

@@ -142,7 +142,6 @@ static void fork_on(struct tally *t, unsigned long rate, uint64_t ns, int (*fn)(
 
 static int exec_victim(unsigned long n)
 {
-	(void)n;
 	execv(self, victim_args);
 	return FAILED;
 }

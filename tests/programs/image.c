@@ -61,7 +61,6 @@ static int forge(unsigned long address, const char *cookie, unsigned long ms)
 
 static void *exec_self(void *arg)
 {
-	(void)arg;
 	execv(self, after_args);
 	_exit(9);
 }

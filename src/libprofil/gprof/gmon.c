@@ -200,7 +200,6 @@ static void stop(void)
 /* The first object is the program. */
 static int load_of(struct dl_phdr_info *object, size_t bytes, void *load)
 {
-	(void)bytes;
 	*(__u64 *)load = object->dlpi_addr;
 	return 1;
 }

@@ -254,7 +254,6 @@ static void add_range(struct ranges *r, caddr_t low, caddr_t high)
 /* The executable segments of one object. */
 static int add_object(struct dl_phdr_info *object, size_t bytes, void *userdata)
 {
-	(void)bytes;
 	for (unsigned int i = 0; i < object->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &object->dlpi_phdr[i];
 		uintptr_t low = object->dlpi_addr + p->p_vaddr;

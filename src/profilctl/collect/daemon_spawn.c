@@ -250,7 +250,6 @@ void daemon_end(struct private_daemon *d)
 
 static void on_broken_pipe(int signal)
 {
-	(void)signal;
 }
 
 /*

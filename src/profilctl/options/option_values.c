@@ -230,7 +230,6 @@ const char *value_format(struct options *o, char *arg)
 
 const char *value_json(struct options *o, char *arg)
 {
-	(void)arg;
 	o->format = format_find("json");
 	return NULL;
 }
@@ -292,7 +291,6 @@ const char *value_clock(struct options *o, char *arg)
 /* Off-CPU time is only counted by stacks. */
 const char *value_off_cpu(struct options *o, char *arg)
 {
-	(void)arg;
 	if (o->event && !options_off_cpu(o))
 		return IS_SECOND_EVENT;
 	o->event = OPTIONS_OFF_CPU;
@@ -375,7 +373,6 @@ const char *value_call_graph(struct options *o, char *arg)
 
 const char *value_kernel_stacks(struct options *o, char *arg)
 {
-	(void)arg;
 	o->kernel_stacks = true;
 	if (!o->stack_mode)
 		o->stack_mode = PROFIL_STACK_AUTO;
@@ -438,7 +435,5 @@ const char *value_max_size(struct options *o, char *arg)
 
 const char *value_nothing(struct options *o, char *arg)
 {
-	(void)o;
-	(void)arg;
 	return NULL;
 }

@@ -53,7 +53,6 @@ void screen_close(struct screen *s)
 
 void screen_size(const struct screen *s, size_t *lines, size_t *columns)
 {
-	(void)s;
 	*lines = (size_t)LINES;
 	*columns = (size_t)COLS;
 }
@@ -83,7 +82,6 @@ static void line_show(int at, const char *line, size_t n, bool chosen)
 
 void screen_show(struct screen *s, const char *text, int chosen)
 {
-	(void)s;
 	erase();
 	for (int at = 0; *text && at < LINES; at++) {
 		size_t n = strcspn(text, "\n");
@@ -98,7 +96,6 @@ int screen_key(struct screen *s)
 {
 	int key = getch();
 
-	(void)s;
 	switch (key) {
 	case ERR:
 		return 0;

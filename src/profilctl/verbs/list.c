@@ -73,7 +73,6 @@ static int list_text(const struct profil_msg_list *m)
 
 static void event_text(void *ctx, const char *name, const struct event *e)
 {
-	(void)ctx;
 	if (event_is_here(e))
 		puts(name);
 }
@@ -85,15 +84,12 @@ static void event_json(void *ctx, const char *name, const struct event *e)
 
 static void tracepoint_text(void *ctx, const char *name, const struct event *e)
 {
-	(void)ctx;
-	(void)e;
 	puts(name);
 }
 
 /* All listed tracepoints can be observed. */
 static void tracepoint_json(void *ctx, const char *name, const struct event *e)
 {
-	(void)e;
 	json_array_append_new(ctx, json_pack("{ss sb}", "name", name, "present", true));
 }
 

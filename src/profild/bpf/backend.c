@@ -405,9 +405,6 @@ static int on_ring(sd_event_source *source, int fd, uint32_t revents, void *user
 {
 	struct sampler_bpf *b = userdata;
 
-	(void)source;
-	(void)fd;
-	(void)revents;
 	b->turn_ends_ns = now_ns() + TURN_NS;
 	consume(b);
 	b->turn_ends_ns = 0;

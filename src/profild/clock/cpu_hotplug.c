@@ -36,8 +36,6 @@ static int on_uevent(sd_event_source *source, int fd, uint32_t revents, void *us
 	ssize_t n = recvfrom(fd, text, sizeof(text) - 1, 0, (struct sockaddr *)&from, &len);
 	int cpu;
 
-	(void)source;
-	(void)revents;
 	if (n < 0 && errno == ENOBUFS)
 		all_online(h);
 	if (n <= 0 || from.nl_pid) /* 0: the kernel */

@@ -19,8 +19,6 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct linger *l = userdata;
 
-	(void)source;
-	(void)usec;
 	l->pending = false;
 	l->over(l->arg);
 	return 0;

@@ -29,8 +29,6 @@ static void on_closed(void *arg, const struct work_answer *a, union work_area *a
 {
 	struct asked *q = arg;
 
-	(void)a;
-	(void)area;
 	client_go_on(q->wait, 0);
 	asked_free(q);
 }
@@ -62,7 +60,6 @@ static void on_answer(void *arg, const struct work_answer *a, union work_area *a
 	struct client *c = q->wait->client;
 	int err = a->err;
 
-	(void)area;
 	if (no_worker(err)) { /* the message may still be in the socket */
 		client_go_on(q->wait, err);
 		asked_free(q);

@@ -137,7 +137,6 @@ void client_go_on(struct client_wait *wait, int err)
 
 static void on_dropped(void *arg, const struct work_answer *a, union work_area *area)
 {
-	(void)area;
 	client_go_on(arg, a->err); /* without a worker the message is still in the socket */
 }
 
@@ -197,8 +196,6 @@ static int on_rested(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct client *c = userdata;
 
-	(void)source;
-	(void)usec;
 	c->resting = false;
 	watch(c);
 	sd_event_source_set_enabled(c->source, SD_EVENT_ON);
@@ -244,7 +241,6 @@ static int on_ready(sd_event_source *source, int fd, uint32_t revents, void *use
 	uint64_t began_ns = now_ns();
 	int err = 0;
 
-	(void)fd;
 	if (c->resting || !c->greeted) {
 		if (revents & (EPOLLHUP | EPOLLERR))
 			on_hangup(c);
@@ -272,7 +268,6 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct client *c = userdata;
 
-	(void)usec;
 	if (c->wait) { /* the client is not silent, but waits for its reply */
 		sd_event_source_set_time_relative(source, SILENCE_US);
 		sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
@@ -339,7 +334,6 @@ static void on_opened(void *arg, const struct work_answer *a, union work_area *a
 	struct client *c = arg;
 	int err = 0;
 
-	(void)area;
 	c->opening = NULL;
 	c->peer.privileged |= a->privileged;
 	if (a->err == -ETIMEDOUT || a->err == -EAGAIN || a->err == -EIO)

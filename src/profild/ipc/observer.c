@@ -96,7 +96,6 @@ static int on_retry(sd_event_source *timer, uint64_t usec, void *arg)
 	uint64_t began_ns = now_ns(), ended_ns;
 	int err = observe(c, &r->m, &r->peer);
 
-	(void)usec;
 	ended_ns = now_ns();
 	user_spend(c->user, ended_ns, ended_ns - began_ns);
 	if (err == -EDQUOT && ended_ns >= r->room_until_ns) {
@@ -144,7 +143,6 @@ int observer_observe(struct client *c, const struct profil_header *h, bool *fds)
 				      .gid = c->peer.cred.gid };
 	int err;
 
-	(void)fds;
 	if (c->attachment && c->attachment->source)
 		return reply(c, -EBUSY, 0, NULL, 0);
 	c->attachment = attachment_close(c->attachment); /* a detached one */
@@ -177,14 +175,11 @@ int observer_add(struct client *c, const struct profil_header *h, bool *fds)
 {
 	int err = c->attachment ? authorization_ask(c, fds, add, added) : -EBADF;
 
-	(void)h;
 	return err ? reply(c, err, 0, NULL, 0) : 0;
 }
 
 int observer_begin(struct client *c, const struct profil_header *h, bool *fds)
 {
-	(void)h;
-	(void)fds;
 	return reply(c, c->attachment ? attachment_begin(c->attachment) : -EBADF, 0, NULL, 0);
 }
 
@@ -215,7 +210,6 @@ int observer_machine(struct client *c, const struct profil_header *h, bool *fds)
 	int err = ask_machine(c, m);
 	const struct attachment *a = NULL;
 
-	(void)fds;
 	if (!err)
 		a = m->ask == PROFIL_MACHINE_QUERY && d->machine ? d->machine : machine_newest(d);
 	if (a && a->table < 0) /* it is being made, to take the place of the full one */

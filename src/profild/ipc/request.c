@@ -148,7 +148,6 @@ static int on_start(struct client *c, const struct profil_header *h, bool *fds)
 {
 	const struct profil_msg_start *m = (const void *)h;
 
-	(void)fds;
 	if (c->pending)
 		return -EPROTO;
 	if (m->nregions > PROFIL_TARGET_REGIONS)
@@ -167,7 +166,6 @@ static int on_regions(struct client *c, const struct profil_header *h, bool *fds
 {
 	const struct profil_msg_regions *m = (const void *)h;
 
-	(void)fds;
 	return c->pending ? gather(c, m->region, h->count) : -EPROTO;
 }
 
@@ -199,29 +197,21 @@ static int ask_own(struct client *c, bool leave)
 
 static int on_stop(struct client *c, const struct profil_header *h, bool *fds)
 {
-	(void)h;
-	(void)fds;
 	return ask_own(c, true);
 }
 
 static int on_sync(struct client *c, const struct profil_header *h, bool *fds)
 {
-	(void)h;
-	(void)fds;
 	return ask_own(c, false);
 }
 
 static int on_detach(struct client *c, const struct profil_header *h, bool *fds)
 {
-	(void)h;
-	(void)fds;
 	return c->attachment ? observer_detach(c) : answer(c, -EBADF);
 }
 
 static int on_stats(struct client *c, const struct profil_header *h, bool *fds)
 {
-	(void)h;
-	(void)fds;
 	return c->attachment ? observer_stats(c) : answer(c, -EBADF);
 }
 
@@ -231,8 +221,6 @@ static int on_list(struct client *c, const struct profil_header *h, bool *fds)
 	unsigned int n = 0;
 	int err;
 
-	(void)h;
-	(void)fds;
 	m = calloc(1, sizeof(*m) + PROFIL_MSG_LIST_MAX * sizeof(m->profile[0]));
 	if (!m)
 		return answer(c, -ENOMEM);
@@ -314,8 +302,6 @@ static int on_status(struct client *c, const struct profil_header *h, bool *fds)
 		calloc(1, sizeof(*m) + PROFIL_MSG_USER_MAX * sizeof(m->user[0]));
 	int err;
 
-	(void)h;
-	(void)fds;
 	if (!m)
 		return answer(c, -ENOMEM);
 	fill_status(c, m);

@@ -28,8 +28,6 @@ static int on_pause_over(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	const struct profild *d = userdata;
 
-	(void)source;
-	(void)usec;
 	return sd_event_source_set_enabled(d->listening, SD_EVENT_ON);
 }
 
@@ -56,8 +54,6 @@ static int on_connection(sd_event_source *source, int fd, uint32_t revents, void
 	int sock = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	int err = sock < 0 ? -errno : client_open(d, sock, request_handle);
 
-	(void)source;
-	(void)revents;
 	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOBUFS ||
 	    err == -EPERM) {
 		log_warning("cannot accept a connection: %s; trying again in %d ms", strerror(-err),

@@ -47,8 +47,6 @@ static int look(sd_event_source *timer, uint64_t usec, void *userdata)
 	struct profil_table t;
 	int err;
 
-	(void)timer;
-	(void)usec;
 	if (!d->machine)
 		return 0;
 	if (!d->machine_next && !table_read(&t, d->machine->table) && profil_table_fills_up(&t)) {
@@ -82,8 +80,6 @@ static int on_next(sd_event_source *timer, uint64_t usec, void *userdata)
 	struct profild *d = userdata;
 	int err;
 
-	(void)timer;
-	(void)usec;
 	if (!d->machine_next)
 		return 0;
 	err = attachment_ready(d->machine_next);

@@ -10,8 +10,6 @@
 
 static int replay_prepare(struct place_source *source, const struct event_choice *event)
 {
-	(void)source;
-	(void)event;
 	return 0;
 }
 
@@ -20,8 +18,6 @@ static int replay_open(struct place_source *source, struct attachment *a, struct
 {
 	__cleanup(closep) int fd = memfd_create("profil_table", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	(void)source;
-	(void)o;
 	if (fd < 0 || ftruncate(fd, (off_t)header->pages * PROFIL_TABLE_PAGE) < 0 ||
 	    pwrite(fd, header, sizeof(*header), 0) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
@@ -35,47 +31,32 @@ static int replay_open(struct place_source *source, struct attachment *a, struct
 
 static int replay_ready(struct place_source *source, struct attachment *a)
 {
-	(void)source;
-	(void)a;
 	return 0;
 }
 
 static int replay_begin(struct place_source *source, struct attachment *a)
 {
-	(void)source;
-	(void)a;
 	return 0;
 }
 
 static int replay_recover(struct place_source *source, struct attachment *a,
 			  struct profil_observer *o, struct profil_table *header)
 {
-	(void)source;
-	(void)a;
-	(void)o;
-	(void)header;
 	return -ENOENT;
 }
 
 static int replay_add(struct place_source *source, struct attachment *a, pid_t tgid)
 {
-	(void)source;
-	(void)a;
-	(void)tgid;
 	return 0;
 }
 
 static uint64_t replay_total(struct place_source *source, const struct attachment *a)
 {
-	(void)source;
-	(void)a;
 	return 0;
 }
 
 static void replay_close(struct place_source *source, struct attachment *a)
 {
-	(void)source;
-	(void)a;
 }
 
 static const struct place_source_ops ops = {

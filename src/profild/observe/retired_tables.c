@@ -148,8 +148,6 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 	struct retired_tables *r = userdata;
 	bool found = sweep(r, NULL, SWEEP_MAPS);
 
-	(void)source;
-	(void)usec;
 	return r->first ? arm(r, found ? SOON_US : LATER_US) : 0;
 }
 

@@ -119,7 +119,6 @@ static int on_idle(sd_event_source *source, void *userdata)
 {
 	struct profild *d = userdata;
 
-	(void)source;
 	while (d->idle) {
 		struct own_profile *own = d->idle;
 

@@ -85,7 +85,6 @@ static void on_last(void *arg, int err, struct own_profile *own)
 	struct sampler *sampler = own->daemon->sampler;
 	struct steps *p = arg;
 
-	(void)err;
 	if (own->state == OWN_PROFILE_ENDING && own->target &&
 	    !sampler->ops->settled(sampler, own->target, false) && now_ns() < p->until_ns &&
 	    !writer_wait(own, on_last, p))
@@ -177,7 +176,6 @@ static void on_reopened(void *arg, const struct work_answer *a, union work_area 
 {
 	struct own_profile *own = arg;
 
-	(void)area;
 	if (own->state == OWN_PROFILE_OPENING && !a->err) {
 		own->state = OWN_PROFILE_ON;
 		writer_queue(own);
@@ -340,7 +338,6 @@ static void start_failed(struct steps *p, int err)
 /* The new profile is on, and the old one's last counts are in its buffer. */
 static void on_started(void *arg, int err, struct own_profile *own)
 {
-	(void)own;
 	steps_end(arg, err);
 }
 
@@ -348,8 +345,6 @@ static void on_left(void *arg, int err, struct own_profile *old)
 {
 	struct steps *p = arg;
 
-	(void)err;
-	(void)old;
 	if (writer_wait(p->own, on_started, p))
 		steps_end(p, 0);
 }
@@ -366,7 +361,6 @@ static void on_verified(void *arg, const struct work_answer *a, union work_area 
 	struct sampler *sampler = own->daemon->sampler;
 	int err = a->err;
 
-	(void)area;
 	if (!err && own->state == OWN_PROFILE_ENDED)
 		err = -ESRCH;
 	if (!err && p->old)

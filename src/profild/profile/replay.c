@@ -154,8 +154,6 @@ static int replay_start(struct sampler *s, struct target *t, const struct target
 {
 	struct sampler_replay *r = self(s);
 
-	(void)old;
-	(void)generation;
 	while (t->index < PROFIL_MAX_TARGETS && r->target[t->index])
 		t->index++;
 	if (t->index == PROFIL_MAX_TARGETS)
@@ -173,13 +171,10 @@ static void replay_release(struct sampler *s, struct target *t)
 
 static void replay_nothing(struct sampler *s, struct target *t)
 {
-	(void)s;
-	(void)t;
 }
 
 static void replay_region_off(struct sampler *s, struct target *t, uint32_t owner)
 {
-	(void)s;
 	for (uint32_t i = 0; i < t->nregions; i++) {
 		if (t->region[i].owner == owner)
 			t->region[i].x.nbins = 0;
@@ -188,45 +183,28 @@ static void replay_region_off(struct sampler *s, struct target *t, uint32_t owne
 
 static void replay_samples(struct sampler *s, const struct target *t, struct samples *out)
 {
-	(void)s;
 	*out = t->replayed;
 }
 
 static bool replay_settled(struct sampler *s, struct target *t, bool last)
 {
-	(void)s;
-	(void)t;
-	(void)last;
 	return true;
 }
 
 static void replay_count(struct sampler *s, struct target *t, uint32_t owner, uint32_t bin,
 			 uint32_t n)
 {
-	(void)s;
-	(void)t;
-	(void)owner;
-	(void)bin;
-	(void)n;
 }
 
 /* Counts are put back only for another process that shares the memory; replay has none. */
 static void replay_put_back(struct sampler *s, struct target *t, uint32_t owner, uint32_t bin,
 			    const uint32_t *count, uint32_t n)
 {
-	(void)s;
-	(void)t;
-	(void)owner;
-	(void)bin;
-	(void)count;
-	(void)n;
 }
 
 /* No kernel reports the end of a process; each pass probes its memory instead. */
 static bool replay_ended(struct sampler *s, const struct target *t)
 {
-	(void)s;
-	(void)t;
 	return false;
 }
 
@@ -247,41 +225,30 @@ static struct target *replay_find(struct sampler *s, pid_t tgid, bool *unbound,
 
 static pid_t replay_other(struct sampler *s, const struct target *t, pid_t tgid)
 {
-	(void)s;
-	(void)t;
-	(void)tgid;
 	return 0;
 }
 
 static bool replay_leave(struct sampler *s, struct target *t, pid_t tgid)
 {
-	(void)s;
-	(void)t;
-	(void)tgid;
 	return false;
 }
 
 static bool replay_orphan(struct sampler *s, struct target *t)
 {
-	(void)s;
-	(void)t;
 	return false;
 }
 
 static void replay_recover(struct sampler *s)
 {
-	(void)s;
 }
 
 static bool replay_keeps(struct sampler *s)
 {
-	(void)s;
 	return false;
 }
 
 static unsigned int replay_chunk_count(struct sampler *s)
 {
-	(void)s;
 	return 0;
 }
 
@@ -301,32 +268,22 @@ static struct target *replay_next(struct sampler *s, uint32_t *at)
 /* No event announces the end of a process. */
 static bool replay_rests(struct sampler *s)
 {
-	(void)s;
 	return false;
 }
 
 static unsigned int replay_children(struct sampler *s, uid_t uid, bool root)
 {
-	(void)root;
-	(void)s;
-	(void)uid;
 	return 0;
 }
 
 static int replay_reserve(struct sampler *s, struct target *t, void (*done)(void *arg, int err),
 			  void *arg)
 {
-	(void)s;
-	(void)t;
-	(void)done;
-	(void)arg;
 	return 0;
 }
 
 static void replay_unreserve(struct sampler *s, struct target *t)
 {
-	(void)s;
-	(void)t;
 }
 
 static const struct sampler_ops replay_ops = {

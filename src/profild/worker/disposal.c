@@ -60,7 +60,6 @@ static int dispose(struct disposal *d)
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
-	(void)usec;
 	if (dispose(userdata) && (sd_event_source_set_time_relative(source, DELAY_US) < 0 ||
 				  sd_event_source_set_enabled(source, SD_EVENT_ONESHOT) < 0))
 		log_warning("cannot set a timer: sockets of closed connections stay open");

@@ -79,7 +79,6 @@ static int on_watchdog(sd_event_source *source, uint64_t usec, void *userdata)
 	struct lane *lane, *next;
 	bool busy = false;
 
-	(void)source;
 	for (lane = l->lanes; lane; lane = next) {
 		next = lane->next;
 		if (lane->busy && lane->since_us + l->limit_us <= usec) {
@@ -184,8 +183,6 @@ static int on_spare(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct lanes *l = userdata;
 
-	(void)source;
-	(void)usec;
 	while (l->nparked > 1)
 		worker_close(l->parked[--l->nparked]);
 	if (!l->nparked && worker_new(&l->parked[0], l->event) == 0)
@@ -321,7 +318,6 @@ static int on_again(sd_event_source *source, void *userdata)
 	struct lanes *l = userdata;
 	struct lane *lane, *next;
 
-	(void)source;
 	for (lane = l->lanes; lane; lane = next) {
 		lane_ref(lane);
 		if (lane->first && !lane->busy) {

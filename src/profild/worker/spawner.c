@@ -154,8 +154,6 @@ static int on_answer(sd_event_source *source, int sock, uint32_t revents, void *
 	int fd[2] = { -1, -1 }, n = receive_fds(sock, fd, MSG_DONTWAIT);
 	struct birth *b;
 
-	(void)source;
-	(void)revents;
 	if (n == -EAGAIN)
 		return 0;
 	if (n < 0) {

@@ -69,7 +69,6 @@ static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *us
 	struct work_answer a;
 	ssize_t n = recv(fd, &a, sizeof(a), MSG_DONTWAIT);
 
-	(void)revents;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (n != sizeof(a)) {
@@ -96,8 +95,6 @@ static void process_ended(struct worker *w)
 
 static int on_process_end(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
-	(void)fd;
-	(void)revents;
 	sd_event_source_set_enabled(source, SD_EVENT_OFF);
 	process_ended(userdata);
 	return 0;

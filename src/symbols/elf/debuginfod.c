@@ -32,7 +32,6 @@ static bool shown;
 
 static int on_progress(debuginfod_client *client, long done, long total)
 {
-	(void)client;
 	if (progress_wanted()) {
 		progress_fetch(done, total);
 		shown = true;

@@ -121,7 +121,6 @@ static bool take_unit(void *ctx, const char *path, const FTSENT *e)
 	struct wanted_unit *w = ctx;
 	size_t n = strlen(w->name);
 
-	(void)path;
 	if (strncmp(e->fts_name, w->name, n) != 0 ||
 	    (e->fts_name[n] && strcmp(e->fts_name + n, ".service") != 0))
 		return false;

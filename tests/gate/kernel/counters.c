@@ -213,7 +213,6 @@ Test(synth_counters, have_no_sample_that_was_in_flight_at_the_stop)
 
 static void *stop_in_thread(void *arg)
 {
-	(void)arg;
 	return (void *)(intptr_t)stop_profile();
 }
 

@@ -41,7 +41,6 @@ struct run {
 
 static uint64_t run_alone(unsigned int event)
 {
-	(void)event;
 	return PERIOD_NS;
 }
 
@@ -60,7 +59,6 @@ static uint64_t run_credit(unsigned int event)
 /* Slices of up to 3 ms, each as long as a draw says. */
 static uint64_t run_slices(unsigned int event)
 {
-	(void)event;
 	return random_below(2 * PERIOD_NS);
 }
 

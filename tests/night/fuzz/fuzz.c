@@ -60,7 +60,6 @@ int file_of(const void *bytes, size_t n)
 /* Replaces src/base/log.c: formats every message and prints none. */
 void log_open(const char *name)
 {
-	(void)name;
 }
 
 void log_line(enum log_level level, const char *format, ...)
@@ -68,7 +67,6 @@ void log_line(enum log_level level, const char *format, ...)
 	char line[1024];
 	va_list ap;
 
-	(void)level;
 	va_start(ap, format);
 	vsnprintf(line, sizeof(line), format, ap);
 	va_end(ap);

@@ -50,7 +50,6 @@ int maps_open(struct maps *m, struct store *store)
 {
 	static struct profil_bpf skel;
 
-	(void)store;
 	m->skel = &skel;
 	m->processes = (struct process_table){ .tables = &tables, .target = target };
 	m->ledger = ledger;
@@ -60,12 +59,10 @@ int maps_open(struct maps *m, struct store *store)
 
 void maps_close(struct maps *m)
 {
-	(void)m;
 }
 
 int maps_set_owner(struct maps *m, uint32_t index, const struct profil_owner *o)
 {
-	(void)m;
 	must(index < PROFIL_MAX_TARGETS);
 	owner[index] = o ? *o : (struct profil_owner){ 0 };
 	return 0;
@@ -73,7 +70,6 @@ int maps_set_owner(struct maps *m, uint32_t index, const struct profil_owner *o)
 
 int maps_get_owner(struct maps *m, uint32_t index, struct profil_owner *out)
 {
-	(void)m;
 	must(index < PROFIL_MAX_TARGETS);
 	*out = owner[index];
 	return 0;
@@ -81,15 +77,12 @@ int maps_get_owner(struct maps *m, uint32_t index, struct profil_owner *out)
 
 int maps_exec_id(struct maps *m, uint32_t tgid, uint32_t *exec_id)
 {
-	(void)m;
-	(void)tgid;
 	*exec_id = 0;
 	return 0;
 }
 
 int maps_write_regions(struct maps *m, const struct target *t, uint32_t from, uint32_t n)
 {
-	(void)m;
 	must((uint64_t)t->region_first + from + n <= PROFIL_MAX_REGIONS && from + n <= t->nregions);
 	memcpy(&region[t->region_first + from], &t->region[from], n * sizeof(region[0]));
 	return 0;
@@ -97,7 +90,6 @@ int maps_write_regions(struct maps *m, const struct target *t, uint32_t from, ui
 
 int maps_read_regions(struct maps *m, struct target *t)
 {
-	(void)m;
 	if ((uint64_t)t->region_first + t->nregions > PROFIL_MAX_REGIONS)
 		return -ENOENT;
 	memcpy(t->region, &region[t->region_first], t->nregions * sizeof(region[0]));
@@ -109,10 +101,6 @@ int maps_read_regions(struct maps *m, struct target *t)
 int clocks_open(struct clocks **out, const struct config *config, struct profil_bpf *skel,
 		struct store *store, sd_event *loop)
 {
-	(void)config;
-	(void)skel;
-	(void)store;
-	(void)loop;
 	*out = NULL;
 	return 0;
 }
@@ -124,29 +112,20 @@ struct clocks *clocks_close(struct clocks *c)
 
 int clocks_use(struct clocks *c, uint64_t period_ns, uint32_t *flags)
 {
-	(void)c;
-	(void)flags;
 	must(period_ns >= period_of(RATE_MAX_HZ) && period_ns <= period_of(RATE_MIN_HZ));
 	return 0;
 }
 
 void clocks_unuse(struct clocks *c, uint64_t period_ns, uint32_t flags)
 {
-	(void)c;
-	(void)period_ns;
-	(void)flags;
 }
 
 void clocks_begun(struct clocks *c, const struct profil_target *k)
 {
-	(void)c;
-	(void)k;
 }
 
 void clocks_begin(const struct clocks *c, struct profil_target *k)
 {
-	(void)c;
-	(void)k;
 }
 
 static int users;
@@ -154,9 +133,6 @@ static int users;
 int lifecycle_hooks_open(struct lifecycle_hooks **out, struct profil_bpf *skel, struct store *store,
 			 sd_event *loop)
 {
-	(void)skel;
-	(void)store;
-	(void)loop;
 	*out = NULL;
 	return 0;
 }
@@ -168,14 +144,12 @@ struct lifecycle_hooks *lifecycle_hooks_close(struct lifecycle_hooks *l)
 
 int lifecycle_hooks_use(struct lifecycle_hooks *l)
 {
-	(void)l;
 	users++;
 	return 0;
 }
 
 void lifecycle_hooks_unuse(struct lifecycle_hooks *l)
 {
-	(void)l;
 	must(users-- > 0);
 }
 
@@ -185,7 +159,6 @@ static bool asked;
 
 int rcu_barrier_open(struct rcu_barrier **out, sd_event *loop, void (*fn)(void *arg), void *arg)
 {
-	(void)loop;
 	*out = NULL;
 	passed = fn;
 	passed_arg = arg;
@@ -200,15 +173,11 @@ struct rcu_barrier *rcu_barrier_close(struct rcu_barrier *g)
 
 void rcu_barrier_ask(struct rcu_barrier *g, const struct rcu_barrier_drops *drops)
 {
-	(void)g;
-	(void)drops;
 	asked = true;
 }
 
 int jobs_open(struct jobs **out, sd_event *loop, unsigned int threads)
 {
-	(void)loop;
-	(void)threads;
 	*out = NULL;
 	return 0;
 }
@@ -220,20 +189,16 @@ struct jobs *jobs_close(struct jobs *j)
 
 void jobs_submit(struct jobs *j, struct job *job)
 {
-	(void)j;
 	job->run(job);
 	job->done(job);
 }
 
 void jobs_finish(struct jobs *j, bool wait)
 {
-	(void)j;
-	(void)wait;
 }
 
 int store_open(struct store **out, const struct config *config)
 {
-	(void)config;
 	*out = NULL;
 	return 0;
 }
@@ -245,22 +210,16 @@ struct store *store_close(struct store *s)
 
 enum store_kind store_kind(const struct store *s)
 {
-	(void)s;
 	return STORE_NONE;
 }
 
 int store_put(struct store *s, const char *name, int fd)
 {
-	(void)s;
-	(void)name;
-	(void)fd;
 	return 0;
 }
 
 void store_drop(struct store *s, const char *name)
 {
-	(void)s;
-	(void)name;
 }
 
 /* A chunk whose first counters are not 0. */
@@ -270,7 +229,6 @@ int store_take(struct store *s, const char *name)
 	uint32_t count[1024];
 	int fd = memfd_create(name, MFD_CLOEXEC);
 
-	(void)s;
 	memset(count, 1, sizeof(count));
 	must(fd >= 0 && ftruncate(fd, sizeof(struct profil_chunk)) == 0);
 	must(pwrite(fd, dirty, sizeof(dirty), 0) == (ssize_t)sizeof(dirty));
@@ -281,17 +239,14 @@ int store_take(struct store *s, const char *name)
 
 void store_abandon(struct store *s)
 {
-	(void)s;
 }
 
 void store_sweep(struct store *s)
 {
-	(void)s;
 }
 
 void store_clear(struct store *s)
 {
-	(void)s;
 }
 
 /* --- libbpf ----------------------------------------------------------------------------------- */
@@ -301,15 +256,12 @@ static void *take_event_ctx;
 
 int bpf_map__fd(const struct bpf_map *map)
 {
-	(void)map;
 	return -1;
 }
 
 struct ring_buffer *ring_buffer__new(int fd, ring_buffer_sample_fn fn, void *ctx,
 				     const struct ring_buffer_opts *opts)
 {
-	(void)fd;
-	(void)opts;
 	take_event = fn;
 	take_event_ctx = ctx;
 	return (struct ring_buffer *)&take_event;
@@ -317,29 +269,22 @@ struct ring_buffer *ring_buffer__new(int fd, ring_buffer_sample_fn fn, void *ctx
 
 int ring_buffer__add(struct ring_buffer *rb, int fd, ring_buffer_sample_fn fn, void *ctx)
 {
-	(void)rb;
-	(void)fd;
-	(void)fn;
-	(void)ctx;
 	return 0;
 }
 
 void ring_buffer__free(struct ring_buffer *rb)
 {
-	(void)rb;
 }
 
 static int ring_fd = -1;
 
 int ring_buffer__epoll_fd(const struct ring_buffer *rb)
 {
-	(void)rb;
 	return ring_fd;
 }
 
 int ring_buffer__consume(struct ring_buffer *rb)
 {
-	(void)rb;
 	while (nevents)
 		take_event(take_event_ctx, &event[--nevents], sizeof(event[0]));
 	return 0;
@@ -348,44 +293,27 @@ int ring_buffer__consume(struct ring_buffer *rb)
 int bpf_map_create(enum bpf_map_type type, const char *name, __u32 key, __u32 value, __u32 n,
 		   const struct bpf_map_create_opts *opts)
 {
-	(void)type;
-	(void)key;
-	(void)value;
-	(void)n;
-	(void)opts;
 	return store_take(NULL, name);
 }
 
 int bpf_map_freeze(int fd)
 {
-	(void)fd;
 	return 0;
 }
 
 int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 flags)
 {
-	(void)fd;
-	(void)key;
-	(void)value;
-	(void)flags;
 	return 0;
 }
 
 int bpf_map_update_batch(int fd, const void *keys, const void *values, __u32 *n,
 			 const struct bpf_map_batch_opts *opts)
 {
-	(void)fd;
-	(void)keys;
-	(void)values;
-	(void)n;
-	(void)opts;
 	return 0;
 }
 
 int bpf_map_delete_elem(int fd, const void *key)
 {
-	(void)fd;
-	(void)key;
 	return 0;
 }
 

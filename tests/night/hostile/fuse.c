@@ -124,7 +124,6 @@ static void *hold_lock(void *unused)
 	int mem = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 	char byte;
 
-	(void)unused;
 	if (pread(mem, &byte, 1, (off_t)(unsigned long)lock_page) < 0)
 		return NULL;
 	return NULL;
@@ -133,7 +132,6 @@ static void *hold_lock(void *unused)
 /* A waiting writer blocks later readers. */
 static void *want_lock(void *unused)
 {
-	(void)unused;
 	for (;;) {
 		usleep(100000);
 		map(NULL, PAGE, ANONYMOUS, -1);

@@ -11,7 +11,6 @@ static uint64_t busy_ns;
 
 static void *run(void *unused)
 {
-	(void)unused;
 	for (;;) {
 		uint64_t began = now_ns();
 		struct timespec rest = { 0, (long)(TURN_NS - busy_ns) };

@@ -73,7 +73,6 @@ static volatile int failed;
 
 static void on_signal(int number)
 {
-	(void)number;
 	failed = start() < 0 || profil_sync() < 0 || stop() < 0;
 }
 
@@ -94,7 +93,6 @@ static int handle_on_small_stack(void)
 
 static int on_and_off(void *unused)
 {
-	(void)unused;
 	for (int i = 0; i < ROUNDS; i++) {
 		start();
 		stop();

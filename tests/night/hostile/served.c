@@ -34,7 +34,6 @@ static bool mute;
 
 static void on_arm(int signal)
 {
-	(void)signal;
 	armed = 1;
 }
 

@@ -110,7 +110,6 @@ static int forbid(uintptr_t buf)
 
 static int truncate_file(uintptr_t buf)
 {
-	(void)buf;
 	return ftruncate(file, 0);
 }
 

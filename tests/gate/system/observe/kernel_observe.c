@@ -17,7 +17,6 @@ DAEMON_SUITE(kernel_observe, "--rate", TICKS_RATE);
 
 static void spend_in_two_loops(const char *arg)
 {
-	(void)arg;
 	loop_for(1, 100 * TICKS_PERIOD_NS);
 	loop_for(3, 100 * TICKS_PERIOD_NS);
 }

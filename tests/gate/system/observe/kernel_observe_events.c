@@ -81,7 +81,6 @@ static int limits_of_a_user(unsigned int unused)
 	struct profil_msg_observe ask = ask_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 1);
 	struct observer o[3];
 
-	(void)unused;
 	if (answer_to(ask_event(PERF_TYPE_TRACEPOINT, 500, 1)) != EACCES)
 		return 1;
 	ask.frequency = 2001;
@@ -104,7 +103,6 @@ Test(kernel_observe_events, a_user_may_have_two_event_attachments_and_no_tracepo
 
 static int adapted(unsigned int unused)
 {
-	(void)unused;
 	return actor_weighted(&d, 1);
 }
 

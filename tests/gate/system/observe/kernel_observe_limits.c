@@ -84,7 +84,6 @@ static int observe_again_and_again(unsigned int unused)
 {
 	struct profil_msg_observe ask = ask_processes();
 
-	(void)unused;
 	ask.places = 100000; /* more than half of the limit */
 	for (int i = 1; i <= 50; i++) {
 		struct observer o;
@@ -120,7 +119,6 @@ static int take_slots(unsigned int unused)
 	struct profil_msg_observe ask = ask_small();
 	struct observer o[SLOTS + 1];
 
-	(void)unused;
 	for (int i = 0; i < SLOTS; i++) {
 		if (observer_open(&o[i], &d, &ask))
 			return 1;
@@ -159,7 +157,6 @@ static int hold_wide(unsigned int unused)
 	struct observer o[USER_WIDE];
 	char end;
 
-	(void)unused;
 	close(hold[1]);
 	ask.scope = PROFIL_SCOPE_USER;
 	ask.uid = getuid();

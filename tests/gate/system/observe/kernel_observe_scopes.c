@@ -133,7 +133,6 @@ static int observe_own(unsigned int unused)
 	struct profil_msg_observe ask = ask_grouped(PROFIL_SCOPE_USER);
 	struct observer o;
 
-	(void)unused;
 	ask.uid = ALICE;
 	if (observer_open(&o, &d, &ask))
 		return 1;
@@ -166,7 +165,6 @@ static int ask_too_much(unsigned int unused)
 	struct observer o;
 	int sock;
 
-	(void)unused;
 	if (observer_open(&o, &d, &ask) != EACCES)
 		return 1;
 	ask = ask_grouped(PROFIL_SCOPE_USER);
@@ -195,7 +193,6 @@ static int observe_own_kernel(unsigned int unused)
 	struct observer o;
 	uint32_t kernel;
 
-	(void)unused;
 	if (observer_open(&o, &d, &ask) || observer_add(&o, getpid()))
 		return 1;
 	for (int i = 0; i < 1000 && !observer_find(&o, PROFIL_IMAGE_KERNEL, NULL); i++) {

@@ -256,7 +256,6 @@ static void read_clock(const char *unused)
 {
 	uint64_t end = cpu_ns(CLOCK_THREAD_CPUTIME_ID) + SPELL_NS;
 
-	(void)unused;
 	while (cpu_ns(CLOCK_THREAD_CPUTIME_ID) < end) {
 		for (int i = 0; i < 10000; i++)
 			cpu_ns(CLOCK_MONOTONIC_COARSE);
@@ -284,7 +283,6 @@ static void work_in_memory(const char *unused)
 	void *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
 			-1, 0);
 
-	(void)unused;
 	if (at == MAP_FAILED)
 		_exit(3);
 	memcpy(at, loops, LOOP_BYTES);

@@ -73,7 +73,6 @@ static int observe_setid(unsigned int unused)
 	struct observer o;
 	struct child c;
 
-	(void)unused;
 	snprintf(
 		script, sizeof(script),
 		"i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; exec %s/setid -p -c 'i=0; while "

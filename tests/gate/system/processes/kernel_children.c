@@ -257,7 +257,6 @@ Test(kernel_children, a_process_is_profiled_though_its_bucket_is_full)
 
 static int profile_and_wait(unsigned int unused)
 {
-	(void)unused;
 	if (ticks_profile(buf))
 		return 1;
 	report_and_wait();
@@ -289,7 +288,6 @@ static int sample_pcs(unsigned int unused)
 	static uintptr_t pcs[100000];
 	char byte;
 
-	(void)unused;
 	if (pcsample_solaris(pcs, 100000))
 		return 1;
 	report_and_wait();

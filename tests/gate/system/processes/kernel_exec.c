@@ -174,7 +174,6 @@ static int exec_and_observe(unsigned int unused)
 	uint64_t entry = linker_entry();
 	struct observer o;
 
-	(void)unused;
 	ask.flags = PROFIL_OBSERVE_INHERIT;
 	if (!entry || observer_open(&o, &d, &ask) || observer_add(&o, getpid()))
 		return 1;

@@ -206,7 +206,6 @@ static volatile int handled = -2;
 
 static void call_in_handler(int number)
 {
-	(void)number;
 	handled = profil_sync();
 }
 
@@ -222,7 +221,6 @@ Test(request, in_a_signal_handler_waits_for_the_interrupted_one)
 
 static void *turn_on_thread(void *unused)
 {
-	(void)unused;
 	return (void *)(intptr_t)turn_on();
 }
 

@@ -244,7 +244,6 @@ static int sharer_done;
 
 static int sync_and_say(void *unused)
 {
-	(void)unused;
 	if (profil_sync())
 		return 1;
 	__atomic_store_n(&sharer_done, 1, __ATOMIC_RELEASE);
@@ -253,7 +252,6 @@ static int sync_and_say(void *unused)
 
 static void *turn_on_thread(void *unused)
 {
-	(void)unused;
 	return (void *)(intptr_t)turn_on();
 }
 
@@ -375,7 +373,6 @@ static volatile int handled;
 
 static void call_all(int number)
 {
-	(void)number;
 	handled = turn_on() || profil_sync() || turn_off();
 }
 

@@ -106,7 +106,6 @@ static void *each_connection(void *unused)
 {
 	pthread_t thread;
 
-	(void)unused;
 	pthread_create(&thread, NULL, be_a_daemon, NULL);
 	return be_a_daemon(NULL);
 }

@@ -22,7 +22,6 @@ static int find_libc(struct dl_phdr_info *info, size_t n, void *ctx)
 {
 	struct libc *libc = ctx;
 
-	(void)n;
 	if (!strstr(info->dlpi_name, "/libc.so"))
 		return 0;
 	libc->path = info->dlpi_name;

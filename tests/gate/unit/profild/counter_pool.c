@@ -20,10 +20,6 @@ int bpf_map_create(enum bpf_map_type type, const char *name, __u32 key, __u32 va
 {
 	int fd = __atomic_load_n(&failing, __ATOMIC_SEQ_CST) ? -1 : memfd_create(name, MFD_CLOEXEC);
 
-	(void)type;
-	(void)key;
-	(void)n;
-	(void)opts;
 	if (fd < 0 || ftruncate(fd, value) < 0) {
 		errno = ENOMEM;
 		return -1;
@@ -35,18 +31,11 @@ int bpf_map_create(enum bpf_map_type type, const char *name, __u32 key, __u32 va
 int bpf_map_update_batch(int fd, const void *keys, const void *values, __u32 *n,
 			 const struct bpf_map_batch_opts *opts)
 {
-	(void)fd;
-	(void)keys;
-	(void)values;
-	(void)n;
-	(void)opts;
 	return 0;
 }
 
 int bpf_map_delete_elem(int fd, const void *key)
 {
-	(void)fd;
-	(void)key;
 	return 0;
 }
 

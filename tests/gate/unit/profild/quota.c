@@ -150,7 +150,6 @@ Test(quota, adopts_what_exists_beyond_the_limit)
 
 static void count(void *arg, const struct user *u)
 {
-	(void)u;
 	++*(unsigned int *)arg;
 }
 

@@ -142,7 +142,6 @@ static int profile_on(unsigned int unused)
 {
 	unsigned short buf[16];
 
-	(void)unused;
 	do {
 		memset(buf, 0, sizeof(buf));
 		if (profil(buf, sizeof(buf), BASE, 65536) < 0 || profil_sync() < 0 ||

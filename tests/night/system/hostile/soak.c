@@ -65,7 +65,6 @@ static int live_on(unsigned int unused)
 	static unsigned short buf[256];
 	char end;
 
-	(void)unused;
 	close(gate[1]);
 	if (profil(buf, sizeof(buf), BASE, 65536) < 0)
 		return errno;

@@ -68,7 +68,6 @@ Test(kernel_observe_events_count, an_event_and_a_clock_are_counted_apart)
  * up to all events. */
 static int throttled(unsigned int unused)
 {
-	(void)unused;
 	return actor_weighted(&d, 200000);
 }
 

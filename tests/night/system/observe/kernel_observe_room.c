@@ -65,7 +65,6 @@ static int observe_without_room(unsigned int unused)
 	int status;
 	pid_t pid;
 
-	(void)unused;
 	large.places = 100000; /* more than half of the limit */
 	if (observer_open(&kept, &d, &large) || end_one(&ended[1]))
 		return 250;

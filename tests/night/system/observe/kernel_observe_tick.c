@@ -90,7 +90,6 @@ static uint64_t count_in_loop(const struct observer *o, unsigned int n, int exac
 
 static void spend_in_two_loops(const char *arg)
 {
-	(void)arg;
 	loop_for(1, SECOND);
 	loop_for(3, 3 * SECOND);
 }
@@ -132,7 +131,6 @@ static void spend_in_kernel(const char *arg)
 	uint64_t end = cpu_ns(CLOCK_THREAD_CPUTIME_ID) + 2 * SECOND;
 	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 
-	(void)arg;
 	if (fd < 0)
 		_exit(1);
 	while (cpu_ns(CLOCK_THREAD_CPUTIME_ID) < end)

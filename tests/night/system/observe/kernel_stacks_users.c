@@ -65,7 +65,6 @@ static void sleep_for_ever(uint64_t unused)
 {
 	const struct timespec ts = { 0, 100000 };
 
-	(void)unused;
 	for (;;)
 		syscall(SYS_nanosleep, &ts, NULL);
 }
@@ -120,7 +119,6 @@ static int walk_deep(unsigned int unused)
 	pid_t pid;
 	char byte;
 
-	(void)unused;
 	ask.stack_mode = PROFIL_STACK_FP;
 	if (pipe(go))
 		return 1;

@@ -34,7 +34,6 @@ Test(kernel_fork_time, each_process_of_a_tree_has_its_own_counts, .timeout = 300
 static void judge_100(unsigned long ticks, const struct loop_time *t, unsigned long period_ns,
 		      const char *what)
 {
-	(void)period_ns;
 	ticks_expect_100(ticks, t, what);
 }
 

@@ -67,7 +67,6 @@ static double ticks_in_cpu_time(unsigned int factor, void *arg)
 	unsigned int counter = 0;
 	unsigned long tick_ns;
 
-	(void)arg;
 	tick_ns = count_into(&counter, 0);
 	loop_timed(&time, 3, factor * BATCH_TICKS * tick_ns);
 	count_no_more();

@@ -7,7 +7,6 @@ DAEMON_SUITE(kernel_sprofil_time, "--fast-rate", TICKS_RATE);
 static void judge(unsigned long ticks, const struct loop_time *t, unsigned long period_ns,
 		  const char *what)
 {
-	(void)what;
 	ticks_expect_spell(ticks, t, period_ns);
 }
 

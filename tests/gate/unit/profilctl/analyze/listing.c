@@ -11,13 +11,11 @@ static char shown[512];
 
 static void on_line(void *ctx, const struct listed *line)
 {
-	(void)ctx;
 	snprintf(shown + strlen(shown), sizeof(shown) - strlen(shown), "%s", line->text);
 }
 
 static void on_gap(void *ctx, size_t lines, __u64 samples)
 {
-	(void)ctx;
 	snprintf(shown + strlen(shown), sizeof(shown) - strlen(shown), "[%zu:%llu]", lines,
 		 samples);
 }

@@ -98,7 +98,6 @@ static int find_offset(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct place_search *s = arg;
 
-	(void)size;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
 		ElfW(Addr) start = info->dlpi_addr + h->p_vaddr;
@@ -405,7 +404,6 @@ Test(each_stack, adds_up_to_all_samples)
 
 static int stop(void *arg, const struct stack *s)
 {
-	(void)s;
 	return ++*(int *)arg == 2 ? -7 : 0;
 }
 

@@ -32,7 +32,6 @@ static unsigned int kind(const struct profil_unwind_row *row)
 
 static int note_libc(struct dl_phdr_info *info, size_t size, void *path)
 {
-	(void)size;
 	if (strstr(info->dlpi_name, "/libc.so."))
 		snprintf(path, 256, "%s", info->dlpi_name);
 	return 0;

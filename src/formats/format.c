@@ -13,6 +13,7 @@ static const struct format formats[] = {
 	{ .name = "text" },
 	{ .name = "json", .write = report_write },
 	{ .name = "pprof", .write = pprof_write, .binary = true },
+	{ .name = "otlp", .write = otlp_write, .binary = true },
 	{ .name = "gmon", .write = gmon_write, .binary = true, .of_time = true },
 	{ .name = "folded", .write = folded_write },
 	{ .name = "callgrind", .write = callgrind_write },

@@ -27,6 +27,7 @@ int callgrind_write(FILE *out, const struct profile *p);
 int folded_write(FILE *out, const struct profile *p);
 int gmon_write(FILE *out, const struct profile *p);
 int html_write(FILE *out, const struct profile *p);
+int otlp_write(FILE *out, const struct profile *p);
 int perf_write(FILE *out, const struct profile *p);
 int pprof_write(FILE *out, const struct profile *p);
 int speedscope_write(FILE *out, const struct profile *p);

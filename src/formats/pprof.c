@@ -1,4 +1,4 @@
-/* pprof.c - pprof's format: profile.proto, gzipped */
+/* pprof.c - pprof's format (profile.proto, gzipped) and OpenTelemetry's */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static void head(struct pprof *w)
 	const struct profile *p = w->profile;
 	const char *type = p->event ? p->event : "cpu",
 		   *unit = p->tick_ns ? "nanoseconds" : "count";
-	char ends[2048];
+	char ends[2048], program[4096];
 
 	proto_sample_type(&w->proto, "samples", "count");
 	if (pprof_period(p))
@@ -26,11 +26,13 @@ static void head(struct pprof *w)
 	proto_comment(&w->proto, p->command);
 	if (has_stacks(p))
 		proto_comment(&w->proto, stack_ends_summary(ends, sizeof(ends), p));
-	proto_host(&w->proto, &p->host);
+	proto_host(&w->proto, &p->host,
+		   p->pid ? profile_base_name(profile_program(program, sizeof(program), p))
+			  : "machine");
 }
 
-/* Writes the mappings of the main object, or all others; an object has one for each segment. */
-static void some_mappings(struct pprof *w, bool main, __u32 *id)
+/* Adds the mappings of the main object, or all others; an object has one for each segment. */
+static void some_mappings(struct pprof *w, bool main)
 {
 	const struct profile *p = w->profile;
 
@@ -40,22 +42,20 @@ static void some_mappings(struct pprof *w, bool main, __u32 *id)
 
 		if (!e->start || (e->object == w->main) != main)
 			continue;
-		w->mapping[i] = ++*id;
-		proto_mapping(&w->proto, *id,
-			      &(struct proto_mapping){ e->start, e->end, e->offset, o->path,
-						       o->build_id, true });
+		w->mapping[i] = proto_mapping(&w->proto,
+					      &(struct proto_mapping){ e->start, e->end, e->offset,
+								       o->path, o->build_id, true,
+								       content_frame_type(o) });
 	}
 }
 
 static int mappings(struct pprof *w)
 {
-	__u32 id = 0;
-
 	w->mapping = calloc(w->extents.n + 1, sizeof(*w->mapping));
 	if (!w->mapping)
 		return -ENOMEM;
-	some_mappings(w, true, &id);
-	some_mappings(w, false, &id);
+	some_mappings(w, true);
+	some_mappings(w, false);
 	return 0;
 }
 
@@ -99,7 +99,7 @@ static int inlined_functions(struct pprof *w)
 	for (size_t i = 0; i < w->ninlined; i++) {
 		const struct inlined *f = &w->inlined[i];
 
-		proto_function(&w->proto, inlined_id(w, f->name), f->name, f->file ? f->file : "");
+		proto_function(&w->proto, f->name, f->file ? f->file : "");
 	}
 	return 0;
 }
@@ -122,10 +122,10 @@ static int functions(struct pprof *w)
 		char name[4096];
 
 		profile_function_name(p, &p->functions[i], name, sizeof(name));
-		proto_function(&w->proto, i + 1, name, file[i] ? file[i] : "");
+		proto_function(&w->proto, name, file[i] ? file[i] : "");
 	}
-	proto_function(&w->proto, p->nfunctions + 1, "[unmatched]", "");
-	proto_function(&w->proto, p->nfunctions + 2, "[lost]", "");
+	proto_function(&w->proto, "[unmatched]", "");
+	proto_function(&w->proto, "[lost]", "");
 	return inlined_functions(w);
 }
 
@@ -142,7 +142,7 @@ static void sample(struct pprof *w, const struct place *place, __u64 samples)
 {
 	if (place)
 		labels(w, place);
-	proto_sample(&w->proto, &w->nlocations, 1, samples, pprof_period(w->profile));
+	proto_sample(&w->proto, &(__u64){ w->proto.nlocations }, 1, samples);
 }
 
 /* Writes @samples at a location in no mapping. */
@@ -151,7 +151,7 @@ static void nowhere(struct pprof *w, __u64 function_id, __u64 samples)
 	if (!samples)
 		return;
 	proto_line(&w->proto, function_id, 0);
-	proto_location(&w->proto, ++w->nlocations, 0, 0);
+	proto_location(&w->proto, 0, 0);
 	sample(w, NULL, samples);
 }
 
@@ -168,7 +168,7 @@ static void location(struct pprof *w, const struct spot *spot)
 	if (spot->function)
 		proto_line(&w->proto, (__u64)(spot->function - p->functions) + 1,
 			   spot->inlined ? 0 : line);
-	proto_location(&w->proto, ++w->nlocations, pprof_mapping(w, object, offset), address);
+	proto_location(&w->proto, pprof_mapping(w, object, offset), address);
 }
 
 /* Groups at the same place share its location. */
@@ -192,13 +192,11 @@ static void samples(struct pprof *w)
 	nowhere(w, p->nfunctions + 2, p->lost);
 }
 
-static int write_all(FILE *out, struct pprof *w)
+static int collect(struct pprof *w)
 {
 	bool stacks = has_stacks(w->profile);
 	int err = stacks ? 0 : spots_init(&w->spots, w->profile, true);
 
-	if (!err)
-		err = proto_init(&w->proto);
 	if (!err)
 		err = extents_init(&w->extents, w->profile);
 	if (!err)
@@ -214,19 +212,47 @@ static int write_all(FILE *out, struct pprof *w)
 		return err;
 	if (!stacks)
 		samples(w);
-	err = proto_complete(&w->proto);
-	return err ? err : gzip_write(out, w->proto.whole.bytes, w->proto.whole.n);
+	return 0;
+}
+
+/* Encodes the profile into @whole by @write. */
+static int encode(struct message *whole, const struct profile *p,
+		  int (*write)(struct profile_content *c, struct message *out))
+{
+	struct pprof w = { .profile = p };
+	int err = message_init(whole);
+
+	if (!err)
+		err = collect(&w);
+	if (!err)
+		err = write(&w.proto, whole);
+	spots_fini(&w.spots);
+	content_fini(&w.proto);
+	extents_fini(&w.extents);
+	free(w.mapping);
+	free(w.inlined);
+	return err;
 }
 
 int pprof_write(FILE *out, const struct profile *p)
 {
-	struct pprof w = { .profile = p };
-	int err = write_all(out, &w);
+	struct message whole = { 0 };
+	int err = encode(&whole, p, content_write_pprof);
 
-	spots_fini(&w.spots);
-	proto_fini(&w.proto);
-	extents_fini(&w.extents);
-	free(w.mapping);
-	free(w.inlined);
+	if (!err)
+		err = gzip_write(out, whole.bytes, whole.n);
+	message_fini(&whole);
+	return err;
+}
+
+/* Uncompressed: a request is compressed by HTTP. */
+int otlp_write(FILE *out, const struct profile *p)
+{
+	struct message whole = { 0 };
+	int err = encode(&whole, p, content_write_otlp);
+
+	if (!err && fwrite(whole.bytes, 1, whole.n, out) != whole.n)
+		err = -EIO;
+	message_fini(&whole);
 	return err;
 }

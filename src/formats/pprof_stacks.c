@@ -13,12 +13,14 @@ struct locations {
 	struct pprof *w;
 	struct call_tree ids; /* places, with two numbers for each object, as leaf and as caller;
 				 below them frames */
-	__u64 *of;	      /* location of each node; 0: not needed */
+	__u64 *of;	      /* of each node: its number in @ids + 1; 0: not needed */
+	__u64 *id;	      /* of each of these: its location; 0: none yet */
 	bool *calls;	      /* of each node: it is a caller */
 	struct lines **lines; /* of each object */
 	const char **file;    /* of each frame */
 	int *line;	      /* of each node that has a location */
 	__u32 group;	      /* group of all samples; 0: several */
+	size_t nplaces;	      /* locations that are places */
 };
 
 static void locations_fini(struct locations *l)
@@ -28,6 +30,7 @@ static void locations_fini(struct locations *l)
 	call_tree_fini(&l->ids);
 	free(l->lines);
 	free(l->of);
+	free(l->id);
 	free(l->calls);
 	free(l->file);
 	free(l->line);
@@ -52,7 +55,7 @@ static int locations_init(struct locations *l, struct pprof *w)
 	return 0;
 }
 
-/* Each innermost function at a place gets a location, with increasing ids. */
+/* Each innermost function at a place gets a location, with increasing numbers. */
 static int number(struct locations *l, __u32 at)
 {
 	const struct call_node *n = &l->w->profile->calls.node[at];
@@ -78,7 +81,8 @@ static int number_places(struct locations *l)
 		if (l->calls[i] || t->node[i].count)
 			err = number(l, i);
 	}
-	return err;
+	l->id = calloc(l->ids.n + 2, sizeof(*l->id));
+	return err || l->id ? err : -ENOMEM;
 }
 
 /*
@@ -110,7 +114,7 @@ static void functions(struct locations *l)
 	char name[4096];
 
 	for (size_t i = 0; i < stack_frames(p); i++)
-		proto_function(&l->w->proto, i + 1, stack_frame_name(p, i, name, sizeof(name)),
+		proto_function(&l->w->proto, stack_frame_name(p, i, name, sizeof(name)),
 			       l->file[i] ? l->file[i] : "");
 }
 
@@ -118,18 +122,18 @@ static void functions(struct locations *l)
  * Inlined functions precede the function that contains them. The address of a caller is in its
  * call, not the return address behind it.
  */
-static void place(struct locations *l, __u32 at)
+static __u64 place(struct locations *l, __u32 at)
 {
 	struct pprof *w = l->w;
 	const struct call_tree *t = &w->profile->calls;
 	const struct call_node *n = &t->node[at];
-	__u64 id = l->of[at], offset = n->offset - (l->calls[at] && n->offset);
+	__u64 offset = n->offset - (l->calls[at] && n->offset);
 
 	proto_line(&w->proto, n->frame + 1, l->line[at]);
 	for (; call_tree_is_inlined(t, at); at = t->node[at].parent)
 		proto_line(&w->proto, t->node[t->node[at].parent].frame + 1, 0);
-	proto_location(&w->proto, id, pprof_mapping(w, n->object, offset),
-		       extents_address(&w->extents, n->object, offset));
+	return proto_location(&w->proto, pprof_mapping(w, n->object, offset),
+			      extents_address(&w->extents, n->object, offset));
 }
 
 /* Writes places, then the frames without a place. */
@@ -139,14 +143,13 @@ static void places(struct locations *l)
 	const struct profile *p = w->profile;
 
 	for (__u32 i = CALL_ROOTS; i < p->calls.n; i++) {
-		if (l->of[i] <= w->nlocations)
-			continue;
-		w->nlocations = l->of[i];
-		place(l, i);
+		if (l->of[i] && !l->id[l->of[i]])
+			l->id[l->of[i]] = place(l, i);
 	}
+	l->nplaces = w->proto.nlocations;
 	for (size_t i = p->calls.nframes; i < stack_frames(p); i++) {
 		proto_line(&w->proto, i + 1, 0);
-		proto_location(&w->proto, w->nlocations + 1 + (i - p->calls.nframes), 0, 0);
+		proto_location(&w->proto, 0, 0);
 	}
 }
 
@@ -162,8 +165,8 @@ static int sample(void *arg, const struct stack *s)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->n; i++) {
 		location[n++] = s->node[i] >= CALL_ROOTS
-					? l->of[s->node[i]]
-					: w->nlocations + 1 + (s->frame[i] - t->nframes);
+					? l->id[l->of[s->node[i]]]
+					: l->nplaces + 1 + (s->frame[i] - t->nframes);
 		while (s->node[i] >= CALL_ROOTS && call_tree_is_inlined(t, s->node[i]))
 			i++; /* part of the same location */
 	}
@@ -171,7 +174,7 @@ static int sample(void *arg, const struct stack *s)
 	    w->profile->objects[t->node[s->node[0]].object].kind == OBJECT_KERNEL)
 		proto_label(&w->proto, "mode", "kernel");
 	pprof_group_labels(w, l->group);
-	proto_sample(&w->proto, location, n, s->samples, pprof_period(w->profile));
+	proto_sample(&w->proto, location, n, s->samples);
 	return 0;
 }
 

@@ -3,7 +3,7 @@
 #define PROFIL_FORMATS_PPROF_WRITER_H
 
 #include "analysis/sample_location.h"
-#include "profile_proto.h"
+#include "profile_content.h"
 #include "synthetic_addresses.h"
 
 /* A function that was inlined somewhere. */
@@ -20,8 +20,7 @@ struct pprof {
 	struct inlined *inlined; /* sorted; their ids follow those of the other functions */
 	size_t ninlined;
 	__u32 main; /* the first mapping, by whose name pprof calls it all */
-	__u64 nlocations;
-	struct profile_proto proto;
+	struct profile_content proto;
 };
 
 /* The id of the mapping of @offset in @object. */

@@ -1,4 +1,4 @@
-/* protobuf.c - protobuf messages and the kinds of fields that profile.proto uses */
+/* protobuf.c - protobuf messages and the kinds of fields that profiles use */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -6,6 +6,7 @@
 
 enum wire_type {
 	WIRE_VARINT = 0,
+	WIRE_FIXED64 = 1,
 	WIRE_BYTES = 2,
 };
 
@@ -36,6 +37,19 @@ void protobuf_number(FILE *out, unsigned int number, __u64 value)
 	put(out, value);
 }
 
+void protobuf_optional(FILE *out, unsigned int number, __u64 value)
+{
+	if (value)
+		protobuf_number(out, number, value);
+}
+
+void protobuf_fixed64(FILE *out, unsigned int number, __u64 value)
+{
+	put(out, number << 3 | WIRE_FIXED64);
+	for (int i = 0; i < 8; i++)
+		fputc((int)(value >> 8 * i & 0xff), out);
+}
+
 void protobuf_bytes(FILE *out, unsigned int number, const void *bytes, size_t n)
 {
 	put(out, number << 3 | WIRE_BYTES);
@@ -44,6 +58,19 @@ void protobuf_bytes(FILE *out, unsigned int number, const void *bytes, size_t n)
 }
 
 void protobuf_numbers(FILE *out, unsigned int number, const __u64 *value, size_t n)
+{
+	unsigned char bytes[10];
+	size_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += varint(bytes, value[i]);
+	put(out, number << 3 | WIRE_BYTES);
+	put(out, sum);
+	for (size_t i = 0; i < n; i++)
+		put(out, value[i]);
+}
+
+void protobuf_indices(FILE *out, unsigned int number, const __u32 *value, size_t n)
 {
 	unsigned char bytes[10];
 	size_t sum = 0;

@@ -1,4 +1,4 @@
-/* protobuf.h - protobuf messages and the kinds of fields that profile.proto uses */
+/* protobuf.h - protobuf messages and the kinds of fields that profiles use */
 #ifndef PROFIL_FORMATS_PROTOBUF_H
 #define PROFIL_FORMATS_PROTOBUF_H
 
@@ -22,9 +22,14 @@ void message_into(struct message *m, struct message *into, unsigned int number);
 
 /* Writes field @number of a message to @out. */
 void protobuf_number(FILE *out, unsigned int number, __u64 value);
+void protobuf_fixed64(FILE *out, unsigned int number, __u64 value);
 void protobuf_bytes(FILE *out, unsigned int number, const void *bytes, size_t n);
 
-/* Writes @n numbers as one packed field. */
+/* Omits 0, which is what a reader takes a missing number for. */
+void protobuf_optional(FILE *out, unsigned int number, __u64 value);
+
+/* Write @n numbers as one packed field. */
 void protobuf_numbers(FILE *out, unsigned int number, const __u64 *value, size_t n);
+void protobuf_indices(FILE *out, unsigned int number, const __u32 *value, size_t n);
 
 #endif

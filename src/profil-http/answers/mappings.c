@@ -5,6 +5,7 @@
 #include "core/arch.h"
 #include "mappings.h"
 #include "base/grow.h"
+#include "formats/profile_content.h"
 
 #define PAGE 4096u
 
@@ -37,7 +38,10 @@ static int add_for(struct mappings *m, const struct place *place)
 	const struct object *o = &m->names->profile->objects[place->object];
 	const struct segment *g =
 		segments_of_offset(names_segments(m->names, place->object), place->offset);
-	struct mapping new = { .file = o->path, .build_id = o->build_id, .has_functions = true };
+	struct mapping new = { .file = o->path,
+			       .build_id = o->build_id,
+			       .has_functions = true,
+			       .frame_type = content_frame_type(o) };
 
 	if (o->kind == OBJECT_KERNEL)
 		new.bias = KERNEL_TEXT;

@@ -17,6 +17,7 @@ struct mapping {
 	__u64 offset;
 	__u64 bias; /* address = bias + offset in the object */
 	bool has_functions;
+	const char *frame_type; /* of OpenTelemetry; NULL: unknown */
 };
 
 /* The last mapping is for samples without an image. Ids begin with 1. */

@@ -8,7 +8,7 @@
 #include "mappings.h"
 #include "pprof.h"
 #include "profile/stack_ends.h"
-#include "formats/profile_proto.h"
+#include "formats/profile_content.h"
 #include "base/gzip.h"
 #include "stacks.h"
 
@@ -26,9 +26,7 @@ struct pprof {
 	__u64 *whole;	       /* of each object: the location for all of it; 0: none yet */
 	__u64 *id;	       /* of each of @at: its location */
 	__u64 cut[CALL_ROOTS]; /* the outermost frame of a truncated stack; 0: none yet */
-	__u64 nlocations;
-	__u64 nfunctions;
-	struct profile_proto proto;
+	struct profile_content proto;
 };
 
 static void head(struct pprof *w)
@@ -38,7 +36,7 @@ static void head(struct pprof *w)
 	proto_period(&w->proto, "cpu", "nanoseconds", w->period_ns);
 	proto_time(&w->proto, w->d->began_ns, w->d->duration_ns);
 	proto_default_type(&w->proto, "cpu");
-	proto_host(&w->proto, w->host);
+	proto_host(&w->proto, w->host, "machine");
 }
 
 static void write_mappings(struct pprof *w)
@@ -46,17 +44,16 @@ static void write_mappings(struct pprof *w)
 	for (size_t i = 0; i < w->mappings.n; i++) {
 		const struct mapping *m = &w->mappings.mapping[i];
 
-		proto_mapping(&w->proto, i + 1,
-			      &(struct proto_mapping){ m->start, m->limit, m->offset, m->file,
-						       m->build_id, m->has_functions });
+		proto_mapping(&w->proto, &(struct proto_mapping){
+						 m->start, m->limit, m->offset, m->file,
+						 m->build_id, m->has_functions, m->frame_type });
 	}
 }
 
 /* Returns its id. */
 static __u64 function(struct pprof *w, const char *name)
 {
-	proto_function(&w->proto, ++w->nfunctions, name, "");
-	return w->nfunctions;
+	return proto_function(&w->proto, name, "");
 }
 
 /* Returns the id of a new location; @function_id 0: its function is not known. */
@@ -64,8 +61,7 @@ static __u64 location(struct pprof *w, __u64 mapping, __u64 address, __u64 funct
 {
 	if (function_id)
 		proto_line(&w->proto, function_id, 0);
-	proto_location(&w->proto, ++w->nlocations, mapping, address);
-	return w->nlocations;
+	return proto_location(&w->proto, mapping, address);
 }
 
 static void sample_at(struct pprof *w, const __u64 *location_id, size_t n, __u64 count,
@@ -78,7 +74,7 @@ static void sample_at(struct pprof *w, const __u64 *location_id, size_t n, __u64
 		proto_label(&w->proto, "unit", owner->unit);
 		proto_label(&w->proto, "cgroup", owner->cgroup);
 	}
-	proto_sample(&w->proto, location_id, n, count, w->period_ns);
+	proto_sample(&w->proto, location_id, n, count);
 }
 
 static void sample(struct pprof *w, __u64 location_id, __u64 count, const struct owner *owner)
@@ -259,14 +255,11 @@ static int write_all(struct pprof *w, struct names *n)
 		err = mappings_init(&w->mappings, n, &w->at, w->samples == PPROF_GROUPS);
 	if (!err && !w->whole)
 		err = -ENOMEM;
-	if (!err)
-		err = proto_init(&w->proto);
 	if (err < 0)
 		return err;
 	head(w);
 	write_mappings(w);
-	err = write_samples(w);
-	return err ? err : proto_complete(&w->proto);
+	return write_samples(w);
 }
 
 /* Makes the answer from @m, gzipped. */
@@ -298,11 +291,17 @@ int pprof_answer(struct answer **out, struct names *n, const struct difference *
 			   .profile = n->profile,
 			   .host = host,
 			   .period_ns = d->to->head.period_ns };
-	int err = write_all(&w, n);
+	struct message whole = { 0 };
+	int err = message_init(&whole);
 
 	if (!err)
-		err = pack(out, &w.proto.whole);
-	proto_fini(&w.proto);
+		err = write_all(&w, n);
+	if (!err)
+		err = content_write_pprof(&w.proto, &whole);
+	if (!err)
+		err = pack(out, &whole);
+	message_fini(&whole);
+	content_fini(&w.proto);
 	locations_fini(&w.at);
 	stacks_fini(&w.stacks);
 	mappings_fini(&w.mappings);

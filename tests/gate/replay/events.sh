@@ -63,6 +63,20 @@ processes() {
 reads perf "perf shows a function without a file by its name" '[compiled;it]' named
 reads perf "perf has the samples of each process" $'one 1 7870\nspin 1 5\ntwo 2 75' processes
 
+# The types of the value and of the period, and the period; 0: unknown, or the time asleep.
+otlp() { # PROFILE
+	"$ctl" report -f otlp -o "$dir/otlp" "$1" && /usr/bin/python3 tests/lib/otlp.py types "$dir/otlp" &&
+		/usr/bin/python3 tests/lib/otlp.py total "$dir/otlp"
+}
+
+check "a profile of sleeps is made" python3 -c '
+import json, sys
+p = {**json.load(open(sys.argv[1])), "event": "off-cpu", "period": 1000000, "tick_ns": 1000000}
+json.dump(p, open(sys.argv[2], "w"))' "$dir/time" "$dir/asleep"
+reads protoc "OTLP has the events" $'1 samples count cache-misses count 1000\n7950' otlp "$dir/counted"
+reads protoc "OTLP has samples of unknown events" $'1 samples count cache-misses count 0\n7950' otlp "$dir/frequent.flat"
+reads protoc "OTLP has the time asleep" $'1 off_cpu nanoseconds off_cpu nanoseconds 0\n7950000000' otlp "$dir/asleep"
+
 speedscope() { # PROFILE
 	"$ctl" report -f speedscope "$1" | python3 -c '
 import json, sys

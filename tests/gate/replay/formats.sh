@@ -40,7 +40,7 @@ keep() {
 }
 
 keep >"$kept"
-for format in text json pprof gmon folded callgrind speedscope perf html; do
+for format in text json pprof otlp gmon folded callgrind speedscope perf html; do
 	check "report writes $format" "$ctl" report -f "$format" -o "$dir/$format" "$kept"
 done
 
@@ -174,6 +174,32 @@ reads /usr/bin/python3 "HTML has every sample, source and instructions, and load
 reads go "go tool pprof shows the totals" $'PeriodType: cpu nanoseconds\n70345 703450000000' go_rows
 reads go "go tool pprof shows the functions" $'70010 hot\n2 [lost]' go_top
 
+# What a reader made by protoc finds in FILE; it refuses what breaks a rule of OTLP's receivers.
+otlp() { # COMMAND FILE
+	/usr/bin/python3 tests/lib/otlp.py "$@"
+}
+
+# The same request, but entry 0 of the link table is not empty.
+broken() {
+	/usr/bin/python3 -c '
+import sys
+sys.path.insert(0, "tests/lib")
+import otlp
+request = otlp.load().ExportProfilesServiceRequest.FromString(open(sys.argv[1], "rb").read())
+request.dictionary.link_table[0].span_id = bytes(8)
+open(sys.argv[2], "wb").write(request.SerializeToString())' "$dir/otlp" "$dir/broken"
+	otlp total "$dir/broken"
+}
+
+reads protoc "OTLP has every sample" $total otlp total "$dir/otlp"
+reads protoc "OTLP has the period of CPU time" "1 samples count cpu nanoseconds 10000000" otlp types "$dir/otlp"
+reads protoc "OTLP has the functions" $'2 [lost]\n3 [unmatched]\n10 [anon]+0x7f0000000000\n320 cold;"x"\n70010 hot' \
+	sh -c "/usr/bin/python3 tests/lib/otlp.py names $dir/otlp | sort -n"
+reads protoc "OTLP has the build id" "70330 process.executable.build_id.gnu=$(readelf -nW "$spin" | sed -n 's/.*Build ID: //p')" \
+	otlp builds "$dir/otlp"
+reads protoc "OTLP names the service after the program" "$total os.type=linux service.name=spin" otlp resources "$dir/otlp"
+reads protoc "the reader refuses a link of zero bytes" "broken: entry 0 of the link table is not the zero value" broken
+
 # Opens PAGE in a frame of WIDTH pixels (a window cannot be as narrow as a phone's), runs SCRIPT at its
 # end, and prints the title that the script sets.
 browsed() { # PAGE WIDTH SCRIPT
@@ -249,7 +275,7 @@ json.dump(p, open(sys.argv[2], "w"))' "$kept" "$dir/stacks"
 }
 
 check "a profile with stacks is made" stacks
-for format in text json pprof folded callgrind speedscope perf html; do
+for format in text json pprof otlp folded callgrind speedscope perf html; do
 	check "report writes $format with stacks" "$ctl" report -f "$format" -o "$dir/stacks.$format" "$dir/stacks"
 done
 
@@ -309,6 +335,8 @@ prints "folded stacks begin with the caller, and those with the same names are o
 prints "folded stacks mark a stack that was cut" 1 grep -c '^spin;.cut: no unwind rules.;cold 20$' "$dir/stacks.folded"
 reads go "go tool pprof shows the inclusive samples" "$inclusive" stacks_go
 reads go "go tool pprof -peek shows callers" 1 sh -c "go tool pprof -peek '^cold\$' -sample_index=samples $dir/stacks.pprof 2>/dev/null | grep -c '300.*hot'"
+reads protoc "OTLP has every stack" $'2 [lost]\n3 [unmatched]\n10 [anon]+0x7f0000000000\n10 main;hot;hot\n20 [cut: no unwind rules];cold\n300 main;hot;hot;cold\n70000 main;hot' \
+	sh -c "/usr/bin/python3 tests/lib/otlp.py stacks $dir/stacks.otlp | sort -n"
 reads perf "perf script shows every sample of stacks" 703450000000 perf_sum "$dir/stacks.perf"
 reads perf "perf report shows the inclusive samples" $'cold 0.45% 3200000000\nhot 99.95% 700100000000' stacks_perf
 reads perf "perf script shows the callers" 'cold hot hot [unknown] ' perf_chain

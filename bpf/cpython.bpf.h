@@ -11,27 +11,16 @@
 #include "functions.bpf.h"
 #include "thread_pointer.bpf.h"
 
-#define PYTHON_KEYS_MAX 1024 /* PTHREAD_KEYS_MAX */
-#define PYTHON_KEYS 32	     /* of a block */
-
 /* Finds the thread's state by the key that the runtime has for it, and in it the innermost frame.
  */
 static __always_inline bool python_begin(struct interpreting *in, __u64 base)
 {
-	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	const struct profil_cpython *c = &in->d.cpython;
-	__u64 at, block = 0, state = 0;
+	__u64 at = base + in->d.runtime + c->key, state = 0;
 	__u32 key[2];
 
-	at = base + in->d.runtime + c->key;
 	if (bpf_probe_read_user(key, sizeof(key), (void *)at) || !key[0] ||
-	    key[1] >= PYTHON_KEYS_MAX)
-		return false;
-	at = thread_pointer(task) + (__u64)(__s64)c->specific + key[1] / PYTHON_KEYS * 8;
-	if (bpf_probe_read_user(&block, sizeof(block), (void *)at) || !block)
-		return false;
-	at = block + key[1] % PYTHON_KEYS * 16 + 8;
-	if (bpf_probe_read_user(&state, sizeof(state), (void *)at) || !state)
+	    !thread_specific(&state, c->specific, key[1]))
 		return false;
 	return !bpf_probe_read_user(&in->next, sizeof(in->next),
 				    (void *)(state + c->state_frame)) &&

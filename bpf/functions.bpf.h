@@ -37,9 +37,10 @@ struct cached_function {
 
 /* The next function of a thread. */
 enum next {
-	NEXT_END,   /* there is none */
-	NEXT_PLACE, /* it is in in->place */
-	NEXT_UNMET, /* call interpreter_meet(), then ask again */
+	NEXT_END,    /* there is none */
+	NEXT_PLACE,  /* it is in in->place */
+	NEXT_UNMET,  /* call interpreter_meet(), then ask again */
+	NEXT_PASSED, /* between: this one is none */
 };
 
 /* What a CPU knows of the interpreter of the thread that it samples. */
@@ -63,9 +64,9 @@ struct interpreting {
 	__u32 depth;  /* of the stack, there */
 	__u32 skip;   /* the next frame stands in the stack already */
 	__u32 undo;   /* the stretch is not this loop's: its frames are to be taken back */
-	__u32 linked; /* frames are in a list of the thread */
-	__u32 zero;
-	__u32 known; /* the thread's frames were looked for; 2: and found */
+	__u32 seen;   /* Perl: functions of this stretch, */
+	__u32 shared; /* and whether the next one is also the first of the next stretch */
+	__u32 known;  /* the thread's frames were looked for; 2: and found */
 	struct {
 		__u64 base;
 		__u64 of; /* as in spot_count() */

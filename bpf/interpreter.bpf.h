@@ -16,25 +16,45 @@
  * leaf it is counted there all the same, and the next outer stretch leaves its first function out
  * (`skip`), which is that one.
  *
+ * A loop that calls a function in C for each operation leaves the loop's code: what such functions
+ * (d.operations) execute themselves is counted as the innermost function, too. As callers they stay
+ * in the stack.
+ *
  * Everything is read as the user's memory, in what the descriptor says. So it is read only if the
  * attachment's owner may read the task's memory itself; a wrong descriptor yields wrong names.
  */
 
 #include "cpython.bpf.h"
 #include "linked_frames.bpf.h"
+#include "perl.bpf.h"
 #include "permission.bpf.h"
 #include "unwind_rows.bpf.h"
 #include "v8.bpf.h"
 
 #define DESCRIPTOR_MOMENTS 954 /* of 2^20 ns: descriptors are read anew after a second */
 
-static __always_inline bool loop_holds(const struct profil_interpreter *d, __u32 offset)
+/* The ranges of the interpreter's code that @offset is in, as bits. */
+static __always_inline __u32 loops_of(const struct profil_interpreter *d, __u32 offset)
 {
-	bool holds = false;
+	__u32 bits = 0;
 
 	for (int i = 0; i < PROFIL_INTERPRETER_LOOPS; i++)
-		holds |= offset - d->loop[i].start < d->loop[i].end - d->loop[i].start;
-	return holds;
+		bits |= (__u32)(offset - d->loop[i].start < d->loop[i].end - d->loop[i].start) << i;
+	return bits;
+}
+
+/* Finds where the functions of the running thread begin. */
+static __always_inline bool thread_begin(struct interpreting *in, __u64 base)
+{
+	switch (in->d.kind) {
+	case PROFIL_INTERPRETER_V8:
+		return true;
+	case PROFIL_INTERPRETER_LINKED:
+		return linked_begin(in, base);
+	case PROFIL_INTERPRETER_PERL:
+		return perl_begin(in, base);
+	}
+	return python_begin(in, base);
 }
 
 /*
@@ -73,8 +93,9 @@ __attribute__((noinline)) int interpreter_load(__u32 slot, __u32 number)
 
 enum interpreter_found {
 	FOUND_NOTHING,
-	FOUND_STRETCH, /* interpreter_enter(), then interpreter_frame() */
-	FOUND_FRAME,   /* v8_place() */
+	FOUND_STRETCH,	 /* interpreter_enter(), then interpreter_frame() */
+	FOUND_OPERATION, /* interpreter_innermost() if it is the leaf, else nothing */
+	FOUND_FRAME,	 /* v8_place() */
 };
 
 /*
@@ -87,24 +108,40 @@ __attribute__((noinline)) int interpreter_find(__u32 slot, __u64 base, __u32 at)
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct interpreting *in = interpreting_here();
 	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
+	__u32 loops;
 	bool v8;
 
 	if (!in || !o)
 		return FOUND_NOTHING;
 	v8 = in->d.kind == PROFIL_INTERPRETER_V8;
-	if (!loop_holds(&in->d, at) && !(v8 && at == ANY_OFFSET))
+	loops = loops_of(&in->d, at);
+	if (!loops && !(v8 && at == ANY_OFFSET))
 		return FOUND_NOTHING;
 	if (!in->known) {
 		in->known = 1;
 		in->slot = slot;
 		in->skip = in->undo = 0;
 		in->owner = (__u64)(__u32)task->tgid << 32 | (__u32)task->self_exec_id;
-		in->linked = in->d.kind == PROFIL_INTERPRETER_LINKED;
-		if (may_read(o, task) &&
-		    (v8 || (in->linked ? linked_begin(in, base) : python_begin(in, base))))
+		if (may_read(o, task) && thread_begin(in, base))
 			in->known = 2;
 	}
-	return in->known != 2 ? FOUND_NOTHING : v8 ? FOUND_FRAME : FOUND_STRETCH;
+	if (in->known != 2)
+		return FOUND_NOTHING;
+	return v8 ? FOUND_FRAME : loops & ~in->d.operations ? FOUND_STRETCH : FOUND_OPERATION;
+}
+
+/* Begins with the innermost function, without a proof that it belongs to the loop at hand. */
+static __always_inline bool innermost_begin(struct interpreting *in)
+{
+	in->undo = 0;
+	if (in->d.kind == PROFIL_INTERPRETER_PERL)
+		return perl_stretch(in);
+	if (in->d.kind == PROFIL_INTERPRETER_LINKED) {
+		in->frame = in->next;
+		return in->frame;
+	}
+	in->low = in->high = 0;
+	return python_stretch(in);
 }
 
 /*
@@ -117,11 +154,9 @@ __attribute__((noinline)) int interpreter_enter(__u64 low, __u64 high)
 
 	if (!in)
 		return 0;
+	if (in->d.kind == PROFIL_INTERPRETER_LINKED || in->d.kind == PROFIL_INTERPRETER_PERL)
+		return innermost_begin(in);
 	in->undo = 0;
-	if (in->linked) {
-		in->frame = in->next;
-		return in->frame != 0;
-	}
 	in->low = low;
 	in->high = high;
 	return python_stretch(in);
@@ -134,7 +169,9 @@ __attribute__((noinline)) int interpreter_frame(void)
 
 	if (!in || !in->frame)
 		return NEXT_END;
-	return in->linked ? linked_frame(in) : python_frame(in);
+	if (in->d.kind == PROFIL_INTERPRETER_PERL)
+		return perl_frame(in);
+	return in->d.kind == PROFIL_INTERPRETER_LINKED ? linked_frame(in) : python_frame(in);
 }
 
 /*
@@ -147,22 +184,20 @@ __attribute__((noinline)) int interpreter_meet(__u32 slot)
 
 	if (!in)
 		return 0;
-	in->met_start = in->d.kind == PROFIL_INTERPRETER_V8 ? v8_function(slot)
-			: in->linked			    ? linked_function(slot)
-							    : python_function(slot);
-	return 0;
-}
-
-/* Begins with the innermost function, without a proof that it belongs to the loop at hand. */
-static __always_inline bool innermost_begin(struct interpreting *in)
-{
-	in->undo = 0;
-	if (in->linked) {
-		in->frame = in->next;
-		return in->frame;
+	switch (in->d.kind) {
+	case PROFIL_INTERPRETER_V8:
+		in->met_start = v8_function(slot);
+		break;
+	case PROFIL_INTERPRETER_LINKED:
+		in->met_start = linked_function(slot);
+		break;
+	case PROFIL_INTERPRETER_PERL:
+		in->met_start = perl_function(slot);
+		break;
+	default:
+		in->met_start = python_function(slot);
 	}
-	in->low = in->high = 0;
-	return python_stretch(in);
+	return 0;
 }
 
 /*
@@ -172,11 +207,13 @@ __attribute__((noinline)) int interpreter_innermost(void)
 {
 	struct interpreting *in = interpreting_here();
 	int found = NEXT_END;
-	__u64 next;
+	__u64 next, low, high;
 
 	if (!in)
 		return NEXT_END;
 	next = in->next;
+	low = in->low;
+	high = in->high;
 	if (innermost_begin(in)) {
 		found = interpreter_frame();
 		/* A loop that has entered only its own frame: the function that has called it. */
@@ -188,6 +225,8 @@ __attribute__((noinline)) int interpreter_innermost(void)
 	}
 	in->frame = 0;
 	in->next = next;
+	in->low = low;
+	in->high = high;
 	return found;
 }
 
@@ -221,7 +260,7 @@ __attribute__((noinline)) int leaf_next(int found)
 
 	if (found == FOUND_FRAME)
 		return v8_place(arch_fp((const struct arch_regs *)bpf_task_pt_regs(task)));
-	return found == FOUND_STRETCH ? interpreter_innermost() : NEXT_END;
+	return found == FOUND_NOTHING ? NEXT_END : interpreter_innermost();
 }
 
 /* Sets in->place to the innermost function of the deferred sample; 0: it has none. */

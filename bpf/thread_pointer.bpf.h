@@ -16,4 +16,25 @@ static __always_inline __u64 thread_pointer(struct task_struct *task)
 	return 0;
 }
 
+#define THREAD_KEYS_MAX 1024 /* PTHREAD_KEYS_MAX */
+#define THREAD_KEYS 32	     /* of a block */
+
+/*
+ * Reads what the running thread has for @key of thread-specific data; the blocks of glibc are
+ * @specific bytes from the thread pointer.
+ */
+static __always_inline bool thread_specific(__u64 *out, __s16 specific, __u32 key)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	__u64 at, block = 0;
+
+	if (key >= THREAD_KEYS_MAX)
+		return false;
+	at = thread_pointer(task) + (__u64)(__s64)specific + key / THREAD_KEYS * 8;
+	if (bpf_probe_read_user(&block, sizeof(block), (void *)at) || !block)
+		return false;
+	at = block + key % THREAD_KEYS * 16 + 8;
+	return !bpf_probe_read_user(out, sizeof(*out), (void *)at) && *out;
+}
+
 #endif

@@ -377,8 +377,17 @@ static __always_inline void step_innermost(struct unwind *u, struct interpreting
 	}
 	if (next != NEXT_PLACE)
 		return;
-	u->place[0] = in->place;
+	u->place[0] = in->place + !u->leaf;
 	in->skip = 1;
+}
+
+/* The frame of an operation: innermost, it is replaced by the function that it is part of. */
+static __always_inline void step_operation(struct unwind *u, struct interpreting *in)
+{
+	if (u->depth == 1)
+		step_innermost(u, in);
+	else if (u->depth == 2 && in->skip)
+		u->depth = 1;
 }
 
 /*
@@ -401,6 +410,8 @@ static __always_inline void step_loop(struct unwind *u, __u64 row, __u32 offset)
 	found = interpreter_find(u->slot, u->base, u->anonymous ? ANY_OFFSET : offset);
 	if (found == FOUND_FRAME)
 		step_framed(u, in, is_leaf);
+	if (found == FOUND_OPERATION && !u->native)
+		step_operation(u, in);
 	if (found != FOUND_STRETCH)
 		return;
 	u->stretch = high && interpreter_enter(u->sp, high);

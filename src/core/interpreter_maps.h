@@ -37,6 +37,11 @@ enum profil_interpreter_kind {
 	 * executes a stretch of it, whose last frame has a mark.
 	 */
 	PROFIL_INTERPRETER_LINKED,
+	/*
+	 * Perl: a stack of contexts, of which some are functions. The loop calls a function in C
+	 * for each operation.
+	 */
+	PROFIL_INTERPRETER_PERL,
 	PROFIL_INTERPRETER_KINDS
 };
 
@@ -128,18 +133,53 @@ struct profil_linked {
 	__u16 line_shift; /* lines are shifted left so many bits: Ruby's small integers */
 };
 
+/* Offsets in bytes. */
+struct profil_perl {
+	__s16 specific;	       /* as in struct profil_cpython; the runtime's variable is the key */
+	__u16 state_info;      /* of the interpreter: its stack info, */
+	__u16 state_statement; /* and the statement that it executes */
+	__u16 info_contexts;
+	__u16 info_before;
+	__u16 info_innermost; /* index */
+	__u16 info_type;
+	__u16 info_is_program;
+	__u16 context_bytes;
+	__u16 context_statement;
+	__u16 context_code;
+	__u16 context_return;
+	__u16 context_sub; /* types */
+	__u16 context_format;
+	__u16 context_eval;
+	__u16 eval_is_block; /* in the first word of a context */
+	__u16 sub_package;   /* of the body, which a sub points to first, as all values do */
+	__u16 sub_start;
+	__u16 sub_glob;
+	__u16 sub_file;
+	__u16 sub_flags;
+	__u16 sub_is_named;
+	__u16 glob_name; /* then its package */
+	__u16 hash_name;
+	__u16 hash_name_count; /* not 0: the name is behind a further pointer */
+	__u16 op_type;
+	__u16 op_statement; /* this one and the next are statements */
+	__u16 statement_line;
+	__u16 statement_file;
+};
+
 struct profil_interpreter {
 	__u8 kind;     /* enum profil_interpreter_kind */
 	__u8 language; /* enum profil_language */
 	__u16 zero;
-	__u32 zero2;
-	__u64 runtime; /* address of the interpreter's variable, minus (address - file offset) of
-			  its code */
+	__u32 operations; /* bits of loop[]: code of operations, which as the leaf is the function's
+			   */
+	__u64 runtime;	  /* address of the interpreter's variable, minus (address - file offset) of
+			     its code */
 	struct profil_interpreter_loop loop[PROFIL_INTERPRETER_LOOPS];
 	union {
 		struct profil_cpython cpython;
 		struct profil_v8 v8;
 		struct profil_linked linked;
+		struct profil_perl perl;
 		__u8 bytes[80];
 	};
 };

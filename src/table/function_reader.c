@@ -185,6 +185,18 @@ static void place_in_source(struct interpreted_function *f, struct source *s)
 	f->line = path && *path == '/' ? line_at(s, f->line) : 0;
 }
 
+/* PHP's and Perl's code outside of functions has no name, nor has Perl's in strings. */
+static void name_file(struct interpreted_function *f, __u32 language)
+{
+	bool is_perl = language == PROFIL_LANGUAGE_PERL;
+	bool is_string = is_perl && f->file && !strncmp(f->file, "(eval ", 6);
+
+	if (!f->name || *f->name || (language != PROFIL_LANGUAGE_PHP && !is_perl))
+		return;
+	free(f->name);
+	f->name = strdup(is_string ? "(eval)" : "<main>");
+}
+
 static int add(struct interpreted *out, const struct profil_function *from, struct source *source)
 {
 	struct interpreted_function f = { .start = from->start,
@@ -203,11 +215,7 @@ static int add(struct interpreted *out, const struct profil_function *from, stru
 			memcpy(f.lines, from->lines, from->lines_bytes);
 		f.lines_bytes = f.lines ? from->lines_bytes : 0;
 	}
-	/* PHP's main script has no name. */
-	if (f.name && !*f.name && from->language == PROFIL_LANGUAGE_PHP) {
-		free(f.name);
-		f.name = strdup("<main>");
-	}
+	name_file(&f, from->language);
 	place_in_source(&f, source);
 	if (f.name)
 		f.name = full_name(&f);

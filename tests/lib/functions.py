@@ -17,7 +17,7 @@ for node in stacks["nodes"]:
     while True:
         name = stacks["frames"][at[1]][0] or ""
         path.append(re.split(r"[.#:]", name)[-1])
-        loops += name == "_PyEval_EvalFrameDefault"
+        loops += name == "_PyEval_EvalFrameDefault" or name.startswith("Perl_runops")
         if at[0] < roots:
             break
         at = stacks["nodes"][at[0] - roots]
@@ -25,6 +25,8 @@ for node in stacks["nodes"]:
     if not node[4] or not own:
         continue
     seen += node[4]
+    if path[0].startswith("Perl_pp_"):
+        faults.append("an operation is the leaf instead of its function: " + " ".join(reversed(path)))
     if loops:
         faults.append("the evaluation loop is a frame beside its functions: " + " ".join(reversed(path)))
     if own != sorted(own, key=order.index) or not inlined and own[0] != "outer":

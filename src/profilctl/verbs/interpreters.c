@@ -39,6 +39,9 @@ static const char *const places[] = {
 	"/usr/lib/*/libruby*.so.*",
 	"/usr/lib64/libruby*.so.*",
 	"/usr/local/lib/libruby*.so.*",
+	"/usr/bin/perl",
+	"/usr/lib/*/libperl.so.*",
+	"/usr/local/bin/perl",
 };
 
 static struct profil_unwind_file *file_of(struct profil_interpreters_file *in, int fd)

@@ -1,4 +1,5 @@
 /* binary.c - symbols, code and words of an interpreter's ELF file */
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,6 +77,13 @@ bool binary_delta(Elf *elf, __u64 vaddr, __u64 *delta)
 		return false;
 	*delta = ph.p_vaddr - ph.p_offset;
 	return true;
+}
+
+__s16 binary_specific_offset(void)
+{
+	const __u32 *told = dlsym(RTLD_DEFAULT, "_thread_db_pthread_specific");
+
+	return told ? (__s16)told[2] : 0x510;
 }
 
 /* --- cold parts ------------------------------------------------------------------------------- */
@@ -196,6 +204,97 @@ bool binary_loops(struct profil_interpreter *d, Elf *elf, const struct binary_sy
 			add_loop(d, &n, elf, cold[i].start, cold[i].end);
 	}
 	return true;
+}
+
+/* --- arrays of pointers ------------------------------------------------------------------------
+ */
+
+/* Relocations of position-independent programs, by an addend or a symbol. */
+static void relocate(__u64 *out, size_t n, __u64 vaddr, const GElf_Rela *r, Elf_Data *symbols)
+{
+	__u64 at = (r->r_offset - vaddr) / sizeof(*out);
+	GElf_Sym symbol = { 0 };
+
+	if (r->r_offset < vaddr || at >= n)
+		return;
+	if (GELF_R_SYM(r->r_info) && symbols)
+		gelf_getsym(symbols, (int)GELF_R_SYM(r->r_info), &symbol);
+	out[at] = symbol.st_value + (__u64)r->r_addend;
+}
+
+bool binary_pointers(Elf *elf, __u64 vaddr, __u64 *out, size_t n)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	GElf_Rela rela;
+
+	if (!binary_bytes(elf, vaddr, out, n * sizeof(*out)))
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		Elf_Data *data, *symbols;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA)
+			continue;
+		data = elf_getdata(section, NULL);
+		symbols = elf_getdata(elf_getscn(elf, header.sh_link), NULL);
+		for (int i = 0; data && gelf_getrela(data, i, &rela); i++)
+			relocate(out, n, vaddr, &rela, symbols);
+	}
+	return true;
+}
+
+/* --- operations ------------------------------------------------------------------------------- */
+
+#define GAP_MAX (64u << 10)
+
+static int by_size(const void *a, const void *b)
+{
+	const struct cold *x = a, *y = b;
+	__u64 of_x = x->end - x->start, of_y = y->end - y->start;
+
+	return of_x > of_y ? -1 : of_x < of_y;
+}
+
+/* Replaces the functions, in order, by ranges of those that lie side by side; returns how many. */
+static size_t join(struct cold *f, size_t n)
+{
+	size_t ranges = 0;
+
+	qsort(f, n, sizeof(*f), by_start);
+	for (size_t i = 0; i < n; i++) {
+		struct cold *last = ranges ? &f[ranges - 1] : NULL;
+
+		if (last && f[i].start <= last->end + GAP_MAX)
+			last->end = f[i].end > last->end ? f[i].end : last->end;
+		else
+			f[ranges++] = f[i];
+	}
+	qsort(f, ranges, sizeof(*f), by_size);
+	return ranges;
+}
+
+void binary_add_operations(struct profil_interpreter *d, Elf *elf, const __u64 *start, size_t n)
+{
+	__cleanup(freep) struct cold *f = calloc(n + 1, sizeof(*f));
+	size_t found = 0, loops = 0, ranges;
+	struct frames frames;
+
+	if (!f || frames_read(&frames, elf))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		if (frames_find(&frames, start[i], &f[found].start, &f[found].end))
+			found++;
+	}
+	frames_fini(&frames);
+	ranges = join(f, found);
+	while (loops < PROFIL_INTERPRETER_LOOPS && d->loop[loops].end)
+		loops++;
+	for (size_t i = 0; i < ranges; i++) {
+		size_t at = loops;
+
+		if (add_loop(d, &loops, elf, f[i].start, f[i].end))
+			d->operations |= 1u << at;
+	}
 }
 
 /* --- code without unwind information ---------------------------------------------------------- */

@@ -38,6 +38,22 @@ bool binary_loops(struct profil_interpreter *d, Elf *elf, const struct binary_sy
  */
 bool binary_largest_callee(struct binary_symbol *out, Elf *elf, const struct binary_symbol *caller);
 
+/* Reads the array of @n pointers at @vaddr, as a loader at address 0 fills it in. */
+bool binary_pointers(Elf *elf, __u64 vaddr, __u64 *out, size_t n);
+
+/*
+ * Stores as operations what room there is for: ranges of code with the @n functions at @start, the
+ * largest ones first. The compiler lays out those of a source file side by side, among the helpers
+ * of that file.
+ */
+void binary_add_operations(struct profil_interpreter *d, Elf *elf, const __u64 *start, size_t n);
+
+/*
+ * The offset of glibc's blocks of thread-specific data from the thread pointer. glibc tells
+ * debuggers; the one that this program runs with stands for those of other root directories.
+ */
+__s16 binary_specific_offset(void);
+
 /*
  * Stores as the loop the largest range of code without unwind information: V8's builtins, which
  * have no symbols in a stripped file. Returns false if there is none of 256 KiB or more.

@@ -1,6 +1,5 @@
 /* cpython.c - the descriptor of CPython's binaries: python3.x and libpython */
 #include <errno.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,8 +26,8 @@ struct layout {
 	.frame_instruction = 56, .code_file = 112, .code_name = 128, .code_lines = 136, \
 	.code_units = 16, .instruction_shift = 1, .line_format = PROFIL_LINES_PEP_657
 #define SINCE_3_12                                                                         \
-	SINCE_3_11, .frame_code = 0, .frame_previous = 8, .frame_end = 70, .end_value = 3, \
-		    .code_line = 68, .string_ascii = 40, .string_compact = 56
+	SINCE_3_11, .frame_code = 0, .frame_previous = 8, .end_value = 3, .code_line = 68, \
+		    .string_ascii = 40, .string_compact = 56
 
 static const struct layout layouts[] = {
 	[8 - MINOR_MIN] = { PROFIL_INTERPRETER_CPYTHON_CALLS,
@@ -47,9 +46,10 @@ static const struct layout layouts[] = {
 			       .code_bytes = 184, .string_ascii = 48, .string_compact = 72 } },
 	[12 - MINOR_MIN] = { PROFIL_INTERPRETER_CPYTHON_CFRAME,
 			     { SINCE_3_12, .key = 1544, .state_frame = 56, .cframe_frame = 0,
-			       .cframe_previous = 8, .code_bytes = 192 } },
+			       .cframe_previous = 8, .frame_end = 70, .code_bytes = 192 } },
 	[13 - MINOR_MIN] = { PROFIL_INTERPRETER_CPYTHON_ENTRY,
-			     { SINCE_3_12, .key = 2160, .state_frame = 72, .code_bytes = 200 } },
+			     { SINCE_3_12, .key = 2160, .state_frame = 72, .frame_end = 70,
+			       .code_bytes = 200 } },
 };
 _Static_assert(sizeof(layouts) / sizeof(*layouts) == MINOR_MAX - MINOR_MIN + 1, "a row for each");
 
@@ -70,17 +70,6 @@ static int minor_of(Elf *elf, const char *path)
 	return -1;
 }
 
-/*
- * The offset of glibc's blocks of thread-specific data from the thread pointer. glibc tells
- * debuggers; the one that this program runs with stands for those of other root directories.
- */
-static __s16 specific_offset(void)
-{
-	const __u32 *told = dlsym(RTLD_DEFAULT, "_thread_db_pthread_specific");
-
-	return told ? (__s16)told[2] : 0x510;
-}
-
 int cpython_read(struct profil_interpreter *d, Elf *elf, const char *path)
 {
 	struct binary_symbol runtime, loop;
@@ -99,6 +88,6 @@ int cpython_read(struct profil_interpreter *d, Elf *elf, const char *path)
 					  .language = PROFIL_LANGUAGE_PYTHON,
 					  .runtime = runtime.vaddr - delta,
 					  .cpython = layout->at };
-	d->cpython.specific = specific_offset();
+	d->cpython.specific = binary_specific_offset();
 	return binary_loops(d, elf, &loop) ? 0 : -EOPNOTSUPP;
 }

@@ -6,6 +6,7 @@
 #include "cpython.h"
 #include "interpreter.h"
 #include "linked.h"
+#include "perl.h"
 #include "v8.h"
 
 int interpreter_read(struct profil_interpreter *d, Elf *elf, const char *path)
@@ -18,7 +19,9 @@ int interpreter_read(struct profil_interpreter *d, Elf *elf, const char *path)
 		err = v8_read(d, elf);
 	if (err == -ENOENT)
 		err = php_read(d, elf);
-	return err == -ENOENT ? ruby_read(d, elf) : err;
+	if (err == -ENOENT)
+		err = ruby_read(d, elf);
+	return err == -ENOENT ? perl_read(d, elf) : err;
 }
 
 int interpreter_open(struct profil_interpreter *d, int fd, const char *path)

@@ -40,10 +40,7 @@ static int python_minor(void)
 	return minor;
 }
 
-/*
- * Debian's python3 is stripped; its loop has a cold part, which has no symbol. Python later
- * than 3.13, as sid has it, is refused.
- */
+/* Debian's python3 is stripped; its loop has a cold part, which has no symbol. */
 Test(interpreters, describes_debians_python)
 {
 	struct profil_interpreter d;
@@ -99,6 +96,26 @@ static void expect_linked(const char *path, __u8 language)
 Test(interpreters, describes_debians_php)
 {
 	expect_linked("/usr/bin/php8.2", PROFIL_LANGUAGE_PHP);
+}
+
+/* The operations that its loop calls have no symbols in newer versions. */
+Test(interpreters, describes_debians_perl)
+{
+	struct profil_interpreter d;
+	int err = describe(&d, "/usr/bin/perl");
+
+	if (err == -ENOENT)
+		cr_skip_test("there is no /usr/bin/perl");
+	cr_assert_eq(err, 0);
+	cr_expect_eq(d.kind, PROFIL_INTERPRETER_PERL);
+	cr_expect_eq(d.language, PROFIL_LANGUAGE_PERL);
+	cr_expect_neq(d.perl.op_statement, 0);
+	cr_expect_eq(d.operations & 1, 0, "the first range is the loop");
+	cr_expect_neq(d.operations, 0);
+	for (int i = 0; i < PROFIL_INTERPRETER_LOOPS; i++) {
+		if (d.operations & 1u << i)
+			cr_expect_gt(d.loop[i].end - d.loop[i].start, 1 << 10);
+	}
 }
 
 /* Its loop has no symbol: it is the largest function that rb_vm_exec() calls. */

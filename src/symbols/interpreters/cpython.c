@@ -15,7 +15,7 @@ struct layout {
 };
 
 #define MINOR_MIN 8
-#define MINOR_MAX 13
+#define MINOR_MAX 14
 
 /* What rows of several versions have in common. */
 #define BEFORE_3_11                                                                  \
@@ -50,6 +50,9 @@ static const struct layout layouts[] = {
 	[13 - MINOR_MIN] = { PROFIL_INTERPRETER_CPYTHON_ENTRY,
 			     { SINCE_3_12, .key = 2160, .state_frame = 72, .frame_end = 70,
 			       .code_bytes = 200 } },
+	[14 - MINOR_MIN] = { PROFIL_INTERPRETER_CPYTHON_ENTRY,
+			     { SINCE_3_12, .key = 2336, .state_frame = 72, .frame_end = 74,
+			       .code_bytes = 208, .tagged = 1 } },
 };
 _Static_assert(sizeof(layouts) / sizeof(*layouts) == MINOR_MAX - MINOR_MIN + 1, "a row for each");
 
@@ -70,6 +73,25 @@ static int minor_of(Elf *elf, const char *path)
 	return -1;
 }
 
+#define MINOR_DEBUG_OFFSETS 13
+
+/*
+ * Since 3.13 the runtime begins with a description for debuggers, which says whether the build is
+ * free-threaded: objects have other layouts there.
+ */
+static bool is_free_threaded(Elf *elf, const struct binary_symbol *runtime)
+{
+	struct {
+		char cookie[8];
+		__u64 version;
+		__u64 free_threaded;
+	} begins;
+
+	return !binary_bytes(elf, runtime->vaddr, &begins, sizeof(begins)) ||
+	       memcmp(begins.cookie, "xdebugpy", sizeof(begins.cookie)) != 0 ||
+	       begins.free_threaded;
+}
+
 int cpython_read(struct profil_interpreter *d, Elf *elf, const char *path)
 {
 	struct binary_symbol runtime, loop;
@@ -81,6 +103,7 @@ int cpython_read(struct profil_interpreter *d, Elf *elf, const char *path)
 		return -ENOENT;
 	minor = minor_of(elf, path);
 	if (!binary_symbol(&runtime, elf, "_PyRuntime") || minor < MINOR_MIN || minor > MINOR_MAX ||
+	    (minor >= MINOR_DEBUG_OFFSETS && is_free_threaded(elf, &runtime)) ||
 	    !binary_delta(elf, loop.vaddr, &delta))
 		return -EOPNOTSUPP;
 	layout = &layouts[minor - MINOR_MIN];

@@ -6,7 +6,7 @@
 
 #include "core/interpreter_maps.h"
 
-/* As interpreter_read(). CPython 3.8 to 3.13. */
+/* As interpreter_read(). CPython 3.8 to 3.14. */
 int cpython_read(struct profil_interpreter *d, Elf *elf, const char *path);
 
 #endif

@@ -3,7 +3,7 @@
 # shellcheck source=tests/lib/lib.sh
 . "$(dirname "$0")/../../lib/lib.sh"
 
-python=$(command -v /usr/bin/python3.1[0-3] | head -1)
+python=$(command -v /usr/bin/python3.1[0-4] | head -1)
 test "$python" || { skip "functions of Python in the machine's profile" "python3: sudo make deps"; finish; }
 
 # This mount namespace is the test's own.

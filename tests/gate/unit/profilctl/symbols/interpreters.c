@@ -48,7 +48,7 @@ Test(interpreters, describes_debians_python)
 
 	if (err == -ENOENT)
 		cr_skip_test("there is no /usr/bin/python3");
-	if (python_minor() > 13) {
+	if (python_minor() > 14) {
 		cr_assert_eq(err, -EOPNOTSUPP);
 		return;
 	}

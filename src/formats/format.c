@@ -20,6 +20,7 @@ static const struct format formats[] = {
 	{ .name = "speedscope", .write = speedscope_write },
 	{ .name = "perf", .write = perf_write, .binary = true },
 	{ .name = "html", .write = html_write },
+	{ .name = "llvm", .write = llvm_write },
 };
 
 #define NFORMATS (sizeof(formats) / sizeof(*formats))

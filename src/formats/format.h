@@ -8,7 +8,8 @@
 
 /*
  * A writer has no side effects but its output. It returns 0 or a negative errno, -EDOM if the
- * format cannot say that samples are of events.
+ * format cannot say that samples are of events, -ENODATA if it needs line numbers and the program
+ * has none.
  */
 struct format {
 	const char *name;
@@ -27,6 +28,7 @@ int callgrind_write(FILE *out, const struct profile *p);
 int folded_write(FILE *out, const struct profile *p);
 int gmon_write(FILE *out, const struct profile *p);
 int html_write(FILE *out, const struct profile *p);
+int llvm_write(FILE *out, const struct profile *p);
 int otlp_write(FILE *out, const struct profile *p);
 int perf_write(FILE *out, const struct profile *p);
 int pprof_write(FILE *out, const struct profile *p);

@@ -19,6 +19,9 @@
 #include "symbols/elf/line_program.h"
 #include "symbols/elf/split_unit.h"
 
+/* Of an inlined function: the discriminator of its call. */
+#define AT_GNU_DISCRIMINATOR 0x2136
+
 /* Limit of nested scopes; deeper ones are ignored. */
 #define DEPTH_MAX 200
 
@@ -229,15 +232,20 @@ static const char *full_path(struct lines *l, const char *relative)
 	return dir ? dir : relative;
 }
 
-/* The function's demangled name. */
-static char *name_of(Dwarf_Die *die)
+static const char *linkage_name(Dwarf_Die *die)
 {
 	Dwarf_Attribute attr;
 	const char *name;
 
 	name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attr));
-	if (!name)
-		name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_name, &attr));
+	return name ?: dwarf_formstring(dwarf_attr_integrate(die, DW_AT_name, &attr));
+}
+
+/* The function's demangled name. */
+static char *name_of(Dwarf_Die *die)
+{
+	const char *name = linkage_name(die);
+
 	return name ? demangle(name, strlen(name)) : NULL;
 }
 
@@ -399,4 +407,47 @@ const char *lines_inlined(struct lines *l, __u64 offset)
 	const char *name;
 
 	return lines_inlines(l, offset, &name, 1) ? name : NULL;
+}
+
+/* Reads a number that says where @die, an inlined function, is called; 0: none. */
+static __u32 call_number(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word value;
+
+	return dwarf_formudata(dwarf_attr(die, name, &attr), &value) ? 0 : (__u32)value;
+}
+
+size_t lines_sites(struct lines *l, __u64 offset, struct source_site *site, size_t max,
+		   __u64 *entry)
+{
+	const struct line_row *row;
+	__u32 line, discriminator;
+	struct scopes *s;
+	Dwarf_Addr addr;
+	Dwarf_Die *die;
+	int first;
+
+	if (!find_address(l, offset, &addr))
+		return 0;
+	s = scopes_of(l);
+	row = s ? line_rows_find(&s->lines, addr) : NULL;
+	die = row && row->line ? die_ranges_find(&s->ranges, addr) : NULL;
+	line = die ? row->line : 0;
+	discriminator = die ? row->discriminator : 0;
+	for (size_t n = 0; n < max && die; die = die_ranges_outer(&s->ranges, die)) {
+		site[n].function = linkage_name(die);
+		if (!line || !site[n].function || dwarf_decl_line(die, &first) != 0)
+			return 0;
+		site[n].line = line - (__u32)first;
+		site[n++].discriminator = discriminator;
+		if (dwarf_tag(die) == DW_TAG_subprogram)
+			return !dwarf_entrypc(die, &addr) &&
+					       segments_offset(&l->segments, addr + l->bias, entry)
+				       ? n
+				       : 0;
+		line = call_number(die, DW_AT_call_line);
+		discriminator = call_number(die, AT_GNU_DISCRIMINATOR);
+	}
+	return 0;
 }

@@ -31,4 +31,22 @@ const char *lines_inlined(struct lines *l, __u64 offset);
 /* The same for up to @max inlined functions, innermost first. Returns their number. */
 size_t lines_inlines(struct lines *l, __u64 offset, const char **name, size_t max);
 
+/*
+ * A place in a function as compilers name it in their profiles, where a change elsewhere in the
+ * file does not move it.
+ */
+struct source_site {
+	const char *function; /* its linkage name */
+	__u32 line;	      /* from the function's first one */
+	__u32 discriminator;  /* as in the debug information */
+};
+
+/*
+ * Finds the function at @offset and those inlined there, innermost first; each but the first is at
+ * its call of the one before. *@entry is the offset of the last, which is not inlined. Returns
+ * their number; 0: unknown, or more than @max. Valid until lines_close().
+ */
+size_t lines_sites(struct lines *l, __u64 offset, struct source_site *site, size_t max,
+		   __u64 *entry);
+
 #endif

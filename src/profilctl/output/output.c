@@ -32,6 +32,11 @@ static const char *reason(int err)
 		return "more samples at one place than the format holds (try -f pprof)";
 	case EDOM:
 		return "the format is for samples of time, and these are of events (try -f pprof)";
+	case ENODATA:
+		return "the file of the program with the most samples has no line numbers, or is "
+		       "no "
+		       "longer the one that was profiled (build it with -g; clang also with "
+		       "-fdebug-info-for-profiling)";
 	default:
 		return strerror(-err);
 	}

@@ -122,6 +122,7 @@ static int add_row(struct machine *m)
 		return -ENOMEM;
 	r->row = more;
 	more[r->n++] = m->row;
+	m->row.discriminator = 0;
 	return 0;
 }
 
@@ -181,6 +182,9 @@ static int extended(struct machine *m)
 		break;
 	case DW_LNE_set_address:
 		m->row.address = take(&m->in, bytes - 1);
+		break;
+	case DW_LNE_set_discriminator:
+		m->row.discriminator = (__u32)take_uleb(&m->in);
 		break;
 	}
 	m->in.at = next;

@@ -11,6 +11,7 @@ struct line_row {
 	__u64 address;
 	__u32 file; /* as dwarf_filesrc() numbers files */
 	__u32 line;
+	__u32 discriminator; /* tells the blocks of one line apart; 0: none */
 };
 
 /* Rows for the code in [low, high), by ascending address. */

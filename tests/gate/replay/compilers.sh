@@ -1,0 +1,64 @@
+#!/bin/bash
+# compilers.sh - profiles that compilers and optimizers take, of known counts at known lines
+# shellcheck source=tests/lib/lib.sh
+. "$(dirname "$0")/../../lib/lib.sh"
+
+ctl=$BUILD/profilctl
+clang=$(command -v clang-19 || command -v clang)
+needs "${clang:-clang}" "profiles for compilers"
+
+# Builds $dir/sites with DWARF VERSION.
+build() { # VERSION
+	"$clang" -O2 -g "-gdwarf-$1" -fdebug-info-for-profiling -no-pie -Wl,--build-id -o "$dir/sites" tests/programs/sites.c
+}
+
+# Writes a profile of $dir/sites: COUNT samples at each symbol, and at no symbol 5.
+keep() { # FILE SYMBOL=COUNT...
+	python3 - "$dir/sites" "$@" <<'END'
+import json, re, subprocess, sys
+program, out, counts = sys.argv[1], sys.argv[2], dict(c.split("=") for c in sys.argv[3:])
+def run(*command): return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+load = next(line.split() for line in run("readelf", "-lW", program).splitlines() if " R E " in line)
+vaddr = {line.split()[2]: int(line.split()[0], 16) for line in run("nm", program).splitlines() if line.split()[-1] in counts}
+places = [[0, vaddr[s] - int(load[2], 16) + int(load[1], 16), 1, int(n)] for s, n in counts.items()]
+build_id = re.search("Build ID: (.*)", run("readelf", "-nW", program))[1]
+binned = sum(p[3] for p in places)
+json.dump({"schema": "profil/1", "command": program, "pid": 1, "started": 1700000000, "command_status": 0, "tick_ns": 1000000,
+           "duration_ns": 10**9, "cpu_ns": 0, "samples": {"total": binned + 5, "binned": binned, "unmatched": 5, "lost": 0},
+           "functions": [{"name": "all", "object": program, "samples": binned, "offset": min(p[1] for p in places), "size": 4096, "named": True}],
+           "objects": [{"path": program, "build_id": build_id, "program": True}], "places": places}, open(out, "w"))
+END
+}
+
+lines='main:70:0
+ 3: 70
+outer:110:10
+ 2: 10
+ 3: inner:100
+  2: 20
+  3.1: 30
+  3.2: 50'
+for version in 4 5; do
+	check "a program with DWARF $version is built" build $version
+	check "a profile of it is made" keep "$dir/kept" in_main=70 outer=3 in_outer=7 in_inner=20 in_block=30 in_other=50
+	prints "-f llvm has lines, discriminators and inlined functions of DWARF $version" "$lines" "$ctl" report -f llvm "$dir/kept"
+done
+"$ctl" report -f llvm -o "$dir/llvm" "$dir/kept"
+show() {
+	llvm-profdata show --sample "$dir/llvm" | grep -E 'Function|inlined callee'
+}
+reads llvm-profdata "llvm-profdata reads the profile" 'Function: outer: 110, 10, 1 sampled lines
+  3: inlined callee: inner: 100, 0, 3 sampled lines
+Function: main: 70, 0, 1 sampled lines' show
+# The entry count of a function is that of its first block, and one more.
+taken() {
+	"$clang" -O2 -g -fprofile-sample-use="$dir/llvm" -S -emit-llvm -o - tests/programs/sites.c |
+		sed -n 's/.*function_entry_count", i64 //p'
+}
+prints "clang takes the profile" $'11}\n1}' taken
+check "a program without debug information is built" "$clang" -O2 -no-pie -Wl,--build-id -o "$dir/sites" tests/programs/sites.c
+check "a profile of it is made" keep "$dir/kept" in_main=70
+prints "-f llvm refuses a program without line numbers" "profilctl: cannot write $dir/none: the file of the program with the most samples has no line numbers, or is no longer the one that was profiled (build it with -g; clang also with -fdebug-info-for-profiling)" \
+	"$ctl" report -f llvm -o "$dir/none" "$dir/kept"
+check "no file is written then" test ! -e "$dir/none"
+finish

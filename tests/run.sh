@@ -204,7 +204,7 @@ night_alone() {
 }
 
 night_rest() {
-	each replay: tests/night/care/*.sh tests/night/fuzz/run.sh tests/gate/replay/{formats,stacks}.sh # with a browser
+	each replay: tests/night/care/*.sh tests/night/fuzz/run.sh tests/gate/replay/{compilers,formats,stacks}.sh # with BOLT, a browser
 	each '' tests/night/packages.sh tests/night/vm/run.sh tests/night/releases.sh
 }
 

@@ -21,6 +21,7 @@ static const struct format formats[] = {
 	{ .name = "perf", .write = perf_write, .binary = true },
 	{ .name = "html", .write = html_write },
 	{ .name = "llvm", .write = llvm_write },
+	{ .name = "bolt", .write = bolt_write },
 };
 
 #define NFORMATS (sizeof(formats) / sizeof(*formats))

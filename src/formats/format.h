@@ -8,8 +8,8 @@
 
 /*
  * A writer has no side effects but its output. It returns 0 or a negative errno, -EDOM if the
- * format cannot say that samples are of events, -ENODATA if it needs line numbers and the program
- * has none.
+ * format cannot say that samples are of events, -ENODATA if it needs line numbers or symbols
+ * and the program has none.
  */
 struct format {
 	const char *name;
@@ -24,6 +24,7 @@ const struct format *format_find(const char *name);
 /* Writes all names, as "a, b or c". Returns @out. */
 const char *format_names(char *out, size_t bytes);
 
+int bolt_write(FILE *out, const struct profile *p);
 int callgrind_write(FILE *out, const struct profile *p);
 int folded_write(FILE *out, const struct profile *p);
 int gmon_write(FILE *out, const struct profile *p);

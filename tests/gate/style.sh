@@ -113,7 +113,7 @@ judges_a_clock() {
 }
 
 # Prints scripts and Criterion suites below tests/gate and tests/night that no command runs, and suites that two run.
-# The unit tests are one program; vm/guest.sh runs the scripts beside it; the formats have a browser in the night.
+# The unit tests are one program; vm/guest.sh runs the scripts beside it; the formats have a browser and BOLT in the night.
 unreached() {
 	local where suite
 
@@ -123,7 +123,7 @@ unreached() {
 	sed -nE 's/^Test\(([a-z_0-9]+),.*/\1/p; s/^ParameterizedTest\([^,]*, ([a-z_0-9]+),.*/\1/p' \
 		tests/gate/{system/*,kernel}/*.c tests/night/system/*/*.c | sort -u |
 		while read -r suite; do grep -q ":$suite$" <<<"$where" || echo "no command runs $suite"; done
-	sort -u <<<"$where" | sed -E 's/^make \w+ +//' | sort | uniq -d | grep -vE '^tests/gate/replay/(formats|stacks)\.sh$'
+	sort -u <<<"$where" | sed -E 's/^make \w+ +//' | sort | uniq -d | grep -vE '^tests/gate/replay/(compilers|formats|stacks)\.sh$'
 }
 
 # Runs the command over the files, if there are any.

@@ -14,8 +14,14 @@ __attribute__((noinline)) void outer(int x)
 	inner(x);
 }
 
+static __attribute__((noinline)) void local(int x)
+{
+	MARK(in_local);
+}
+
 int main(int argc, char **argv)
 {
+	local(argc);
 	outer(argc + !argv);
 	MARK(in_main);
 	return 0;

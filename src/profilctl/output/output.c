@@ -33,10 +33,9 @@ static const char *reason(int err)
 	case EDOM:
 		return "the format is for samples of time, and these are of events (try -f pprof)";
 	case ENODATA:
-		return "the file of the program with the most samples has no line numbers, or is "
-		       "no "
-		       "longer the one that was profiled (build it with -g; clang also with "
-		       "-fdebug-info-for-profiling)";
+		return "the file of the program with the most samples has no line numbers, for "
+		       "-f bolt no symbols, or is no longer the one that was profiled (build it "
+		       "with -g; clang also with -fdebug-info-for-profiling)";
 	default:
 		return strerror(-err);
 	}

@@ -31,7 +31,7 @@ END
 }
 
 lines='main:70:0
- 3: 70
+ 4: 70
 outer:110:10
  2: 10
  3: inner:100
@@ -55,10 +55,33 @@ taken() {
 	"$clang" -O2 -g -fprofile-sample-use="$dir/llvm" -S -emit-llvm -o - tests/programs/sites.c |
 		sed -n 's/.*function_entry_count", i64 //p'
 }
-prints "clang takes the profile" $'11}\n1}' taken
+prints "clang takes the profile" $'11}\n1}\n-1}' taken
+
+# BOLT needs relocations, and two local functions of one name: their files tell them apart.
+check "a program with relocations is built" "$clang" -O2 -g -Wl,--build-id -Wl,--emit-relocs -o "$dir/sites" tests/programs/sites.c
+check "a profile of it is made" keep "$dir/kept" in_main=70 in_outer=7 in_local=4
+# Its offset from FUNCTION, in hexadecimal.
+at() { # SYMBOL FUNCTION
+	printf '%x' $((0x$(nm "$dir/sites" | awk -v s="$1" '$3 == s { print $1 }') - 0x$(nm "$dir/sites" | awk -v s="$2" '$3 == s { print $1 }')))
+}
+
+prints "-f bolt has functions and offsets" "no_lbr cpu-clock
+1 outer 0 7
+1 main $(at in_main main) 70
+1 local/sites.c/1 $(at in_local local) 4" "$ctl" report -f bolt "$dir/kept"
+"$ctl" report -f bolt -o "$dir/bolt" "$dir/kept"
+optimized() {
+	llvm-bolt-19 "$dir/sites" -o "$dir/sites.bolt" -data="$dir/bolt" -nl -reorder-blocks=ext-tsp 2>&1 |
+		sed -n -e '/basic samples/p' -e 's/.*INFO: \(3 out of\).*\(have non-empty.*\)/\1 \2/p' && "$dir/sites.bolt"
+}
+reads_by_night llvm-bolt-19 "BOLT takes the profile" 'BOLT-INFO: operating with basic samples profiling data (no LBR).
+3 out of have non-empty execution profile' optimized
+
 check "a program without debug information is built" "$clang" -O2 -no-pie -Wl,--build-id -o "$dir/sites" tests/programs/sites.c
 check "a profile of it is made" keep "$dir/kept" in_main=70
-prints "-f llvm refuses a program without line numbers" "profilctl: cannot write $dir/none: the file of the program with the most samples has no line numbers, or is no longer the one that was profiled (build it with -g; clang also with -fdebug-info-for-profiling)" \
+prints "-f llvm refuses a program without line numbers" "profilctl: cannot write $dir/none: the file of the program with the most samples has no line numbers, for -f bolt no symbols, or is no longer the one that was profiled (build it with -g; clang also with -fdebug-info-for-profiling)" \
 	"$ctl" report -f llvm -o "$dir/none" "$dir/kept"
+check "a program without symbols is made" strip "$dir/sites"
+check "-f bolt refuses it" test "$("$ctl" report -f bolt -o "$dir/none" "$dir/kept" 2>&1 | grep -c 'for -f bolt no symbols')" -eq 1
 check "no file is written then" test ! -e "$dir/none"
 finish

@@ -22,7 +22,7 @@ static struct profile *load(const void *bytes, size_t n)
 static void write_all(const struct profile *p)
 {
 	static const char *const names[] = { "pprof", "gmon", "folded", "callgrind", "speedscope",
-					     "perf",  "html", "llvm",	"json" };
+					     "perf",  "html", "llvm",	"bolt",	     "json" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		__cleanup(freep) char *text = NULL;

@@ -27,6 +27,8 @@ int die_ranges_add(struct die_ranges *r, Dwarf_Die *about, const Dwarf_Die *die)
 
 		if (!is_live(r, low, high))
 			continue;
+		if (r->n >= r->most)
+			return -EFBIG;
 		more = grow(r->range, r->n, sizeof(*more));
 		if (!more)
 			return -ENOMEM;

@@ -14,14 +14,15 @@ struct die_range {
 	Dwarf_Die die;
 };
 
-/* Address ranges, which can nest. All zero: empty. */
+/* Address ranges, which can nest, at most @most. */
 struct die_ranges {
 	const struct segments *code; /* not owned; ranges elsewhere are of removed code */
 	struct die_range *range;
 	size_t n;
+	size_t most;
 };
 
-/* Adds the ranges of @about, which are in r->code, for @die. Returns 0 or -ENOMEM. */
+/* Adds the ranges of @about, which are in r->code, for @die. Returns 0, -ENOMEM or -EFBIG. */
 int die_ranges_add(struct die_ranges *r, Dwarf_Die *about, const Dwarf_Die *die);
 
 /* Call after all ranges are added, before die_ranges_find(). */

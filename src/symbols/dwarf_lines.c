@@ -25,6 +25,10 @@
 /* Limit of nested scopes; deeper ones are ignored. */
 #define DEPTH_MAX 200
 
+/* Of the lines of a unit; real units have up to some hundred thousand. */
+#define ROWS_MAX (4u << 20)
+#define FOREIGN_ROWS_MAX (512u << 10)
+
 struct lines {
 	const struct interpreted *interpreted; /* of an interpreted language: it has no DWARF */
 	struct debug_file *file;
@@ -121,6 +125,14 @@ static int add_by_functions(struct die_ranges *units, Dwarf_Die *unit)
 	return err;
 }
 
+/* A range takes 56 bytes, and one of the ranges that a unit can have any number of takes 16. */
+#define FOREIGN_RANGES_MAX (256u << 10)
+
+static size_t range_limit(const struct lines *l)
+{
+	return debug_file_is_trusted(l->file) ? (size_t)-1 : FOREIGN_RANGES_MAX;
+}
+
 /*
  * .debug_aranges is not used: not all compilers write it, and linkers leave the entries of removed
  * code in it.
@@ -132,7 +144,9 @@ static int read_units(struct lines *l)
 	int err = 0;
 
 	l->units.code = &l->code;
-	while (!err && dwarf_get_units(l->dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0) {
+	l->units.most = range_limit(l);
+	while (!err && debug_file_is_within(l->file) &&
+	       dwarf_get_units(l->dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0) {
 		size_t n = l->units.n;
 		Dwarf_Addr base, low, high;
 
@@ -140,6 +154,8 @@ static int read_units(struct lines *l)
 		if (!err && n == l->units.n && dwarf_ranges(&unit, 0, &base, &low, &high) <= 0)
 			err = add_by_functions(&l->units, &unit);
 	}
+	if (!err && debug_file_is_packed(l->file))
+		err = -EFBIG;
 	die_ranges_sort(&l->units);
 	return err;
 }
@@ -177,8 +193,10 @@ int lines_open(struct lines **out, const struct object *o)
 	if (!l->dwarf)
 		return -ENOENT;
 	err = read_layout(l, fd);
+	debug_file_resume(l->file);
 	if (!err)
 		err = read_units(l);
+	debug_file_pause(l->file);
 	if (err < 0)
 		return err;
 	*out = steal(l);
@@ -260,8 +278,19 @@ static const void *origin_of(Dwarf_Die *die)
 	return die->addr;
 }
 
-/* Adds the functions below @die, and those inlined into them. Returns 0 or -ENOMEM. */
-static int add_scopes(struct die_ranges *r, Dwarf_Die *die, int depth)
+struct walk {
+	struct debug_file *file;
+	struct die_ranges *ranges;
+	unsigned int entries;
+};
+
+#define ENTRIES_UNCHECKED 64
+
+/*
+ * Adds the functions below @die, and those inlined into them. Returns 0, -ENOMEM, or -EFBIG if they
+ * take more than the file may.
+ */
+static int add_scopes(struct walk *w, Dwarf_Die *die, int depth)
 {
 	Dwarf_Die child;
 	int err = 0;
@@ -269,10 +298,12 @@ static int add_scopes(struct die_ranges *r, Dwarf_Die *die, int depth)
 	if (depth == DEPTH_MAX || dwarf_child(die, &child) != 0)
 		return 0;
 	do {
+		if (w->entries++ % ENTRIES_UNCHECKED == 0 && !debug_file_is_within(w->file))
+			return -EFBIG;
 		switch (dwarf_tag(&child)) {
 		case DW_TAG_subprogram:
 		case DW_TAG_inlined_subroutine:
-			err = die_ranges_add(r, &child, &child);
+			err = die_ranges_add(w->ranges, &child, &child);
 			if (err < 0)
 				return err;
 			break;
@@ -286,7 +317,7 @@ static int add_scopes(struct die_ranges *r, Dwarf_Die *die, int depth)
 		default:
 			continue;
 		}
-		err = add_scopes(r, &child, depth + 1);
+		err = add_scopes(w, &child, depth + 1);
 	} while (!err && dwarf_siblingof(&child, &child) == 0);
 	return err;
 }
@@ -305,26 +336,27 @@ static int read_lines(struct lines *l, struct line_rows *out)
 		       ?: elf_image_bytes(elf, ".zdebug_line", &sh);
 	if (!data || dwarf_formudata(dwarf_attr(&l->unit, DW_AT_stmt_list, &attr), &offset) != 0)
 		return 0;
-	err = line_rows_read(out, data->d_buf, data->d_size, offset, &l->code);
-	return err == -ENOMEM ? err : 0;
+	err = line_rows_read(out, data->d_buf, data->d_size, offset, &l->code,
+			     debug_file_is_trusted(l->file) ? ROWS_MAX : FOREIGN_ROWS_MAX);
+	return err == -ENOMEM || err == -EFBIG ? err : 0;
 }
 
-/* The scopes and lines of l->unit. NULL: out of memory. */
-static struct scopes *scopes_of(struct lines *l)
+/* Reads the scopes and lines of l->unit. NULL: out of memory, or too many. */
+static struct scopes *read_scopes(struct lines *l)
 {
-	struct scopes *s = find_pointer(&l->scopes, l->unit.addr);
+	struct scopes *s = calloc(1, sizeof(*s));
+	struct walk walk = { .file = l->file };
 	Dwarf_Die unit;
 
-	if (s)
-		return s;
-	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
 	s->unit = l->unit.addr;
 	s->ranges.code = &l->code;
+	s->ranges.most = range_limit(l);
+	walk.ranges = &s->ranges;
 	if (!split_unit(l->file, &l->unit, &unit))
 		unit = l->unit;
-	if (add_scopes(&s->ranges, &unit, 0) < 0 || read_lines(l, &s->lines) < 0 ||
+	if (add_scopes(&walk, &unit, 0) < 0 || read_lines(l, &s->lines) < 0 ||
 	    !tsearch(s, &l->scopes, by_pointer)) {
 		free_scopes(s);
 		return NULL;
@@ -333,12 +365,24 @@ static struct scopes *scopes_of(struct lines *l)
 	return s;
 }
 
+static struct scopes *scopes_of(struct lines *l)
+{
+	struct scopes *s = find_pointer(&l->scopes, l->unit.addr);
+
+	if (s)
+		return s;
+	debug_file_resume(l->file);
+	s = read_scopes(l);
+	debug_file_pause(l->file);
+	return s;
+}
+
 /* The address of @offset in the DWARF, if a unit covers it, which is l->unit then. */
 static bool find_address(struct lines *l, __u64 offset, Dwarf_Addr *addr)
 {
 	__u64 vaddr;
 
-	if (!l || !segments_address(&l->segments, offset, &vaddr))
+	if (!l || !segments_address(&l->segments, offset, &vaddr) || debug_file_is_packed(l->file))
 		return false;
 	*addr = vaddr - l->bias;
 	return find_unit(l, *addr);

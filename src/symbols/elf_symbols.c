@@ -26,6 +26,7 @@
 
 #define PAGE_BYTES 4096
 #define KERNEL_FUNCTION_MAX (64u << 10)
+#define COMPARED_MAX 256u      /* of names of megabytes that many symbols share */
 #define SYMBOLS_MAX (16 << 20) /* real files have up to a few million; a sparse one any number */
 
 struct entry {
@@ -232,7 +233,7 @@ static int by_start(const void *a, const void *b)
 		return underscores(x) < underscores(y) ? -1 : 1;
 	if (x->len != y->len)
 		return x->len > y->len ? -1 : 1;
-	return memcmp(x->name, y->name, x->len);
+	return memcmp(x->name, y->name, x->len < COMPARED_MAX ? x->len : COMPARED_MAX);
 }
 
 /*

@@ -81,12 +81,17 @@ static __u16 put_interpreter(struct unwind_feeder *f, int fd, const char *path)
 	return (__u16)f->interpreters;
 }
 
+static bool is_due(const struct unwind_feeder *f)
+{
+	return f->stop && f->stop->is_due(f->stop->arg);
+}
+
 /* The rows of the ELF file @fd; none if the attachment has no stacks. */
 static int table_of(const struct unwind_feeder *f, struct unwind_table *t, int fd,
 		    const char *build_id)
 {
 	*t = (struct unwind_table){ 0 };
-	return f->rows ? unwind_cache_table(t, f->cache, fd, build_id) : 0;
+	return f->rows ? unwind_cache_table(t, f->cache, fd, build_id, f->stop) : 0;
 }
 
 /* --- expected files --------------------------------------------------------------------------- */
@@ -268,7 +273,7 @@ void unwind_feeder_prepare(struct unwind_feeder *f, pid_t pid)
 
 	if (!f->map || f->foretold || maps_read(&maps, pid))
 		return;
-	for (size_t i = 0; i < maps.n; i++)
+	for (size_t i = 0; i < maps.n && !is_due(f); i++)
 		prepare(f, pid, &maps.mapping[i]);
 	note_program(f, pid, &maps);
 	maps_fini(&maps);
@@ -299,7 +304,7 @@ static void sort_by_cpu_time(pid_t *pids, size_t n)
 		pids[i] = runner[i].pid;
 }
 
-#define PREPARE_NS 2000000000u
+#define PREPARE_NS 1000000000u
 
 void unwind_feeder_prepare_all(struct unwind_feeder *f, pid_t *pids, size_t n)
 {
@@ -370,6 +375,8 @@ void unwind_feeder_update(struct unwind_feeder *f, const struct table_reader *r)
 	for (__u32 i = 1; i <= r->table.head->images; i++) {
 		if (f->fed[i] || !r->object[i])
 			continue;
+		if (is_due(f))
+			break;
 		f->fed[i] = 1;
 		feed(f, r, i);
 	}

@@ -27,7 +27,8 @@ struct unwind_feeder {
 	__u32 interpreters; /* descriptors in the map */
 	bool rows; /* the attachment has stacks; without, only descriptors of interpreters are fed
 		    */
-	bool foretold; /* the files of the first process are expected already */
+	bool foretold;			/* the files of the first process are expected already */
+	const struct unwind_stop *stop; /* NULL: tables are made to the end */
 };
 
 /* Maps @fd, which stays the caller's, for the table @t. Returns 0 or a negative errno. */

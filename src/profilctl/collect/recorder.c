@@ -174,12 +174,29 @@ static int ask(struct recorder *r, __u64 default_hz, struct profil_msg_reply *re
 	return client_observe(r->client, &r->asked, reply, table, unwind);
 }
 
+/* Files whose tables take long must not prolong a recording. */
+static bool is_over(void *arg)
+{
+	const struct recorder *r = arg;
+
+	return (r->end_ns && now_ns() >= r->end_ns) || recorder_interrupted(r);
+}
+
+int recorder_feed(struct recorder *r, int unwind)
+{
+	int err = unwind_feeder_open(&r->feeder, unwind, &r->reader.table);
+
+	r->stop = (struct unwind_stop){ is_over, r };
+	r->feeder.stop = &r->stop;
+	return err;
+}
+
 static int read_table(struct recorder *r, int table, int unwind)
 {
 	int err = table_reader_open(&r->reader, table, r->profile);
 
 	if (!err && unwind >= 0)
-		err = unwind_feeder_open(&r->feeder, unwind, &r->reader.table);
+		err = recorder_feed(r, unwind);
 	if (!err)
 		err = listen_to(r, client_fd(r->client), SOURCE_DAEMON, 0);
 	if (err < 0) {
@@ -498,7 +515,7 @@ static int take_slice(struct recorder *r)
 static int run(struct recorder *r, __u64 began)
 {
 	const struct options *o = r->options;
-	__u64 end_ns = o->duration_ns ? began + o->duration_ns : ~0ull, now = began;
+	__u64 end_ns = r->end_ns ? r->end_ns : ~0ull, now = began;
 	__u64 progress_ns = progress_wanted() ? began + PROGRESS_EVERY_NS : ~0ull;
 	int on = 1;
 
@@ -529,6 +546,7 @@ int recorder_run(struct recorder *r)
 	int on;
 
 	r->began_ns = now_ns();
+	r->end_ns = r->options->duration_ns ? r->began_ns + r->options->duration_ns : 0;
 	on = run(r, r->began_ns);
 	progress_clear();
 	r->expired = on > 0;

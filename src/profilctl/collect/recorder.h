@@ -49,6 +49,8 @@ struct recorder {
 	size_t nrunning;
 	bool machine; /* the table is the machine profile's, which outlives the recorder */
 	__u64 began_ns;
+	__u64 end_ns;		 /* by the options; 0: none */
+	struct unwind_stop stop; /* of the making of unwind tables */
 	__u64 next_update_ns;
 	__u64 next_cpu_time_ns;
 	__u64 fed_since_ns; /* of the first update with call graphs; 0: none yet */
@@ -104,6 +106,9 @@ void recorder_note_children(struct recorder *r);
 
 /* Makes recorder_run() wait for the end of @pid, without profiling it. */
 int recorder_watch(struct recorder *r, pid_t pid);
+
+/* Opens the feeder with the map @unwind, which stays the caller's, for the open table. */
+int recorder_feed(struct recorder *r, int unwind);
 
 /* Says whether a signal has come that ends the recording. */
 bool recorder_interrupted(const struct recorder *r);

@@ -103,7 +103,7 @@ int recorder_renew(struct recorder *r)
 	if (!err && r->machine) /* it may have been turned on at another rate */
 		r->profile->tick_ns = r->reader.table.head->period_ns;
 	if (!err && unwind >= 0)
-		err = unwind_feeder_open(&r->feeder, unwind, &r->reader.table);
+		err = recorder_feed(r, unwind);
 	if (!err)
 		add_all_again(r, old);
 	profile_free(old);

@@ -19,17 +19,22 @@
 #include "elf_file.h"
 #include "elf_image.h"
 #include "separate_debug.h"
+#include "read_budget.h"
 #include "unpack_limit.h"
+
+/* An entry takes a hundred bytes, and as many while they are sorted. */
+#define FOREIGN_SYMBOLS_MAX (512 << 10)
 
 struct debug_file {
 	Dwfl *dwfl;
 	Dwfl_Module *module;
-	int separate;  /* the separate debug file */
-	bool fetched;  /* the servers were asked for it */
-	char *folder;  /* of the file with the DWARF; NULL: unknown */
-	__u64 charged; /* what it unpacks to, if another user can have made it */
-	bool foreign;  /* another user can have made it, or its separate debug file */
-	bool packed;   /* its debug information would unpack to too much: it is not read */
+	int separate;		   /* the separate debug file */
+	bool fetched;		   /* the servers were asked for it */
+	char *folder;		   /* of the file with the DWARF; NULL: unknown */
+	__u64 charged;		   /* what it unpacks to, if another user can have made it */
+	bool foreign;		   /* another user can have made it, or its separate debug file */
+	bool packed;		   /* its debug information takes too much: it is not read */
+	struct read_budget budget; /* for the debug information */
 
 	/* What dwz(1) has moved to a file that several debug files share. */
 	bool has_alternate;
@@ -45,6 +50,7 @@ struct debug_file *debug_file_close(struct debug_file *f)
 	dwfl_end(f->dwfl);
 	dwarf_end(f->alternate);
 	unpack_discharge(f->charged);
+	read_budget_end(&f->budget);
 	elf_end(f->alternate_elf);
 	closep(&f->alternate_fd);
 	closep(&f->separate);
@@ -89,7 +95,8 @@ static void check_packed(struct debug_file *f, Elf *elf, int fd)
 	__u64 limit = unpack_limit_of(fd), bytes = unpack_dwarf_bytes(elf);
 
 	f->foreign |= limit != UNPACK_TRUSTED_BYTES;
-	if (bytes > limit || (limit != UNPACK_TRUSTED_BYTES && !unpack_charge(bytes)))
+	if (bytes > limit || (limit != UNPACK_TRUSTED_BYTES &&
+			      (!unpack_abbreviations_within(elf) || !unpack_charge(bytes))))
 		f->packed = true;
 	else if (limit != UNPACK_TRUSTED_BYTES)
 		f->charged += bytes;
@@ -130,9 +137,22 @@ static void note_packed(const struct debug_file *f, const char *path)
 	char clean[PATH_MAX];
 
 	if (f->packed && !__atomic_exchange_n(&noted, true, __ATOMIC_RELAXED))
-		log_notice("%s: its debug information would unpack to more than is allowed for "
-			   "files of other users; it is not read",
+		log_notice("%s: its debug information takes more memory or time than is allowed "
+			   "for files of other users; it is not read",
 			   sanitize(clean, sizeof(clean), path));
+}
+
+/* The same for symbols. */
+static void note_symbols(struct debug_file *f)
+{
+	static bool noted;
+	char clean[PATH_MAX];
+
+	if (!__atomic_exchange_n(&noted, true, __ATOMIC_RELAXED))
+		log_notice("%s: it has more symbols than are read from files of other users",
+			   sanitize(clean, sizeof(clean),
+				    dwfl_module_info(f->module, NULL, NULL, NULL, NULL, NULL, NULL,
+						     NULL)));
 }
 
 /* libdwfl would unpack .gnu_debugdata: beyond the limit it must not find it. */
@@ -142,7 +162,8 @@ static void check_symbols(struct debug_file *f, Elf *elf, int fd)
 	Elf_Scn *scn;
 	GElf_Shdr sh;
 
-	if (unpack_symbols_within(elf, unpack_limit_of(fd)))
+	if (unpack_symbols_within(elf, file_is_trusted(fd) ? UNPACK_TRUSTED_BYTES
+							   : UNPACK_SYMBOLS_BYTES))
 		return;
 	elf = dwfl_module_getelf(f->module, &bias);
 	scn = elf ? elf_image_section(elf, ".gnu_debugdata", &sh) : NULL;
@@ -205,6 +226,10 @@ int debug_file_nsymbols(struct debug_file *f)
 	int n = dwfl_module_getsymtab(f->module);
 
 	progress_end_debuginfod();
+	if (f->foreign && n > FOREIGN_SYMBOLS_MAX) {
+		note_symbols(f);
+		return 0;
+	}
 	return n;
 }
 
@@ -262,4 +287,24 @@ Dwarf *debug_file_dwarf(struct debug_file *f, Dwarf_Addr *bias)
 		set_alternate(f, dwarf);
 	progress_end_debuginfod();
 	return dwarf;
+}
+
+void debug_file_resume(struct debug_file *f)
+{
+	f->budget.limited = f->foreign;
+	read_budget_resume(&f->budget);
+}
+
+void debug_file_pause(struct debug_file *f)
+{
+	read_budget_pause(&f->budget);
+}
+
+bool debug_file_is_within(struct debug_file *f)
+{
+	if (read_budget_left(&f->budget))
+		return true;
+	f->packed = true;
+	note_packed(f, dwfl_module_info(f->module, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+	return false;
 }

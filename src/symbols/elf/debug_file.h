@@ -20,7 +20,7 @@ struct debug_file *debug_file_close(struct debug_file *f);
 
 /*
  * The number of symbols: of .symtab, else of the debug file's .symtab, else the dynamic ones and
- * those of .gnu_debugdata. Not positive: none.
+ * those of .gnu_debugdata. Not positive: none, or too many in a file of another user.
  */
 int debug_file_nsymbols(struct debug_file *f);
 
@@ -32,10 +32,15 @@ const char *debug_file_symbol(struct debug_file *f, int i, GElf_Sym *sym, GElf_A
 			      Elf **elf);
 
 /*
- * Says that the debug information would unpack to more than unpack_limit.h allows: there is no
- * DWARF.
+ * Says that the debug information takes more than unpack_limit.h and read_budget.h allow: there is
+ * no DWARF.
  */
 bool debug_file_is_packed(const struct debug_file *f);
+
+/* The DWARF is read, as far as read_budget.h allows, between resume and pause. */
+void debug_file_resume(struct debug_file *f);
+void debug_file_pause(struct debug_file *f);
+bool debug_file_is_within(struct debug_file *f);
 
 /* The folder of the file with the DWARF; NULL: unknown. */
 const char *debug_file_folder(const struct debug_file *f);

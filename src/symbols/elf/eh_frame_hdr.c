@@ -11,6 +11,7 @@
 #include "elf_image.h"
 
 #define HDR_VERSION 1
+#define ROWS_MAX (1536u << 10) /* real programs have up to a million; a crafted one any number */
 
 /* DW_EH_PE_*: the encodings that all linkers use in the header. */
 #define ENC_UDATA4 0x03
@@ -175,7 +176,7 @@ static int read_section(struct frames *f)
 
 	f->eh_frame = elf_image_bytes(f->elf, ".eh_frame", &sh);
 	f->eh_frame_vaddr = f->eh_frame ? sh.sh_addr : 0;
-	for (; ident && f->eh_frame; offset = next) {
+	for (; ident && f->eh_frame && f->n < ROWS_MAX; offset = next) {
 		int status = dwarf_next_cfi(ident, f->eh_frame, true, offset, &next, &fde);
 		struct frame_row *grown, row = { .fde = f->eh_frame_vaddr + offset };
 
@@ -206,7 +207,7 @@ static int read_table(struct frames *f, Elf *elf)
 		return 0;
 	h = chunk->d_buf;
 	n = h->fde_count;
-	if (h->version != HDR_VERSION || h->eh_frame_ptr_enc != ENC_PCREL_SDATA4 ||
+	if (n > ROWS_MAX || h->version != HDR_VERSION || h->eh_frame_ptr_enc != ENC_PCREL_SDATA4 ||
 	    h->fde_count_enc != ENC_UDATA4 || h->table_enc != ENC_DATAREL_SDATA4 || !n ||
 	    n > (chunk->d_size - sizeof(*h)) / sizeof(h->row[0]))
 		return 0;

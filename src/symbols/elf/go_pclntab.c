@@ -29,8 +29,9 @@
 #define MAGIC_18 0xfffffff0u
 #define MAGIC_20 0xfffffff1u
 
-#define POINTER 8u /* bytes, on all supported machines */
-#define HEADER 8u  /* magic number, two zeroes, size of an instruction, size of a pointer */
+#define POINTER 8u		 /* bytes, on all supported machines */
+#define FUNCTIONS_MAX (1u << 20) /* real programs have up to some hundred thousand */
+#define HEADER 8u /* magic number, two zeroes, size of an instruction, size of a pointer */
 #define TEXT_AT (HEADER + 2 * POINTER) /* offset of the text start in the header, since 1.18 */
 
 struct layout {
@@ -92,8 +93,8 @@ static int read_layout(struct layout *l, const unsigned char *table, size_t byte
 		l->functions = l->base = header_number(l, 7);
 	}
 	pair = 2 * l->field;
-	if (l->names > bytes || l->functions > bytes || bytes - l->functions < l->field ||
-	    l->n > (bytes - l->functions - l->field) / pair)
+	if (l->n > FUNCTIONS_MAX || l->names > bytes || l->functions > bytes ||
+	    bytes - l->functions < l->field || l->n > (bytes - l->functions - l->field) / pair)
 		return -EINVAL;
 	return 0;
 }

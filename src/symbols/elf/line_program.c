@@ -9,9 +9,6 @@
 
 #include "line_program.h"
 
-/* Real units have up to some hundred thousand. */
-#define ROWS_MAX (4u << 20)
-
 struct cursor {
 	const unsigned char *at;
 	const unsigned char *end;
@@ -24,6 +21,7 @@ struct machine {
 	struct line_rows *out;
 	const struct segments *code;
 	struct line_row row;
+	size_t most;  /* rows */
 	size_t first; /* row of the current sequence */
 	__u8 unit;    /* bytes of an instruction, at least */
 	__s8 line_base;
@@ -115,7 +113,7 @@ static int add_row(struct machine *m)
 	struct line_rows *r = m->out;
 	struct line_row *more;
 
-	if (r->n == ROWS_MAX)
+	if (r->n == m->most)
 		return -EFBIG;
 	more = grow(r->row, r->n, sizeof(*more));
 	if (!more)
@@ -234,9 +232,11 @@ static int by_low(const void *a, const void *b)
 }
 
 int line_rows_read(struct line_rows *out, const unsigned char *section, size_t bytes, __u64 offset,
-		   const struct segments *code)
+		   const struct segments *code, size_t most)
 {
-	struct machine m = { .out = out, .code = code, .row = { .file = 1, .line = 1 } };
+	struct machine m = {
+		.out = out, .code = code, .row = { .file = 1, .line = 1 }, .most = most
+	};
 	int err;
 
 	*out = (struct line_rows){ 0 };

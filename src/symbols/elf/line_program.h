@@ -35,10 +35,11 @@ struct line_rows {
  * decodes the program itself and keeps the sequences that lie in one section of @code.
  *
  * Executes the program at @offset of the section .debug_line, which has @bytes. Returns 0,
- * -EINVAL for an unknown or damaged program, -EFBIG or -ENOMEM. line_rows_fini() in any case.
+ * -EINVAL for an unknown or damaged program, -EFBIG with more than @most rows, or -ENOMEM.
+ * line_rows_fini() in any case.
  */
 int line_rows_read(struct line_rows *out, const unsigned char *section, size_t bytes, __u64 offset,
-		   const struct segments *code);
+		   const struct segments *code, size_t most);
 
 /* The row for @address; NULL: none. */
 const struct line_row *line_rows_find(const struct line_rows *r, __u64 address);

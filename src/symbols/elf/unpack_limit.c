@@ -14,6 +14,7 @@
 
 #define DECODER_BYTES (64u << 20) /* memory of the decoder: xz -9 needs it */
 #define PIECE_BYTES 65536
+#define ABBREVIATIONS_MAX (2u << 20)
 
 /* What the open files that other users can have made unpack to. */
 static __u64 charged;
@@ -55,6 +56,16 @@ static __u64 add(__u64 a, __u64 b)
 	return a + b < a ? ~0ull : a + b;
 }
 
+/* What the section unpacks to; 0: it is not compressed. */
+static __u64 packed_bytes(Elf_Scn *scn, const GElf_Shdr *sh, const char *name)
+{
+	GElf_Chdr ch;
+
+	if (sh->sh_flags & SHF_COMPRESSED && gelf_getchdr(scn, &ch))
+		return ch.ch_size;
+	return name && !strncmp(name, ".zdebug", strlen(".zdebug")) ? gnu_bytes(scn) : 0;
+}
+
 __u64 unpack_dwarf_bytes(Elf *elf)
 {
 	Elf_Scn *scn = NULL;
@@ -64,19 +75,27 @@ __u64 unpack_dwarf_bytes(Elf *elf)
 	if (elf_getshdrstrndx(elf, &names) < 0)
 		return 0;
 	while ((scn = elf_nextscn(elf, scn))) {
-		const char *name;
-		GElf_Chdr ch;
 		GElf_Shdr sh;
 
-		if (!gelf_getshdr(scn, &sh))
-			continue;
-		name = elf_strptr(elf, names, sh.sh_name);
-		if (sh.sh_flags & SHF_COMPRESSED && gelf_getchdr(scn, &ch))
-			sum = add(sum, ch.ch_size);
-		else if (name && !strncmp(name, ".zdebug", strlen(".zdebug")))
-			sum = add(sum, gnu_bytes(scn));
+		if (gelf_getshdr(scn, &sh))
+			sum = add(sum, packed_bytes(scn, &sh, elf_strptr(elf, names, sh.sh_name)));
 	}
 	return sum;
+}
+
+bool unpack_abbreviations_within(Elf *elf)
+{
+	static const char *const names[] = { ".debug_abbrev", ".zdebug_abbrev" };
+	GElf_Shdr sh;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		Elf_Scn *scn = elf_image_section(elf, names[i], &sh);
+
+		if (scn && (sh.sh_size > ABBREVIATIONS_MAX ||
+			    packed_bytes(scn, &sh, names[i]) > ABBREVIATIONS_MAX))
+			return false;
+	}
+	return true;
 }
 
 bool unpack_symbols_within(Elf *elf, __u64 most)

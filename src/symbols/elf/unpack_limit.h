@@ -14,6 +14,7 @@
  * files together, while they are open, to UNPACK_ALL_BYTES; others to UNPACK_TRUSTED_BYTES.
  */
 #define UNPACK_FILE_BYTES (64ull << 20)
+#define UNPACK_SYMBOLS_BYTES (16ull << 20) /* .gnu_debugdata, which is unpacked twice */
 #define UNPACK_ALL_BYTES (128ull << 20)
 #define UNPACK_TRUSTED_BYTES (4ull << 30)
 
@@ -26,6 +27,12 @@ bool file_is_trusted(int fd);
 
 /* What the compressed sections with DWARF of @elf unpack to, by their headers. */
 __u64 unpack_dwarf_bytes(Elf *elf);
+
+/*
+ * Says whether .debug_abbrev of @elf is of a usual size: libdw reads it in one call for each unit,
+ * and makes 20 times as much of it.
+ */
+bool unpack_abbreviations_within(Elf *elf);
 
 /*
  * Says whether the section .gnu_debugdata of @elf unpacks to at most @most bytes, by unpacking it

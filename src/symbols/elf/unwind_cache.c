@@ -280,7 +280,8 @@ static int load(struct unwind_table *t, int dir, const char *name)
 }
 
 /* A file can have any build id, so a table is stored only if no other user can have made it. */
-int unwind_cache_table(struct unwind_table *t, int dir, int fd, const char *build_id)
+int unwind_cache_table(struct unwind_table *t, int dir, int fd, const char *build_id,
+		       const struct unwind_stop *stop)
 {
 	bool cached = dir >= 0 && is_hex(build_id) && strlen(build_id) < BUILD_ID_MOST;
 	__cleanup(closep) int debug = separate_debug_open(fd, build_id);
@@ -292,7 +293,7 @@ int unwind_cache_table(struct unwind_table *t, int dir, int fd, const char *buil
 		 debug < 0 ? "" : ".debug");
 	if (cached && !load(t, dir, name))
 		return 0;
-	err = unwind_table_open(t, fd, debug);
+	err = unwind_table_open(t, fd, debug, stop);
 	if (err || !cached || !t->n || t->n > ROWS_MOST || !file_is_trusted(fd) ||
 	    (debug >= 0 && !file_is_trusted(debug)))
 		return err;

@@ -20,7 +20,8 @@ int unwind_cache_open(void);
  * another user can have made the file. A table that was made without a debug file is not used once
  * there is one. A negative @dir means no cache. Returns as unwind_table_open().
  */
-int unwind_cache_table(struct unwind_table *t, int dir, int fd, const char *build_id);
+int unwind_cache_table(struct unwind_table *t, int dir, int fd, const char *build_id,
+		       const struct unwind_stop *stop);
 
 /*
  * The files that @program mapped in its last recording, one per line, or NULL. The caller frees it.

@@ -16,6 +16,7 @@
 #include "elf_image.h"
 #include "go_pclntab.h"
 #include "go_stack_switch.h"
+#include "read_budget.h"
 #include "unpack_limit.h"
 #include "unwind_row.h"
 #include "unwind_table.h"
@@ -41,10 +42,13 @@ struct reader {
 	struct segments segments;
 	struct segments code;
 	struct go_functions go;
-	__u64 entry;  /* the program's entry point */
-	bool failed;  /* out of memory */
-	bool late;    /* the file took CPU_NS_MAX */
-	__u64 cpu_ns; /* the thread's CPU time when it began */
+	__u64 entry; /* the program's entry point */
+	struct read_budget budget;
+	bool failed; /* out of memory */
+	bool late;   /* the file took CPU_NS_MAX, or the budget, or it was stopped */
+	bool stopped;
+	const struct unwind_stop *stop; /* NULL: never */
+	__u64 cpu_ns;			/* the thread's CPU time when it began */
 	__u64 lookups;
 };
 
@@ -106,11 +110,14 @@ static void add_entry(struct reader *r, __u64 from, __u64 limit)
 		add_row(r, r->entry, (struct profil_unwind_row){ .rule = PROFIL_UNWIND_END });
 }
 
-/* Is called before each look-up. */
+/* Is called before each look-up, and for each function that is found. */
 static bool is_late(struct reader *r)
 {
-	if (r->lookups++ % 64 == 0)
-		r->late |= clock_ns(CLOCK_THREAD_CPUTIME_ID) - r->cpu_ns > CPU_NS_MAX;
+	if (r->lookups++ % 64 == 0) {
+		r->stopped |= r->stop && r->stop->is_due(r->stop->arg);
+		r->late |= r->stopped || !read_budget_left(&r->budget) ||
+			   clock_ns(CLOCK_THREAD_CPUTIME_ID) - r->cpu_ns > CPU_NS_MAX;
+	}
 	return r->late;
 }
 
@@ -210,7 +217,7 @@ static int find_eh_frame(struct reader *r, const struct frames *frames, Dwarf_CF
 {
 	int err = 0;
 
-	for (size_t i = 0; cfi && !err && i < frames->n; i++)
+	for (size_t i = 0; cfi && !err && i < frames->n && !is_late(r); i++)
 		err = add_function(r,
 				   &(struct function){ .start = frames->row[i].start, .cfi = cfi });
 	return err;
@@ -226,7 +233,7 @@ static int find_debug_frame(struct reader *r, const struct frames *frames, Dwarf
 	Dwarf_CFI_Entry entry;
 	int err = 0, status;
 
-	for (; data && !err; offset = next) {
+	for (; data && !err && !is_late(r); offset = next) {
 		__u64 start, from, to;
 
 		status = dwarf_next_cfi(ident, data, false, offset, &next, &entry);
@@ -368,9 +375,10 @@ static bool fits_machine(Elf *elf, GElf_Ehdr *header)
 	return gelf_getehdr(elf, header) && header->e_machine == ARCH_ELF_MACHINE;
 }
 
-static int read_within(struct unwind_table *t, Elf *elf, Elf *debug, __u64 limit)
+static int read_within(struct unwind_table *t, Elf *elf, Elf *debug, __u64 limit,
+		       const struct unwind_stop *stop)
 {
-	struct reader r = { .out = t, .elf = elf, .debug = elf, .limit = limit };
+	struct reader r = { .out = t, .elf = elf, .debug = elf, .limit = limit, .stop = stop };
 	GElf_Ehdr header;
 	GElf_Shdr sh;
 	int err;
@@ -382,6 +390,7 @@ static int read_within(struct unwind_table *t, Elf *elf, Elf *debug, __u64 limit
 		return -ENOEXEC;
 	r.entry = header.e_entry;
 	r.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	read_budget_begin(&r.budget, limit != UNPACK_TRUSTED_BYTES);
 	err = elf_image_segments(&r.segments, elf);
 	if (!err)
 		err = elf_image_code(&r.code, elf, 0);
@@ -393,8 +402,9 @@ static int read_within(struct unwind_table *t, Elf *elf, Elf *debug, __u64 limit
 	segments_fini(&r.segments);
 	segments_fini(&r.code);
 	go_functions_fini(&r.go);
-	if (r.failed)
-		err = -ENOMEM;
+	read_budget_end(&r.budget);
+	if (r.failed || r.stopped)
+		err = r.failed ? -ENOMEM : -EINTR;
 	if (err)
 		unwind_table_fini(t);
 	return err;
@@ -402,12 +412,13 @@ static int read_within(struct unwind_table *t, Elf *elf, Elf *debug, __u64 limit
 
 int unwind_table_read(struct unwind_table *t, Elf *elf, Elf *debug)
 {
-	return read_within(t, elf, debug, UNPACK_FILE_BYTES);
+	return read_within(t, elf, debug, UNPACK_TRUSTED_BYTES, NULL);
 }
 
-int unwind_table_open(struct unwind_table *t, int fd, int debug_fd)
+int unwind_table_open(struct unwind_table *t, int fd, int debug_fd, const struct unwind_stop *stop)
 {
-	__u64 limit = unpack_limit_of(debug_fd < 0 ? fd : debug_fd);
+	bool trusted = file_is_trusted(fd) && (debug_fd < 0 || file_is_trusted(debug_fd));
+	__u64 limit = trusted ? UNPACK_TRUSTED_BYTES : UNPACK_FILE_BYTES;
 	Elf *elf, *debug;
 	int err;
 
@@ -415,7 +426,7 @@ int unwind_table_open(struct unwind_table *t, int fd, int debug_fd)
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	debug = debug_fd < 0 ? NULL : elf_begin(debug_fd, ELF_C_READ_MMAP, NULL);
-	err = elf ? read_within(t, elf, debug, limit) : -ENOEXEC;
+	err = elf ? read_within(t, elf, debug, limit, stop) : -ENOEXEC;
 	elf_end(debug);
 	elf_end(elf);
 	return err;

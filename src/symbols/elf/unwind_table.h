@@ -3,6 +3,7 @@
 #define PROFIL_SYMBOLS_ELF_UNWIND_TABLE_H
 
 #include <libelf.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/unwind_maps.h"
@@ -22,8 +23,17 @@ struct unwind_table {
  */
 int unwind_table_read(struct unwind_table *t, Elf *elf, Elf *debug);
 
-/* The same for the ELF file @fd and @debug_fd (-1: none), which stay the caller's. */
-int unwind_table_open(struct unwind_table *t, int fd, int debug_fd);
+/* Says when to stop reading. */
+struct unwind_stop {
+	bool (*is_due)(void *arg);
+	void *arg;
+};
+
+/*
+ * The same for the ELF file @fd and @debug_fd (-1: none), which stay the caller's. Returns -EINTR,
+ * without rows, if @stop (NULL: never) was due; a large file takes seconds.
+ */
+int unwind_table_open(struct unwind_table *t, int fd, int debug_fd, const struct unwind_stop *stop);
 
 /* The same for this kernel's vdso, with offsets from its start. */
 int unwind_table_open_vdso(struct unwind_table *t);

@@ -34,7 +34,7 @@ static void unwinding(int fd)
 {
 	struct unwind_table t = { 0 };
 
-	if (unwind_table_open(&t, fd, -1))
+	if (unwind_table_open(&t, fd, -1, NULL))
 		return;
 	for (size_t i = 1; i < t.n; i++)
 		must(t.row[i - 1].offset < t.row[i].offset);

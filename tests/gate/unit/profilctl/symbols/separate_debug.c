@@ -73,7 +73,7 @@ static size_t rows(void)
 	size_t n = 0;
 
 	cr_assert_geq(cache, 0);
-	cr_assert_eq(unwind_cache_table(&t, cache, fd, build_id), 0);
+	cr_assert_eq(unwind_cache_table(&t, cache, fd, build_id, NULL), 0);
 	for (size_t i = 0; i < t.n; i++)
 		n += (t.row[i].rule & PROFIL_UNWIND_KIND) == PROFIL_UNWIND_FP;
 	unwind_table_fini(&t);

@@ -1,5 +1,6 @@
 /* unpack_limit.c - small files that unpack to much are not unpacked */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "build_dir.h"
+#include "symbols/dwarf_lines.h"
 #include "symbols/elf/debug_file.h"
 #include "symbols/elf/elf_image.h"
 #include "symbols/elf/unpack_limit.h"
@@ -131,9 +133,70 @@ Test(unpack_limit, leaves_out_debug_information_of_gigabytes)
 	cr_expect_null(debug_file_dwarf(f, &bias));
 	cr_expect_gt(debug_file_nsymbols(f), 0);
 	debug_file_close(f);
-	cr_expect_eq(unwind_table_open(&t, fd, -1), 0);
+	cr_expect_eq(unwind_table_open(&t, fd, -1, NULL), 0);
 	cr_expect_gt(t.n, 0);
 	unwind_table_fini(&t);
+	close(fd);
+}
+
+#define UNITS 100000 /* libdw makes a kilobyte of each */
+
+/* A file with many units of 12 bytes, none of which has code. */
+static int open_with_units(mode_t mode)
+{
+	static const char abbreviations[] = "\4\21\0\0";
+	static const unsigned char unit[] = { 8, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8, 4 };
+	char path[128];
+	FILE *f;
+	int fd;
+
+	build_dir_run("gcc -shared -fPIC -o a a.c");
+	snprintf(path, sizeof(path), "%s/abbreviations", build_dir);
+	f = fopen(path, "w");
+	cr_assert(f && fwrite(abbreviations, sizeof(abbreviations), 1, f) == 1 && !fclose(f));
+	snprintf(path, sizeof(path), "%s/units", build_dir);
+	f = fopen(path, "w");
+	for (int i = 0; f && i < UNITS; i++)
+		cr_assert_eq(fwrite(unit, sizeof(unit), 1, f), 1);
+	cr_assert(f && !fclose(f));
+	build_dir_run("objcopy --add-section .debug_abbrev=abbreviations "
+		      "--add-section .debug_info=units a");
+	snprintf(path, sizeof(path), "%s/a", build_dir);
+	cr_assert_eq(chmod(path, mode), 0);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	cr_assert_geq(fd, 0);
+	return fd;
+}
+
+static int read_lines(int fd)
+{
+	char path[] = "a";
+	struct object o = { .path = path, .fd = fd };
+	struct lines *l = NULL;
+	int err = lines_open(&l, &o);
+
+	if (!err)
+		lines_close(l);
+	close(fd);
+	return err;
+}
+
+Test(unpack_limit, leaves_out_units_of_which_libdw_makes_a_hundred_times_as_much)
+{
+	cr_expect_eq(read_lines(open_with_units(0666)), -EFBIG);
+	cr_expect_eq(read_lines(open_with_units(0644)), 0, "of this user's own file");
+}
+
+Test(unpack_limit, leaves_out_a_symbol_table_that_takes_a_hundred_megabytes)
+{
+	int fd;
+
+	build_dir_run(
+		"seq 530000 | sed 's/.*/.globl s&; s&: .byte 0/' >s.s && gcc -shared -o a s.s");
+	fd = open_writable();
+	cr_expect_leq(symbols_in(fd), 0);
+	cr_assert_eq(fchmod(fd, 0644), 0);
+	cr_expect_gt(symbols_in(fd), 530000, "of this user's own file");
 	close(fd);
 }
 

@@ -45,7 +45,7 @@ static size_t rows_of(const char *path)
 	size_t n;
 
 	cr_assert_geq(dir, 0);
-	if (unwind_cache_table(&t, dir, fd, BUILD_ID))
+	if (unwind_cache_table(&t, dir, fd, BUILD_ID, NULL))
 		return 0;
 	n = t.n;
 	unwind_table_fini(&t);
@@ -130,7 +130,7 @@ Test(unwind_cache, stores_no_rows_of_files_of_other_mount_namespaces)
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount(other, path, NULL, MS_BIND, NULL) < 0)
 		cr_skip_test("needs root");
-	cr_assert_eq(unwind_cache_table(&t, dir, fd, BUILD_ID), 0);
+	cr_assert_eq(unwind_cache_table(&t, dir, fd, BUILD_ID, NULL), 0);
 	cr_expect_gt(t.n, 2);
 	unwind_table_fini(&t);
 	cr_expect_eq(rows_of("/dev/null"), 0);

@@ -22,7 +22,7 @@ static void open_table(struct unwind_table *t, const char *path)
 	__cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	cr_assert_geq(fd, 0, "cannot open %s", path);
-	cr_assert_eq(unwind_table_open(t, fd, -1), 0);
+	cr_assert_eq(unwind_table_open(t, fd, -1, NULL), 0);
 }
 
 static unsigned int kind(const struct profil_unwind_row *row)
@@ -149,7 +149,7 @@ Test(unwind_table, refuses_a_file_that_is_not_elf)
 	__cleanup(closep) int fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
 	struct unwind_table t;
 
-	cr_assert_eq(unwind_table_open(&t, fd, -1), -ENOEXEC);
+	cr_assert_eq(unwind_table_open(&t, fd, -1, NULL), -ENOEXEC);
 	cr_assert_eq(t.n, 0);
 }
 
@@ -211,7 +211,7 @@ static const struct profil_unwind_row *row_of_symbol(struct unwind_table *t, con
 	cr_assert(symbols_named(s, name, &at), "no symbol %s", name);
 	symbols_close(s);
 	if (!t->n)
-		cr_assert_eq(unwind_table_open(t, fd, -1), 0);
+		cr_assert_eq(unwind_table_open(t, fd, -1, NULL), 0);
 	return unwind_table_find(t, (__u32)(at + more));
 }
 

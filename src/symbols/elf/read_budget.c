@@ -1,0 +1,110 @@
+/* read_budget.c - limits the memory and time that reading a file of another user takes */
+#include <fcntl.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clocks.h"
+
+#include "read_budget.h"
+#include "unpack_limit.h"
+
+#define WINDOW_NS 60000000000ull
+
+/* The time for all such files in the present minute. */
+static __u64 window_ns, used_ns;
+
+/* The resident memory that is of no file. Other threads' is in it: a limit too early does no harm.
+ */
+static __u64 own_bytes(void)
+{
+	__cleanup(closep) int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	unsigned long long resident = 0, shared = 0;
+	char text[128];
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	text[n < 0 ? 0 : n] = '\0';
+	if (sscanf(text, "%*u %llu %llu", &resident, &shared) != 2 || resident < shared)
+		return 0;
+	return (resident - shared) * (__u64)sysconf(_SC_PAGESIZE);
+}
+
+void read_budget_resume(struct read_budget *b)
+{
+	if (!b->limited)
+		return;
+	b->before_bytes = own_bytes();
+	b->before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	b->reading = true;
+}
+
+void read_budget_begin(struct read_budget *b, bool limited)
+{
+	*b = (struct read_budget){ .limited = limited };
+	read_budget_resume(b);
+}
+
+static __u64 bytes_of(const struct read_budget *b)
+{
+	__u64 now = own_bytes();
+
+	return b->bytes + (now > b->before_bytes ? now - b->before_bytes : 0);
+}
+
+static __u64 cpu_ns_of(const struct read_budget *b)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID) - b->before_ns;
+}
+
+static bool has_memory(struct read_budget *b)
+{
+	__u64 bytes = bytes_of(b);
+
+	if (bytes <= b->charged)
+		return true;
+	if (bytes > READ_FILE_BYTES || !unpack_charge(bytes - b->charged))
+		return false;
+	b->charged = bytes;
+	return true;
+}
+
+static bool has_time(const struct read_budget *b)
+{
+	__u64 used = cpu_ns_of(b);
+
+	if (now_ns() - __atomic_load_n(&window_ns, __ATOMIC_RELAXED) > WINDOW_NS) {
+		__atomic_store_n(&window_ns, now_ns(), __ATOMIC_RELAXED);
+		__atomic_store_n(&used_ns, 0, __ATOMIC_RELAXED);
+	}
+	return b->cpu_ns + used <= READ_FILE_CPU_NS &&
+	       __atomic_load_n(&used_ns, __ATOMIC_RELAXED) + used <= READ_ALL_CPU_NS;
+}
+
+bool read_budget_left(struct read_budget *b)
+{
+	if (b->reading && !b->spent)
+		b->spent = !has_memory(b) || !has_time(b);
+	return !b->spent;
+}
+
+void read_budget_pause(struct read_budget *b)
+{
+	__u64 used;
+
+	if (!b->reading)
+		return;
+	read_budget_left(b);
+	used = cpu_ns_of(b);
+	b->bytes = bytes_of(b);
+	b->cpu_ns += used;
+	__atomic_add_fetch(&used_ns, used, __ATOMIC_RELAXED);
+	b->reading = false;
+}
+
+void read_budget_end(struct read_budget *b)
+{
+	read_budget_pause(b);
+	unpack_discharge(b->charged);
+	*b = (struct read_budget){ 0 };
+}

@@ -1,0 +1,45 @@
+/* read_budget.h - limits the memory and time that reading a file of another user takes */
+#ifndef PROFIL_SYMBOLS_ELF_READ_BUDGET_H
+#define PROFIL_SYMBOLS_ELF_READ_BUDGET_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+
+/*
+ * What libdw makes of a section can be a hundred times as large as the section: a unit of 12 bytes
+ * becomes a kilobyte. So the growth of this process is measured while it reads such a file. All
+ * such files that are open share UNPACK_ALL_BYTES of unpack_limit.h, and READ_ALL_CPU_NS a minute.
+ */
+#define READ_FILE_BYTES (64ull << 20)
+#define READ_FILE_CPU_NS 500000000ull
+#define READ_ALL_CPU_NS 1000000000ull
+
+/* All zero: without limits. */
+struct read_budget {
+	bool limited;
+	bool reading;
+	bool spent;
+	__u64 bytes; /* what the file took before it was last resumed, */
+	__u64 cpu_ns;
+	__u64 before_bytes; /* and what this process and this thread had used then */
+	__u64 before_ns;
+	__u64 charged;
+};
+
+/* Begins to read a file; @limited: another user can have made it. */
+void read_budget_begin(struct read_budget *b, bool limited);
+
+/* What is done meanwhile is of other files. */
+void read_budget_pause(struct read_budget *b);
+void read_budget_resume(struct read_budget *b);
+
+/*
+ * Call it in each loop over what the file has. Once it has returned false, which it does from then
+ * on, the file must be given up.
+ */
+bool read_budget_left(struct read_budget *b);
+
+/* The memory has been freed. */
+void read_budget_end(struct read_budget *b);
+
+#endif

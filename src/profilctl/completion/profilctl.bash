@@ -98,7 +98,7 @@ _profilctl() {
 		machine) _profilctl_take "$cur" < <(printf '%s\n' on off status report top diff spool) ;;
 		attach | top) _profilctl_take "$cur" < <(_profilctl_values "$verb" --pid) ;;
 		machine\ spool) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
-		report | diff | machine\ diff | annotate) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+		report | diff | machine\ diff | annotate | optimize) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 		esac
 	fi
 }

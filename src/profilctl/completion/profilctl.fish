@@ -22,7 +22,7 @@ end
 for verb in attach top
     complete -c profilctl -n "__profilctl_verb $verb" -x -a '(__fish_complete_pids)'
 end
-for verb in report diff 'machine diff' annotate interpreters
+for verb in report diff 'machine diff' annotate interpreters optimize
     complete -c profilctl -n "__profilctl_verb $verb" -F
 end
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/paired.h"
 #include "base/cleanup.h"
 
 #include "core/observe_maps.h"
@@ -75,6 +76,28 @@ const char *value_count(struct options *o, char *arg)
 	if (!whole(&n, arg) || !n)
 		return "must be a whole number from 1 on";
 	o->count = n;
+	return NULL;
+}
+
+const char *value_check(struct options *o, char *arg)
+{
+	o->check = arg;
+	return strstr(arg, "{}") ? NULL : "must have {} where the program stands";
+}
+
+const char *value_optimized(struct options *o, char *arg)
+{
+	o->optimized = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
+const char *value_rounds(struct options *o, char *arg)
+{
+	unsigned long long n;
+
+	if (!whole(&n, arg) || n < PAIRED_ROUNDS_MIN || n > 1000)
+		return "must be a whole number from " NUMBER(PAIRED_ROUNDS_MIN) " to 1000";
+	o->rounds = n;
 	return NULL;
 }
 

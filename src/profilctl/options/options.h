@@ -19,6 +19,7 @@
 #define OPTIONS_RESOLUTION_MAX 4096
 #define OPTIONS_PERIOD_MIN_NS (1000000000 / OPTIONS_RATE_MAX)
 #define OPTIONS_PERIOD_MAX_NS (1000000000 / OPTIONS_RATE_MIN)
+#define OPTIONS_ROUNDS 21	  /* of optimize --check */
 #define OPTIONS_OFF_CPU "off-cpu" /* the name of off-CPU time among events */
 
 /* Bits for the options that a verb takes; all take -h. */
@@ -63,6 +64,7 @@
 #define OPTION_SPAN (1ull << 50)
 #define OPTION_SPOOL (1ull << 51)
 #define OPTION_KEEP (1ull << 52)
+#define OPTION_CHECK (1ull << 53)
 #define OPTION_COMMAND (1ull << 63) /* not an option: the first operand begins a command */
 
 #define OPTIONS_TEXT (OPTION_ROWS | OPTION_LIMIT | OPTION_ALL_ROWS | OPTION_FULL_NAMES)
@@ -123,9 +125,12 @@ struct options {
 	__u32 stack_mode;  /* enum profil_stack_mode, with call graphs */
 	const char *since; /* for time_span_parse() */
 	const char *until;
-	const char *spool; /* NULL: the default */
-	time_t max_age_s;  /* of a profile in the spool; 0: the default */
-	__u64 max_bytes;   /* of the spool; 0: the default */
+	const char *spool;     /* NULL: the default */
+	time_t max_age_s;      /* of a profile in the spool; 0: the default */
+	__u64 max_bytes;       /* of the spool; 0: the default */
+	const char *check;     /* of optimize: a command, with {} for the program */
+	const char *optimized; /* the program to compare with */
+	size_t rounds;	       /* 0: the default */
 	bool help;
 	char *input;  /* of -i, until options_parse() makes it the last operand */
 	size_t npids; /* number of operands from -p */

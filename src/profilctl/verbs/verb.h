@@ -15,6 +15,7 @@ int verb_report(const struct options *o);
 int verb_diff(const struct options *o);
 int verb_annotate(const struct options *o);
 int verb_doctor(const struct options *o);
+int verb_optimize(const struct options *o);
 int verb_list(const struct options *o);
 int verb_status(const struct options *o);
 int verb_schema(const struct options *o);

@@ -57,6 +57,43 @@ taken() {
 }
 prints "clang takes the profile" $'11}\n1}\n-1}' taken
 
+# optimize adds up the profiles of a build, by its build id.
+optimize() { # ARGS...
+	"$ctl" optimize "$@" 2>&1
+}
+build_id=$(readelf -nW "$dir/sites" | sed -n 's/.*Build ID: //p')
+check "another profile of the program is made" keep "$dir/more" in_main=30 in_block=1
+sed "s/$build_id/0123456789abcdef0123/" "$dir/more" >"$dir/other"
+sed -e "s/$build_id/0123456789abcdef0123/" -e 's,/sites",/elsewhere",g' "$dir/more" >"$dir/elsewhere"
+prints "optimize says which profiles are of the program" "profilctl: $dir/other is of another build of sites: build id 0123456789abcdef0123, and not $build_id
+profilctl: $dir/elsewhere has no samples of sites
+$dir/sites.prof: 211 samples of 2 profiles of build $build_id
+  clang -O2 -g -fdebug-info-for-profiling -fprofile-sample-use=$dir/sites.prof ..." \
+	optimize -o "$dir/sites.prof" "$dir/sites" "$dir/kept" "$dir/other" "$dir/more" "$dir/elsewhere"
+sed -e 's/ 4: 70/ 4: 100/' -e 's/main:70/main:100/' -e 's/3.1: 30/3.1: 31/' -e 's/110:/111:/' -e 's/inner:100/inner:101/' <<<"$lines" >"$dir/sum"
+check "it adds them up" cmp "$dir/sum" "$dir/sites.prof"
+merged() {
+	"$ctl" report -f llvm -o "$dir/more.llvm" "$dir/more" && llvm-profdata merge --sample --text -o "$dir/merged" "$dir/llvm" "$dir/more.llvm" &&
+		llvm-profdata show --sample "$dir/merged" >"$dir/merged.text" && llvm-profdata show --sample "$dir/sites.prof" | cmp - "$dir/merged.text" && echo same
+}
+reads llvm-profdata "llvm-profdata adds them up to the same" same merged
+prints "optimize refuses a profile of another build" "profilctl: $dir/other is of another build of sites: build id 0123456789abcdef0123, and not $build_id
+profilctl: optimize: no profile is of this build of sites" optimize -o "$dir/none" "$dir/sites" "$dir/other"
+prints "optimize refuses --check without the program to compare with" \
+	"profilctl: optimize: --check runs the program and the optimized one in turns: give --optimized FILE with it" \
+	optimize --check '{}' "$dir/sites"
+
+# Each once before, then in turns; which is first alternates.
+cp "$dir/sites" "$dir/it's"
+turns() {
+	optimize --rounds 8 --optimized "$dir/it's" --check "echo {} >>$dir/turns" "$dir/sites" | grep -c 'medians of 8 runs each, in turns' &&
+		sed 's,.*/,,' "$dir/turns" | paste -sd ' '
+}
+prints "--check runs both programs in turns" "1
+sites it's sites it's it's sites sites it's it's sites sites it's it's sites sites it's it's sites" turns
+prints "--check ends when the command fails" "profilctl: optimize: the command of --check ended with status 3: '$dir/sites'; exit 3" \
+	optimize --optimized "$dir/it's" --check '{}; exit 3' "$dir/sites"
+
 # BOLT needs relocations, and two local functions of one name: their files tell them apart.
 check "a program with relocations is built" "$clang" -O2 -g -Wl,--build-id -Wl,--emit-relocs -o "$dir/sites" tests/programs/sites.c
 check "a profile of it is made" keep "$dir/kept" in_main=70 in_outer=7 in_local=4

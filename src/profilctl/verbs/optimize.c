@@ -1,0 +1,194 @@
+/* optimize.c - writes the profile of a program for its compiler, and says whether that paid */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/sanitize.h"
+
+#include "formats/format.h"
+#include "optimize_check.h"
+#include "profilctl/output/output.h"
+#include "profilctl/spool/spool.h"
+#include "symbols/elf/elf_file.h"
+#include "verb.h"
+
+struct program {
+	const char *path;
+	struct profile *profile; /* its samples, in object 0 */
+	__u64 profiles;		 /* that have some */
+};
+
+/* Opens the program as the one object of a profile. Returns an enum ctl_status after a message. */
+static int program_open(struct program *b, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct object *object;
+	char clean[512];
+	__u32 index;
+
+	b->path = path;
+	if (fd < 0) {
+		log_err("cannot open %s: %s", sanitize(clean, sizeof(clean), path),
+			strerror(errno));
+		return CTL_ERROR;
+	}
+	b->profile = profile_new();
+	if (!b->profile || profile_add_object(b->profile, path, 0, 0, fd, &index) < 0) {
+		log_err("optimize: %s", strerror(ENOMEM));
+		return CTL_ERROR;
+	}
+	object = &b->profile->objects[index];
+	elf_file_layout(fd, &object->segments, &object->program);
+	elf_file_build_id(fd, object->build_id, sizeof(object->build_id));
+	b->profile->command = strdup("");
+	if (*object->build_id && b->profile->command)
+		return CTL_OK;
+	log_err("%s has no build id, so no profile can be proved to be of it (link it with "
+		"-Wl,--build-id)",
+		sanitize(clean, sizeof(clean), path));
+	return CTL_ERROR;
+}
+
+/* Names a profile that has no samples of the program, and why. */
+static void say_other(const struct program *b, const struct profile *p, const char *file)
+{
+	const char *name = profile_base_name(b->path);
+	char clean[2][256];
+
+	for (size_t i = 0; i < p->nobjects; i++) {
+		const struct object *o = &p->objects[i];
+
+		if (strcmp(profile_base_name(o->path), name) || !*o->build_id)
+			continue;
+		log_warning("%s is of another build of %s: build id %s, and not %s",
+			    sanitize(clean[0], sizeof(clean[0]), file),
+			    sanitize(clean[1], sizeof(clean[1]), name), o->build_id,
+			    b->profile->objects->build_id);
+		return;
+	}
+	log_warning("%s has no samples of %s", sanitize(clean[0], sizeof(clean[0]), file),
+		    sanitize(clean[1], sizeof(clean[1]), name));
+}
+
+/* Adds the samples that @p has of the program. */
+static int program_add(struct program *b, const struct profile *p, const char *file)
+{
+	const struct object *mine = b->profile->objects;
+	__u64 had = b->profile->binned;
+	int err = 0;
+
+	places_each(place, &p->places) {
+		const struct object *o = &p->objects[place->object];
+
+		if (err || strcmp(o->build_id, mine->build_id))
+			continue;
+		err = profile_add_place(b->profile, 0, place->offset, place->width, place->count);
+	}
+	if (!err && b->profile->binned == had)
+		say_other(b, p, file);
+	else
+		b->profiles++;
+	return err;
+}
+
+static int program_read(struct program *b, const struct options *o)
+{
+	for (int i = 1; i < o->argc; i++) {
+		__cleanup(profile_freep) struct profile *p = NULL;
+		int status = spool_load(&p, o, o->argv[i]);
+
+		if (status && status != CTL_PARTIAL)
+			return status;
+		if (!b->profile->event && p->event)
+			b->profile->event = strdup(p->event);
+		b->profile->tick_ns = p->tick_ns;
+		if (program_add(b, p, o->argv[i]) < 0) {
+			log_err("optimize: %s", strerror(ENOMEM));
+			return CTL_ERROR;
+		}
+	}
+	if (b->profile->binned)
+		return CTL_OK;
+	log_err("optimize: no profile is of this build of %s", profile_base_name(b->path));
+	return CTL_ERROR;
+}
+
+/* Prints what to do with @file. */
+static void say_command(const struct options *o, const struct program *b, const char *file)
+{
+	char clean[3][512];
+
+	printf("%s: %llu samples of %llu profile%s of build %s\n",
+	       sanitize(clean[0], sizeof(clean[0]), file), b->profile->binned, b->profiles,
+	       b->profiles == 1 ? "" : "s", b->profile->objects->build_id);
+	if (!strcmp(o->format->name, "bolt"))
+		printf("  llvm-bolt %s -o %s.bolt -data=%s -nl -reorder-blocks=ext-tsp "
+		       "-reorder-functions=hfsort\n",
+		       sanitize(clean[1], sizeof(clean[1]), b->path),
+		       sanitize(clean[2], sizeof(clean[2]), b->path), clean[0]);
+	else
+		printf("  clang -O2 -g -fdebug-info-for-profiling -fprofile-sample-use=%s ...\n",
+		       clean[0]);
+}
+
+/* Writes the profile for the compiler: the format and file of @o, or PROGRAM.prof. */
+static int program_write(const struct options *o, const struct program *b)
+{
+	struct options to = *o;
+	char file[4096];
+	FILE *out;
+	int status;
+
+	if (!to.format)
+		to.format = format_find("llvm");
+	snprintf(file, sizeof(file), "%s.%s", profile_base_name(b->path),
+		 !strcmp(to.format->name, "bolt") ? "fdata" : "prof");
+	if (!to.output)
+		to.output = file;
+	status = output_open(&out, &to);
+	if (!status)
+		status = output_write(out, &to, b->profile);
+	if (!status)
+		say_command(&to, b, to.output);
+	return status;
+}
+
+static int check_options(const struct options *o)
+{
+	bool for_compilers =
+		!o->format || !strcmp(o->format->name, "llvm") || !strcmp(o->format->name, "bolt");
+
+	if (!for_compilers)
+		log_err("optimize: -f is llvm or bolt, not %s", o->format->name);
+	else if (!o->check != !o->optimized)
+		log_err("optimize: --check runs the program and the optimized one in turns: give "
+			"--optimized FILE with it");
+	else if (o->argc < (o->check ? 1 : 2))
+		log_err("optimize: needs a program and profiles: 'profilctl optimize PROGRAM "
+			"PROFILE...'");
+	else
+		return CTL_OK;
+	return CTL_USAGE;
+}
+
+int verb_optimize(const struct options *o)
+{
+	struct program b = { 0 };
+	int status = check_options(o);
+
+	if (status)
+		return status;
+	if (o->argc > 1) {
+		status = program_open(&b, o->argv[0]);
+		if (!status)
+			status = program_read(&b, o);
+		if (!status)
+			status = program_write(o, &b);
+		profile_free(b.profile);
+	}
+	if (!status && o->check)
+		status = optimize_check(o, o->argv[0]);
+	return status;
+}

@@ -36,6 +36,20 @@ set_id_make() { # NAME
 	fi
 }
 
+# Makes $dir/setid a program of this user whose file has CAP_NET_RAW instead, as setcap(8) would.
+file_capability_make() { # NAME
+	local why
+
+	rm -f "$dir/setid"
+	cp "$spin" "$dir/setid"
+	chmod 755 "$dir/setid"
+	if ! why=$(python3 -c 'import os, struct, sys
+os.setxattr(sys.argv[1], "security.capability", struct.pack("<5I", 0x02000001, 1 << 13, 0, 0, 0))' "$dir/setid" 2>&1); then
+		skip "$1" "no file capabilities here: ${why##*$'\n'}"
+		return 1
+	fi
+}
+
 # Records a shell that runs $spin and then, so many times, the set-user-ID program for SECONDS, and returns 5.
 record_set_id() { # TIMES SECONDS OPTION...
 	# shellcheck disable=SC2016 # another shell's

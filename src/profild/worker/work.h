@@ -135,8 +135,8 @@ void worker_main(int sock, union work_area *area) __attribute__((noreturn));
 
 /*
  * In a process just forked: moves @sock to the lowest number after standard error, which it
- * returns, closes all other descriptors of the daemon, sets the process's name, and has the kernel
- * kill it with its parent.
+ * returns, closes all other descriptors of the daemon, drops the rights that it does not need, sets
+ * the process's name, and has the kernel kill it with its parent.
  */
 int leave_the_daemon(int sock, const char *name);
 

@@ -1,6 +1,7 @@
 /* worker_main.c - the worker process: opens, reads and writes the memory of clients */
 #include <errno.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <linux/close_range.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "buffer_add.h"
+#include "capabilities.h"
 #include "process_memory.h"
 #include "process_proof.h"
 #include "work.h"
@@ -316,6 +318,8 @@ static bool receive(struct served *w, struct work *q)
 }
 
 #define OWN_SOCK 3
+/* To open and write the memory of other users' processes; not to load programs, nor for events. */
+#define RIGHTS (CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_OVERRIDE))
 
 int leave_the_daemon(int sock, const char *name)
 {
@@ -323,6 +327,8 @@ int leave_the_daemon(int sock, const char *name)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, name);
+	if (capabilities_keep(RIGHTS) < 0)
+		_exit(1);
 	if (sock != OWN_SOCK && dup2(sock, OWN_SOCK) < 0)
 		_exit(1);
 	if (close_range(OWN_SOCK + 1, UINT_MAX, 0) < 0)

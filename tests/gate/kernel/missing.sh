@@ -44,6 +44,20 @@ set_id() {
 	check "record tells root of nothing missing" silent_about 'may not observe|CPU time'
 }
 
+file_capability() {
+	file_capability_make "record says that a program with file capabilities is missing" || return
+	who=("${user[@]}")
+	record_set_id 1 0.6 -f json -o -
+	check "record returns the status of a command that runs a program with file capabilities" test $? -eq 5
+	check "a program with file capabilities leaves its user's profile" json '.samples.secret == 1 and .samples.hidden_ns == 0'
+	check "no sample of a program with file capabilities is in its user's profile" json \
+		'all(.functions[]; .object | endswith("/setid") | not)'
+	who=()
+	record_set_id 1 0.6 -f json -o -
+	check "root profiles a program with file capabilities" json '.samples.secret == 0 and
+		([.functions[] | select(.object | endswith("/setid")).samples] | add > 0)'
+}
+
 unfollowed() {
 	local pid ctl_pid
 
@@ -126,6 +140,7 @@ unfollowed
 daemon_stop
 daemon_start
 set_id
+file_capability
 short_ones
 many_files
 many_places

@@ -4,8 +4,9 @@
 # usage: tests/night/care/mutants.sh [NAME...]    as root; without NAMEs all of them
 #
 # Builds a copy of HEAD, or of the commit or tree MUTANTS_TREE, with ccache if there is one. The suites of all mutants
-# must pass before any fault is put in. A mutant is noticed if a test of its suite fails and another one passes:
-# where all fail, the programs may not even load. A suite that hangs has no verdict, as in the gate.
+# must pass before any fault is put in. A mutant is noticed if a test of its suite fails and, unless it is of the unit
+# tests, another one passes: where all fail, the programs may not even load. A suite that hangs has no verdict, as in
+# the gate.
 #
 # Prints a line for each suite of a mutant: the seconds of the build, those until the suite had ended, and the
 # first test that failed.
@@ -62,10 +63,10 @@ judge() { # KIND NAME SILENCE_S
 	status=$?
 	totals=$(tail -n 1 "$work/out")
 	first=$(sed -n '/^== what failed$/,$s/^[^ ]* FAIL //p' "$work/out" | head -n 1)
-	case $status,$totals in
-	0,*) echo passes ;;
-	2,*) echo hangs ;;
-	1,"0 passed"* | *,) echo 'fails as a whole' ;;
+	case $1,$status,$totals in
+	*,0,*) echo passes ;;
+	*,2,*) echo hangs ;;
+	*, | [!u]*,1,"0 passed"*) echo 'fails as a whole' ;;
 	*) echo "notices ${first%%: *}" ;;
 	esac
 }

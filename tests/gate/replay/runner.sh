@@ -91,6 +91,40 @@ binary 'ok - s::a  passed\nok - s::b  # SKIP no node: sudo make deps\n' 0
 BUILD=$dir tests/run.sh "$dir/tests/unit-tests" >"$dir/said"
 check "a run without a Criterion test's tool has no verdict" test $? -eq 2
 
+# A gate of one suite that passes, in a tree of its own. Without what the kernel's suites need it has no verdict.
+tree=$dir/tree
+mkdir -p "$tree"/tests/{lib,gate/{both,replay,kernel}}
+cp tests/run.sh "$tree/tests"
+cp tests/lib/nightly.py "$tree/tests/lib"
+touch "$tree/tests/NIGHTLY"
+script 'echo ok a; echo 1 passed, 0 failed, 0 skipped'
+for suite in style both/a replay/a kernel/a; do
+	cp "$dir/suite.sh" "$tree/tests/gate/$suite.sh"
+done
+binary 'ok - s::a  passed\n' 0
+mkdir "$tree/build"
+cp -r "$dir/tests" "$tree/build"
+chmod -R a+rX "$dir"
+
+gate_lacks() { # REASON COMMAND...
+	local said status
+
+	said=$(env -u BUILD -u PROFIL_TEST_DIR TMPDIR=/tmp "${@:2}" "$tree/tests/run.sh" gate)
+	status=$?
+	echo "status $status: $said"
+	test "$status" -eq 2 && grep -q "^skip the kernel suites: $1" <<<"$said"
+}
+
+if test "$(id -u)" -ne 0; then
+	check "a gate of an ordinary user has no verdict" gate_lacks "needs root" env
+else
+	check "a gate of an ordinary user has no verdict" gate_lacks "needs root" setpriv --reuid=61001 --regid=61001 --clear-groups
+	check "a gate without BTF has no verdict" gate_lacks "this kernel has no /sys/kernel/btf/vmlinux" \
+		unshare --mount sh -c 'mount -t tmpfs none /sys/kernel/btf && exec "$@"' sh
+	check "a gate that may not load BPF has no verdict" gate_lacks "no bpffs can be mounted" setpriv --bounding-set=-sys_admin
+	check "a gate that lacks nothing passes" env -u BUILD -u PROFIL_TEST_DIR "$tree/tests/run.sh" gate
+fi
+
 # ok when the FAIL line that guest.sh prints for SUITE is LINE; "no FAIL": when it prints none.
 guest_says() { # NAME SUITE LINE
 	local said line

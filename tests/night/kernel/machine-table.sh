@@ -36,7 +36,7 @@ top_follows() {
 
 	await "$top" has_lines "$dir/top" "$first" || return
 	sed -n "${first}p" "$dir/top" >"$dir/table"
-	jq -e '[.functions[] | select(.name == "hot").samples] | add > 20' "$dir/table" ||
+	jq -e '[.functions[] | select(.name == "hot").samples] | add // 0 > 0' "$dir/table" ||
 		{ jq -c 'del(.places, .objects)' "$dir/table"; return 1; }
 }
 
@@ -57,7 +57,7 @@ kill -INT "$report"
 wait "$report"
 check "machine report says that the profile began anew meanwhile" grep -q 'began anew meanwhile' "$dir/stderr"
 check "machine report -d 1 reports the new table" "$ctl" machine report -d 1 -f json -o "$dir/json"
-check "it has the busy process" jq -e '[.functions[] | select(.name == "hot").samples] | add > 20' "$dir/json"
+check "it has the busy process" jq -e '[.functions[] | select(.name == "hot").samples] | add // 0 > 0' "$dir/json"
 check "machine top continues with the new table" top_follows
 kill -INT "$top"
 wait "$top"

@@ -6,8 +6,9 @@
 #        tests/run.sh --where             lists each suite with the command that runs it
 #
 # A SUITE is a bash script, a Criterion binary, or BINARY:NAME, one Criterion suite of it. "replay:" or
-# "kernel:" before it says what its daemons count with (PROFIL_TEST_OVER). As root each suite has a mount
-# namespace with a bpffs of its own, a network namespace and a cgroup of its own.
+# "kernel:" before it says what its daemons count with (PROFIL_TEST_OVER); "user:" is "replay:" as an
+# ordinary user, which root becomes for it. As root each suite has a mount namespace with a bpffs of its own,
+# a network namespace and a cgroup of its own.
 #
 # Exit status: 0 when every test ran and passed, 1 when a test failed, 2 when there is no verdict: no test
 # ended for 300 s, the run took 20 minutes, root, BTF or a tool of "make deps" is missing, or a test of the
@@ -75,7 +76,7 @@ criterion_filter() { # OVER NAME
 run_criterion() { # BINARY OVER NAME
 	local tap=$PROFIL_TEST_DIR/tap
 
-	"$1" -j1 --timeout 600 --verbose --tap="$tap" --filter "$(criterion_filter "$2" "$3")" 2>&1 |
+	"${as[@]}" "$1" -j1 --timeout 600 --verbose --tap="$tap" --filter "$(criterion_filter "$2" "$3")" 2>&1 |
 		grep -v --line-buffered ': Test is disabled$'
 	status=${PIPESTATUS[0]}
 	totals=''
@@ -88,7 +89,7 @@ run_criterion() { # BINARY OVER NAME
 run_script() { # SCRIPT
 	local out=$PROFIL_TEST_DIR/out
 
-	"$1" </dev/null | tee "$out"
+	"${as[@]}" "$1" </dev/null | tee "$out"
 	status=${PIPESTATUS[0]}
 	totals=$(tail -n 1 "$out" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped(, ([0-9]+) without a verdict)?$/\1 \2 \3 \5/p')
 	recall "$out"
@@ -122,17 +123,22 @@ clear_up() { # the directory goes with the run's
 }
 
 run_one() { # OVER PROGRAM NAME, with PROFIL_TEST_DIR
-	local program=$2 status=0 totals='' cgroup='' faults
+	local program=$2 status=0 totals='' cgroup='' faults as=()
 
 	isolate
 	export PROFIL_TEST_OVER=${1:-replay}
+	if test "$1" = user; then
+		export PROFIL_TEST_OVER=replay
+		test "$(id -u)" -ne 0 || as=(setpriv --reuid=61001 --regid=61001 --clear-groups env HOME="$PROFIL_TEST_DIR")
+		test "$(id -u)" -ne 0 || chown 61001:61001 "$PROFIL_TEST_DIR"
+	fi
 	touch "$PROFIL_TEST_DIR"/{failures,lacks,unsure}
 	if ! test -x "$2"; then
 		fault "no such program: 'make tests' builds it"
 	elif [[ $2 == *.sh ]]; then
 		run_script "$2"
 	else
-		run_criterion "$2" "$1" "$3"
+		run_criterion "$2" "$PROFIL_TEST_OVER" "$3"
 	fi
 	test ! -x "$2" || test "$totals" || fault "ended with status $status and without its totals"
 	read -r passed failed skipped unsure <<<"${totals:-0 0 0 0}"
@@ -185,6 +191,16 @@ gate_kernel() {
 	suites_of all "$BUILD/tests/kernel-tests" | sed 's/^all:/kernel:/'
 }
 
+# What "make quick" runs, as an ordinary user.
+gate_user() {
+	local suites
+
+	test "$(id -u)" -eq 0 || return 0
+	suites=$(mk/quick.sh) || return
+	each user: "$BUILD/tests/unit-tests"
+	printf '%s' "${suites:+${suites//replay:/user:}$'\n'}"
+}
+
 # What a commit may break: the suites of the changed files, by mk/quick.
 quick() {
 	local suites
@@ -209,7 +225,7 @@ night_rest() {
 }
 
 where() {
-	(gate_replay; gate_kernel) | sed 's/^/make test     /'
+	(gate_replay; gate_user; gate_kernel) | sed 's/^/make test     /'
 	(night_alone; night_rest) | sed 's/^/make nightly  /'
 }
 
@@ -236,7 +252,7 @@ longest_first() {
 begin_suite() { # SUITE
 	local over='' program=$1 name='' apart=()
 
-	case $1 in replay:* | kernel:*) over=${1%%:*} program=${1#*:} ;; esac
+	case $1 in replay:* | kernel:* | user:*) over=${1%%:*} program=${1#*:} ;; esac
 	case $program in *:*) name=${program#*:} program=${program%%:*} ;; esac
 	n=$((n + 1))
 	mkdir "$run/$n" && chmod 755 "$run/$n"
@@ -422,7 +438,7 @@ quick)
 gate)
 	lacks=$(kernel_lack)
 	test -z "$lacks" || echo "skip the kernel suites: $lacks" | tee -a "$run/lacks"
-	run_suites < <(gate_replay; test "$lacks" || gate_kernel)
+	run_suites < <(gate_replay; gate_user; test "$lacks" || gate_kernel)
 	;;
 night)
 	silence_s=${PROFIL_TEST_SILENCE_S:-7200} total_s=86400

@@ -117,7 +117,7 @@ judges_a_clock() {
 unreached() {
 	local where suite
 
-	where=$(tests/run.sh --where | sed -E 's/^(make \w+ +)((replay|kernel):)?/\1/')
+	where=$(tests/run.sh --where | sed -E 's/^(make \w+ +)((replay|kernel|user):)?/\1/')
 	grep -lx 'finish' -r tests/gate tests/night --include='*.sh' | grep -v '^tests/night/vm/' |
 		while read -r suite; do grep -q " $suite$" <<<"$where" || echo "no command runs $suite"; done
 	sed -nE 's/^Test\(([a-z_0-9]+),.*/\1/p; s/^ParameterizedTest\([^,]*, ([a-z_0-9]+),.*/\1/p' \

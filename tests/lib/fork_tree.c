@@ -9,44 +9,23 @@
 #include "forks.h"
 #include "profil.h"
 
-static void add_time(struct loop_time *sum, const struct loop_time *t)
-{
-	sum->cpu_ns += t->cpu_ns;
-	sum->task_ns += t->task_ns;
-}
-
 /* The results of one process of the tree. */
 struct node {
-	struct loop_time spent;
 	unsigned int own;	/* ticks in its loop, since it was forked */
 	unsigned int inherited; /* ticks in its parent's loop when it was forked */
 	unsigned int strays;	/* other loops whose ticks changed after the fork */
-	int slow_fork;
 	int sync_errno;
 	int done;
 };
 
-static const struct fork_tree *tree;
+static unsigned int tree_depth;
 static struct node *nodes;
-static int tickets[2]; /* a byte for each process that may begin */
 static unsigned short tree_buf[LOOPS];
 
 /* Siblings and ancestors have loops of their own. */
 static unsigned int loop_of(unsigned int i, unsigned int depth)
 {
 	return i ? 1 + (depth - 1) * FORK_TREE_WIDTH + (i - 1) % FORK_TREE_WIDTH : 0;
-}
-
-/* Forks @child, and measures how long that takes. */
-static pid_t fork_node(struct node *child)
-{
-	uint64_t began = cpu_ns(CLOCK_MONOTONIC);
-	pid_t pid = fork();
-
-	if (pid > 0)
-		child->slow_fork =
-			tree->slow_fork_ns && cpu_ns(CLOCK_MONOTONIC) - began >= tree->slow_fork_ns;
-	return pid;
 }
 
 /* Works, forks its children and waits for them. Returns 1 when all of them have succeeded. */
@@ -57,15 +36,12 @@ static int grow(unsigned int i, unsigned int depth, unsigned int parents_loop)
 	struct node *n = &nodes[i];
 	pid_t pid[FORK_TREE_WIDTH];
 	int ok, status;
-	char ticket;
 
-	ok = read(tickets[0], &ticket, 1) == 1;
 	memcpy(before, tree_buf, sizeof(before));
 	n->inherited = before[parents_loop];
-	ok &= TICKS_WORKED(tree->way->spell_ns, &n->spent, loop,
-			   TICKS_SYNCED(tree_buf[loop]) > before[loop]);
-	for (unsigned int k = 0; k < FORK_TREE_WIDTH && depth < tree->depth; k++) {
-		pid[k] = fork_node(&nodes[i * FORK_TREE_WIDTH + 1 + k]);
+	ok = TICKS_SPUN(loop, TICKS_SYNCED(tree_buf[loop]) > before[loop]);
+	for (unsigned int k = 0; k < FORK_TREE_WIDTH && depth < tree_depth; k++) {
+		pid[k] = fork();
 		if (pid[k] == 0)
 			_exit(!grow(i * FORK_TREE_WIDTH + 1 + k, depth + 1, loop));
 	}
@@ -74,8 +50,7 @@ static int grow(unsigned int i, unsigned int depth, unsigned int parents_loop)
 	for (unsigned int k = 0; k < LOOPS; k++)
 		n->strays += k != loop && tree_buf[k] != before[k];
 	n->done = 1;
-	ok &= write(tickets[1], "", 1) == 1;
-	for (unsigned int k = 0; k < FORK_TREE_WIDTH && depth < tree->depth; k++)
+	for (unsigned int k = 0; k < FORK_TREE_WIDTH && depth < tree_depth; k++)
 		ok &= pid[k] > 0 && waitpid(pid[k], &status, 0) == pid[k] && status == 0;
 	return ok;
 }
@@ -87,32 +62,22 @@ static void expect_node(unsigned int i)
 	cr_assert(n->done, "process %u did not finish", i);
 	cr_expect_eq(n->sync_errno, 0, "profil_sync in process %u: %s", i, strerror(n->sync_errno));
 	cr_expect_eq(n->strays, 0, "process %u has ticks in %u loops of others", i, n->strays);
-	cr_expect(!i || n->slow_fork || n->inherited == parent->own,
+	cr_expect(!i || n->inherited == parent->own,
 		  "process %u inherited %u ticks from its parent, which has %u", i, n->inherited,
 		  parent->own);
 	cr_expect_geq(n->own, 1, "process %u has no tick", i);
-	tree->way->judge(n->own, &n->spent, TICKS_PERIOD_NS, "a process");
 }
 
-unsigned long fork_tree_grow(const struct fork_tree *t, struct loop_time *all)
+void fork_tree_grow(unsigned int depth)
 {
 	unsigned int total = 1, level = 1;
-	unsigned long ticks = 0;
 
-	for (unsigned int i = 0; i < t->depth; i++)
+	for (unsigned int i = 0; i < depth; i++)
 		total += level *= FORK_TREE_WIDTH;
-	tree = t;
+	tree_depth = depth;
 	nodes = forks_memory(total * sizeof(*nodes));
-	cr_assert_eq(pipe(tickets), 0);
-	for (unsigned int i = 0; i < t->workers; i++)
-		cr_assert_eq(write(tickets[1], "", 1), 1);
 	forks_profile(tree_buf);
 	cr_expect(grow(0, 0, LOOPS - 1), "a process has no sample, or could not fork");
-	*all = (struct loop_time){ 0, 0 };
-	for (unsigned int i = 0; i < total; i++) {
+	for (unsigned int i = 0; i < total; i++)
 		expect_node(i);
-		add_time(all, &nodes[i].spent);
-		ticks += nodes[i].own;
-	}
-	return ticks;
 }

@@ -48,14 +48,6 @@ void ticks_expect(unsigned long ticks, const struct loop_time *t, unsigned long 
 		  ticks, least, most);
 }
 
-static void expect_one(unsigned long ticks, const struct loop_time *t, unsigned long period_ns,
-		       const char *what)
-{
-	cr_expect_gt(ticks, 0, "%s: no sample", what);
-}
-
-const struct ticks_way ticks_until_one = { .judge = expect_one };
-
 #define VERDICT "python3 tests/lib/verdict.py "
 
 static void ticks_look(FILE *out, double (*batch)(unsigned int, void *), unsigned int factor,
@@ -83,7 +75,7 @@ void ticks_equivalent(double (*batch)(unsigned int factor, void *arg), void *arg
 	for (unsigned int factor = 1; factor <= 16 && !strncmp(said, "more", 4); factor *= 4) {
 		FILE *verdict;
 
-		if (factor == 16 && system(VERDICT "quiet 600")) {
+		if (factor == 16 && system(VERDICT "quiet ${PROFIL_TEST_QUIET_S:-600}")) {
 			strcpy(said, "no verdict: the machine did not become quiet");
 			break;
 		}

@@ -58,27 +58,6 @@ static inline int ticks_profile(unsigned short buf[LOOPS])
 /* @counter after a request to write the samples so far; 0: the daemon refuses it. */
 #define TICKS_SYNCED(counter) (profil_sync() == 0 ? *(volatile typeof(counter) *)&(counter) : 0)
 
-/*
- * How a program of a test works in its loops, and what its counts must be. A test of the gate works
- * until a sample has come and expects some (ticks_until_one); one of the night works for a time and
- * compares both.
- */
-struct ticks_way {
-	uint64_t spell_ns; /* CPU time in a loop; 0: until a sample has come */
-	void (*judge)(unsigned long ticks, const struct loop_time *t, unsigned long period_ns,
-		      const char *what);
-};
-extern const struct ticks_way ticks_until_one;
-
-/* Works in loop @n for @ns, which is added to @t, or with 0 until @came. Returns whether it came.
- */
-#define TICKS_WORKED(ns, t, n, came) ((ns) ? (loop_timed(t, n, ns), true) : TICKS_SPUN(n, came))
-
-/* The same for a test, which fails when the event does not come. */
-#define TICKS_WORK(ns, t, n, came)                                                              \
-	cr_assert(TICKS_WORKED(ns, t, n, came), "loop %u used 10 s of CPU time without: %s", n, \
-		  #came)
-
 /* The samples inside of the regions of the caller's profile, as LIST has them; 0: no profile. */
 unsigned long long ticks_matched(const struct daemon *d);
 

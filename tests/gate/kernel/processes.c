@@ -103,6 +103,52 @@ static bool is_unbound(pid_t pid)
 	return synthetic_entry(&s, pid) & PROFIL_ENTRY_UNBOUND;
 }
 
+/* --- many processes --------------------------------------------------------------------------- */
+
+#define PROCESSES 32
+
+/* Profiles into @own until the pipe @gate ends. */
+static void process_run(uint16_t own[PROCESSES], int begun, int gate)
+{
+	char end;
+
+	if (profil(own, PROCESSES * sizeof(*own), BASE, 0x10000) || write(begun, "", 1) != 1 ||
+	    read(gate, &end, 1))
+		_exit(1);
+	_exit(sprofil(NULL, 0, NULL, 0) != 0);
+}
+
+Test(synth_processes, each_of_32_has_its_own_samples)
+{
+	uint16_t(*own)[PROCESSES] = mmap(NULL, PROCESSES * sizeof(*own), PROT_READ | PROT_WRITE,
+					 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid[PROCESSES];
+	int begun[2], gate[2], status;
+	char byte;
+
+	cr_assert(own != MAP_FAILED && !pipe(begun) && !pipe(gate));
+	for (unsigned int i = 0; i < PROCESSES; i++) {
+		pid[i] = fork();
+		cr_assert_geq(pid[i], 0);
+		if (!pid[i]) {
+			close(gate[1]);
+			process_run(own[i], begun[1], gate[0]);
+		}
+	}
+	for (unsigned int i = 0; i < PROCESSES; i++)
+		cr_assert_eq(read(begun[0], &byte, 1), 1);
+	for (unsigned int i = 0; i < PROCESSES; i++)
+		synthetic_hit(&s, pid[i], BASE + 2 * i, i + 1);
+	close(gate[1]);
+	for (unsigned int i = 0; i < PROCESSES; i++) {
+		cr_assert_eq(waitpid(pid[i], &status, 0), pid[i]);
+		cr_expect_eq(status, 0, "process %u ended with wait status %#x", i, status);
+		for (unsigned int k = 0; k < PROCESSES; k++)
+			cr_expect_eq(own[i][k], k == i ? i + 1 : 0,
+				     "counter %u of process %u is %u", k, i, own[i][k]);
+	}
+}
+
 /* --- fork ------------------------------------------------------------------------------------- */
 
 /*

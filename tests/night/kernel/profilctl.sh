@@ -89,6 +89,7 @@ whole() {
 	check_profile "a threaded program"
 	share "hot has 70 % of a program with children" hot 0.7 profile -- "$spin" children 0.4s
 	check_profile "a program with children"
+	complete "the samples of a program with children account for its CPU time" profile -- "$spin" children 0.4s
 	# shellcheck disable=SC2016 # another shell's
 	share "hot has 70 % of a script's programs" hot 0.7 profile -- sh -c '"$0" split "$1"; exec "$0" split "$1"' "$spin" 0.5s
 	check_profile "a script"

@@ -1,22 +1,156 @@
 /* kernel_sprofil.c - many histograms, rates and threads of one process, counted by the kernel */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/profil.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "core/wire.h"
 #include "tests/lib/kernel_ticks.h"
-#include "tests/lib/sprofil_regions.h"
 #include "profil.h"
 
 DAEMON_SUITE(kernel_sprofil, "--fast-rate", TICKS_RATE);
 
+#define FAST_FLAGS(flags) ((flags) | PROF_FAST)
+
+/* A region for the caller's loops from @first on, as many as @buf has counters. */
+static struct prof loops_into(void *buf, size_t bytes, unsigned int first, unsigned long scale)
+{
+	return (struct prof){
+		.pr_base = buf, .pr_size = bytes, .pr_off = loop_at(first), .pr_scale = scale
+	};
+}
+
+static void regions_profile(struct prof *region, int n, struct timeval *tick, unsigned int flags)
+{
+	cr_assert_eq(sprofil(region, n, tick, flags), 0, "sprofil: %s", strerror(errno));
+}
+
+static void regions_off(void)
+{
+	cr_assert_eq(sprofil(NULL, 0, NULL, 0), 0, "sprofil: %s", strerror(errno));
+}
+
 Test(kernel_sprofil, each_region_counts_its_own_pcs_and_the_overflow_bin_the_rest)
 {
-	regions_apart(&d, &ticks_until_one);
+	static unsigned short low[8], high[8], rest[1];
+	struct prof region[] = {
+		loops_into(low, sizeof(low), 0, TICKS_SCALE_16),
+		loops_into(high, sizeof(high), 16, TICKS_SCALE_16),
+		{ .pr_base = rest, .pr_size = sizeof(rest), .pr_off = 0, .pr_scale = 2 },
+	};
+	unsigned long long matched;
+	unsigned short before;
+
+	regions_profile(region, 3, NULL, FAST_FLAGS(PROF_USHORT));
+	TICKS_SPIN(5, TICKS_SYNCED(low[5]));
+	TICKS_SPIN(17, TICKS_SYNCED(high[1]));
+	/* Others than these two loops', of which the overflow bin has samples anyway. */
+	cr_expect_eq(profil_sync(), 0);
+	before = rest[0];
+	TICKS_SPIN(12, TICKS_SYNCED(rest[0]) && rest[0] > before);
+	TICKS_SPIN(30, TICKS_SYNCED(rest[0]) && rest[0] > before);
+	/* The overflow bin has samples of this code, too: LIST has no fewer than were written
+	 * before it, and no more than after it. */
+	cr_expect_eq(profil_sync(), 0);
+	before = rest[0];
+	matched = ticks_matched(&d);
+	cr_expect_eq(profil_sync(), 0);
+	cr_expect_geq(matched, low[5] + high[1] + before);
+	cr_expect_leq(matched, low[5] + high[1] + rest[0]);
+	regions_off();
+
+	for (unsigned int i = 0; i < 8; i++) {
+		cr_expect(i == 5 || low[i] == 0, "loop %u, which never ran, has %u", i, low[i]);
+		cr_expect(i == 1 || high[i] == 0, "loop %u, which never ran, has %u", 16 + i,
+			  high[i]);
+	}
+}
+
+/* Profiles with @flags: sprofil() must return a tick of @period_ns, rounded to microseconds. */
+static void tick_takes(unsigned int flags, unsigned long period_ns)
+{
+	unsigned int buf[8] = { 0 };
+	struct prof region[] = { loops_into(buf, sizeof(buf), 0, TICKS_SCALE_32) };
+	struct timeval tick = { 77, 77 };
+
+	regions_profile(region, 1, &tick, flags);
+	cr_expect_eq(tick.tv_sec, 0);
+	cr_expect_eq(tick.tv_usec, (suseconds_t)(period_ns + 500) / 1000,
+		     "a tick of %lu ns is returned as %ld us", period_ns, (long)tick.tv_usec);
+	TICKS_SPIN(2, TICKS_SYNCED(buf[2]));
+	regions_off();
+}
+
+Test(kernel_sprofil, returns_the_length_of_a_tick)
+{
+	tick_takes(PROF_UINT, 10000000);
+	tick_takes(FAST_FLAGS(PROF_UINT), TICKS_PERIOD_NS);
+}
+
+Test(kernel_sprofil, a_fast_tick_takes_a_millisecond_by_default)
+{
+	daemon_stop(&d);
+	daemon_start(&d, NULL, NULL);
+	tick_takes(FAST_FLAGS(PROF_UINT), 1000000);
+}
+
+/* A thread's loop and its counter. */
+struct runner {
+	unsigned int loop;
+	const unsigned int *counter;
+	bool came;
+};
+
+static void *run(void *arg)
+{
+	struct runner *r = arg;
+
+	r->came = TICKS_SPUN(r->loop, TICKS_SYNCED(*r->counter));
+	return NULL;
+}
+
+Test(kernel_sprofil, every_thread_counts)
+{
+	static unsigned int buf[LOOPS];
+	struct prof region[] = { loops_into(buf, sizeof(buf), 0, TICKS_SCALE_32) };
+	struct runner runner[2] = { { .loop = 6, .counter = &buf[6] },
+				    { .loop = 7, .counter = &buf[7] } };
+	pthread_t thread[2];
+
+	regions_profile(region, 1, NULL, FAST_FLAGS(PROF_UINT));
+	for (unsigned int i = 0; i < 2; i++)
+		cr_assert_eq(pthread_create(&thread[i], NULL, run, &runner[i]), 0);
+	for (unsigned int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	cr_assert_eq(profil_sync(), 0);
+	cr_expect_eq(ticks_conserved(&d, buf[6] + buf[7]), 0);
+	regions_off();
+	cr_expect(runner[0].came && runner[1].came, "a thread has no sample");
+}
+
+Test(kernel_sprofil, time_in_the_kernel_counts_at_the_system_call)
+{
+	static unsigned int buf[LOOPS + 1];
+	static char page[1 << 20];
+	struct prof region[] = { loops_into(buf, sizeof(buf), 0, TICKS_SCALE_32) };
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	cr_assert(zero >= 0);
+	regions_profile(region, 1, NULL, FAST_FLAGS(PROF_UINT));
+	do {
+		cr_assert_eq(loop_syscall(SYS_read, zero, (long)page, sizeof(page)), sizeof(page));
+	} while (!TICKS_SYNCED(buf[LOOP_SYSCALL]));
+	cr_assert_eq(profil_sync(), 0);
+	cr_expect_eq(ticks_conserved(&d, buf[LOOP_SYSCALL]), 0);
+	regions_off();
+	close(zero);
 }
 
 /*
@@ -86,16 +220,6 @@ Test(kernel_sprofil, counters_of_32_bits_count_beyond_65535)
 	cr_assert_eq(wide[4], 0);
 }
 
-Test(kernel_sprofil, returns_the_length_of_a_tick)
-{
-	regions_tick_length(&ticks_until_one, &ticks_until_one);
-}
-
-Test(kernel_sprofil, a_fast_tick_takes_a_millisecond_by_default)
-{
-	regions_default_tick(&d, &ticks_until_one);
-}
-
 Test(kernel_sprofil, a_second_call_replaces_the_first)
 {
 	static unsigned int first[LOOPS], second[LOOPS];
@@ -128,16 +252,6 @@ Test(kernel_sprofil, a_failed_call_leaves_the_profile_on)
 	TICKS_SPIN(2, TICKS_SYNCED(first[2]) > before);
 	cr_expect_eq(ticks_conserved(&d, first[2]), 0);
 	regions_off();
-}
-
-Test(kernel_sprofil, every_thread_counts)
-{
-	regions_of_two_threads(&d, &ticks_until_one);
-}
-
-Test(kernel_sprofil, time_in_the_kernel_counts_at_the_system_call)
-{
-	regions_of_system_call(&d, &ticks_until_one);
 }
 
 /* The daemon drains every 100 ms without a request. */

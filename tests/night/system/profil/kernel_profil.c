@@ -1,5 +1,6 @@
 /* kernel_profil.c - an unmodified program that calls profil(), counted by the kernel */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,31 +52,43 @@ static void split_run(struct split *out, enum how how, const char *seconds)
 		  "split ended with wait status 0x%x after %d footprints", status, footprints);
 }
 
-/*
- * 5500 ticks on a busy machine, in slices of 3 ms, have a standard deviation of at most 22 ticks,
- * 0.4 %, and the first loop's share one of 0.2 points. Two points are ten of those; 2 % of the sum
- * are five, exceeded by chance once in 1.7 million runs.
- */
-static void split_is_right(enum how how)
+/* Of a run of @factor times 250 ticks, @arg being its how. */
+static struct split batch(unsigned int factor, const void *arg)
 {
 	struct split s;
-	double first, second;
+	char seconds[24];
 
-	split_run(&s, how, "5.5");
-	cr_assert_geq(s.all, 5000, "only %lu ticks", s.all);
-	first = 100.0 * (double)s.first / (double)s.all;
-	second = 100.0 * (double)s.second / (double)s.all;
-	ticks_expect(s.all, &s.time, TICKS_PERIOD_NS, 2, 0, "the sum");
-	cr_expect_float_eq(first, 70, 2, "the first loop, 70 %%, has %.2f %%", first);
-	cr_expect_float_eq(second, 30, 2, "the second loop, 30 %%, has %.2f %%", second);
+	snprintf(seconds, sizeof(seconds), "%.2f", 0.25 * factor);
+	split_run(&s, *(const enum how *)arg, seconds);
+	return s;
 }
 
-Test(kernel_profil, counts_of_a_preloaded_program_are_the_time_of_its_loops, .timeout = 300)
+static double in_cpu_time(unsigned int factor, void *arg)
+{
+	struct split s = batch(factor, arg);
+
+	return (double)s.all * TICKS_PERIOD_NS / (double)s.time.cpu_ns;
+}
+
+static double of_first_loop(unsigned int factor, void *arg)
+{
+	struct split s = batch(factor, arg);
+
+	return s.all < 200 ? NAN : (double)s.first / (double)(s.first + s.second);
+}
+
+static void split_is_right(enum how how)
+{
+	ticks_equivalent(in_cpu_time, &how, 1, 0.01, "ticks in the CPU time");
+	ticks_equivalent(of_first_loop, &how, 0.7, 0.02, "the first loop");
+}
+
+Test(kernel_profil, counts_of_a_preloaded_program_are_the_time_of_its_loops)
 {
 	split_is_right(BY_PRELOAD);
 }
 
-Test(kernel_profil, counts_of_a_linked_program_are_the_time_of_its_loops, .timeout = 300)
+Test(kernel_profil, counts_of_a_linked_program_are_the_time_of_its_loops)
 {
 	split_is_right(BY_LINK);
 }

@@ -72,7 +72,7 @@ check_http() {
 	check "as a user of its own" test "$(ps -o uid= -p "$(of_unit profil-http MainPID)")" -ge 61184
 	check "with CAP_SYSLOG only" grep -qx $'CapPrm:\t0000000400000000' "/proc/$(of_unit profil-http MainPID)/status"
 	check "the kernel's functions have names" names_the_kernel
-	check "and metrics" as_reader bash -c 'get /metrics | grep -q "^# EOF"'
+	check "and metrics" as_reader bash -c 'get /metrics -H "Accept: application/openmetrics-text" | grep "^# EOF"'
 	check "another user gets nothing" gets_nothing
 	check_exposure profil-http.service
 	check "it ends without failing" systemctl stop profil-http.service

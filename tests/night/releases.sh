@@ -15,7 +15,7 @@ cache=$PWD/build/releases
 version=$(sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)
 archive=build/dist/profil-$version.tar.xz
 binary=build/dist/profil-$version-linux-x86_64.tar.xz
-root=
+root='' table=''
 trap 'test -z "$daemon" || kill "$daemon"; rm -rf "$dir" ${root:+"$root"}' EXIT
 
 # What apt here is told of the archive: an archive that is a snapshot has old dates.
@@ -75,6 +75,7 @@ does() { # NAME USER SCRIPT
 		ok "$release: $1"
 	else
 		fail "$release: $1" "$(tail -n 25 "$dir/out")"
+		false
 	fi
 }
 
@@ -125,17 +126,20 @@ compilers() {
 	# shellcheck disable=SC2016 # another shell's
 	names=$(inside root sh -c 'apt-cache pkgnames | sed -nE "s/^(gcc-(1[2-9]|[2-9][0-9])|clang-(1[4-9]|[2-9][0-9]))$/\1/p"' | sort -V)
 	for name in $names; do
+		how='FAILS: see above'
 		does "$name is installed" root "apt-get install -q -y --no-install-recommends $name"
 		case $name in
 		gcc-*) does "$name builds everything without a warning" user \
-			"cd profil && make -s -j2 B=build/$name CC=$name WERROR=1 all" ;;
+			"cd profil && make -s -j2 B=build/$name CC=$name WERROR=1 all" && how='builds everything' ;;
 		clang-*)
 			does "$name compiles the BPF programs without a warning" user \
-				"cd profil && make -s -j2 B=build/$name CLANG=$name WERROR=1 build/$name/profild build/$name/profilctl"
-			does "the BPF programs of $name load and count" user \
-				"cd profil && sudo build/$name/profilctl record -g -- perl -e '\$i += \$_ for 1 .. 5e6'"
+				"cd profil && make -s -j2 B=build/$name CLANG=$name WERROR=1 build/$name/profild build/$name/profilctl" &&
+				does "the BPF programs of $name load and count" user \
+					"cd profil && sudo build/$name/profilctl record -g -- perl -e '\$i += \$_ for 1 .. 5e6'" &&
+				how='compiles the BPF programs, which load and count'
 			;;
 		esac
+		table+=$(printf '  %-9s %-9s %s' "$release" "$name" "$how")$'\n'
 		does "$name is removed" root "apt-get purge -q -y --autoremove $name; rm -rf /home/user/profil/build/$name"
 	done
 }
@@ -196,4 +200,5 @@ for r in $releases; do
 	fresh "$r"
 	binaries
 done
+test -z "$table" || printf 'compilers, without a warning:\n%s' "$table"
 finish

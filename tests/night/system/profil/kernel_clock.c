@@ -102,7 +102,6 @@ static double of_the_first(unsigned int factor, void *unused)
 	unsigned int loop[2] = { 4, 9 };
 	pthread_t thread[2];
 
-	(void)unused;
 	memset(counter, 0, sizeof(counter));
 	own_ns = factor * BATCH_TICKS * NSEC_PER_SEC / ticks_timer_hz();
 	cr_assert_eq(sprofil(&loops_apart, 1, NULL, PROF_UINT), 0, "sprofil: %s", strerror(errno));

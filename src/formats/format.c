@@ -18,6 +18,7 @@ static const struct format formats[] = {
 	{ .name = "folded", .write = folded_write },
 	{ .name = "callgrind", .write = callgrind_write },
 	{ .name = "speedscope", .write = speedscope_write },
+	{ .name = "firefox", .write = firefox_write },
 	{ .name = "perf", .write = perf_write, .binary = true },
 	{ .name = "html", .write = html_write },
 	{ .name = "llvm", .write = llvm_write },

@@ -26,6 +26,7 @@ const char *format_names(char *out, size_t bytes);
 
 int bolt_write(FILE *out, const struct profile *p);
 int callgrind_write(FILE *out, const struct profile *p);
+int firefox_write(FILE *out, const struct profile *p);
 int folded_write(FILE *out, const struct profile *p);
 int gmon_write(FILE *out, const struct profile *p);
 int html_write(FILE *out, const struct profile *p);

@@ -21,8 +21,9 @@ static struct profile *load(const void *bytes, size_t n)
 
 static void write_all(const struct profile *p)
 {
-	static const char *const names[] = { "pprof", "gmon", "folded", "callgrind", "speedscope",
-					     "perf",  "html", "llvm",	"bolt",	     "json" };
+	static const char *const names[] = { "pprof",	   "gmon",    "folded", "callgrind",
+					     "speedscope", "firefox", "perf",	"html",
+					     "llvm",	   "bolt",    "json" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		__cleanup(freep) char *text = NULL;

@@ -133,7 +133,7 @@ __attribute__((noinline)) __u64 kernel_place(__u32 slot, __u64 pc)
 	if (!s)
 		return 0;
 	spot_of(slot, s, KERNEL_OWNER, pc);
-	offset = (__u32)(pc - s->base) >> (t->observer->shift & 31) << (t->observer->shift & 31);
+	offset = (__u32)(pc - s->base);
 	if (t->observer->flags & PROFIL_OBSERVER_HIDES_KERNEL)
 		offset = 0;
 	if (s->image)
@@ -254,7 +254,6 @@ __attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kerne
 	*(volatile __u32 *)&u->busy = 1;
 	u->slot = slot;
 	u->epoch = t->observer->epoch;
-	u->shift = t->observer->shift;
 	u->mode = t->observer->stack_mode;
 	u->native = t->observer->flags & PROFIL_OBSERVER_NATIVE;
 	u->depth = 0;

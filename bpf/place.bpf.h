@@ -420,7 +420,6 @@ static __always_inline void key_count(__u32 slot, const struct profil_observer *
 	struct cpu_ranges *cpu = bpf_map_lookup_elem(&cpu_ranges, &zero);
 	__u64 key;
 
-	offset = offset >> (o->shift & 31) << (o->shift & 31);
 	key = of | profil_place(0, image, offset);
 	if (cpu)
 		cpu->counted.key[of & PROFIL_PLACE_FOLDED ? 1 : 0] = key;

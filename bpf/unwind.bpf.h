@@ -85,8 +85,7 @@ struct unwind {
 	__u32 image;
 	__u32 slot;
 	__u32 epoch;
-	__u32 shift; /* of the leaf's offset */
-	__u32 mode;  /* enum profil_stack_mode */
+	__u32 mode; /* enum profil_stack_mode */
 	__u32 depth;
 	__u32 frames;  /* at most: PROFIL_FRAMES_MAX, or 1 */
 	__u32 limited; /* walk_begin() says so */
@@ -174,8 +173,6 @@ static __always_inline bool step_place(struct unwind *u)
 	if (at >= PROFIL_FRAMES_MAX)
 		return false;
 	offset = (__u32)(u->pc - u->base) + u->next;
-	if (!at && u->leaf)
-		offset = offset >> (u->shift & 31) << (u->shift & 31);
 	u->place[at] = profil_place(0, u->image, offset);
 	u->depth = at + 1;
 	return true;

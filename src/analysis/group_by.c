@@ -48,8 +48,7 @@ static int add_functions(struct rows *rows, const struct profile *p)
 		const struct function *f = &p->functions[i];
 		struct row row = { .name = function_name(p, f),
 				   .object = f->object,
-				   .samples = f->samples,
-				   .shared = f->shared };
+				   .samples = f->samples };
 
 		row.function_len = row.name ? strlen(row.name) : 0;
 		err = add(rows, &row);
@@ -143,7 +142,6 @@ static struct row spot_row(const struct spot *s, const char *where, const char *
 	struct row row = { .object = s->place.object,
 			   .offset = s->function ? s->function->offset : 0,
 			   .samples = s->place.count,
-			   .shared = s->place.width > 1,
 			   .function_at = strlen(where),
 			   .function_len = strlen(function) };
 
@@ -214,7 +212,6 @@ static void merge(struct rows *rows)
 
 		if (last && !by_name(last, row)) {
 			last->samples += row->samples;
-			last->shared |= row->shared;
 			free(row->name);
 		} else {
 			rows->row[n++] = *row;

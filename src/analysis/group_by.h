@@ -26,7 +26,6 @@ struct row {
 	__u64 samples;
 	__u32 object;
 	__u64 offset; /* of the function, which tells two of one name apart; 0: none */
-	bool shared;  /* see struct function */
 };
 
 /* Most samples first; they add up to binned. */

@@ -282,7 +282,7 @@ struct profil_table {
 	__u32 groups;
 	__u32 place_page;
 	__u32 lines;
-	__u32 shift; /* low bits of offsets in keys that are 0; 0: exact */
+	__u32 reserved;
 	__u32 group_by;
 	__u64 period_ns;  /* of CPU time, or events for each sample; see event_type */
 	__u32 event_type; /* as in perf_event_attr; PERF_TYPE_SOFTWARE, CPU_CLOCK for CPU time */

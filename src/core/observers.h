@@ -50,7 +50,6 @@ struct profil_observer {
 	__u32 group_mask; /* of pages */
 	__u32 place_page;
 	__u32 line_mask;
-	__u32 shift;
 	__u32 group_by; /* enum profil_group_by */
 
 	__u32 epoch; /* differs for each attachment that uses the slot; never 0 */

@@ -173,7 +173,7 @@ struct profil_msg_observe {
 	__u64 ino;
 	__u64 dev; /* as in the kernel: major << 20 | minor */
 	char command[16];
-	__u32 shift;  /* places of 1 << shift bytes; 0: exact */
+	__u32 zero;
 	__u32 places; /* the table's size; 0: the default. Likewise: */
 	__u32 images;
 	__u32 groups;

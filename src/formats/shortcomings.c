@@ -38,7 +38,7 @@ static void room(const struct listener *l, const struct profile *p)
 	if (p->place_full)
 		say(l,
 		    "%llu %s counted by file only: the table of places is full; profile for a "
-		    "shorter time, fewer processes, or with --resolution",
+		    "shorter time, or fewer processes",
 		    p->place_full, p->place_full == 1 ? "sample is" : "samples are");
 	if (p->sleepers_full)
 		say(l, "%llu %s not counted: more threads slept than the table has room for",

@@ -60,12 +60,12 @@ static json_t *function_of(const struct profile *p, const struct function *f)
 	struct interval i = profile_is_off_cpu(p) ? (struct interval){ 0, 100 }
 						  : confidence_interval(f->samples, p->total);
 
-	json_t *j = json_pack("{so so sI sI sf s[ff] sI sI sb sb}", "name", jsonname_of(p, f),
+	json_t *j = json_pack("{so so sI sI sf s[ff] sI sI sb}", "name", jsonname_of(p, f),
 			      "object", jsonname(p->objects[f->object].path), "object_index",
 			      (json_int_t)f->object, "samples", (json_int_t)f->samples, "percent",
 			      rounded(percent), "interval", rounded(i.low), rounded(i.high),
 			      "offset", (json_int_t)f->offset, "size", (json_int_t)f->size, "named",
-			      f->name != NULL, "shared", f->shared);
+			      f->name != NULL);
 
 	if (p->nslices && json_object_set_new(j, "slices", slices_of(p, f->slices)) < 0) {
 		json_decref(j);
@@ -248,9 +248,6 @@ static int parts(json_t *root, const struct profile *p)
 	if (p->event)
 		err |= json_object_set_new(root, "event", jsonname(p->event)) |
 		       json_object_set_new(root, "period", json_integer((json_int_t)p->period));
-	if (p->resolution > 1)
-		err |= json_object_set_new(root, "resolution",
-					   json_integer((json_int_t)p->resolution));
 	if (p->nslices)
 		err |= json_object_set_new(root, "slice_ns", json_integer((json_int_t)p->slice_ns));
 	if (p->nbands)

@@ -119,7 +119,7 @@ static int load_places(struct places *t, const struct profile *p, const json_t *
 		    width > UINT32_MAX || count < 1 || (__u64)count > INT64_MAX - t->sum ||
 		    (!width && offset) || group < 0 || (group && (size_t)group >= p->ngroups))
 			return -EINVAL;
-		at = (struct place){ (__u64)offset, (__u64)count, (__u32)object, (__u32)width,
+		at = (struct place){ (__u64)offset, (__u64)count, (__u32)object, width > 0,
 				     (__u32)group };
 		err = places_add(t, &at);
 		if (err < 0)
@@ -207,11 +207,11 @@ static int load_function(struct profile *p, json_t *function)
 	const char *name, *object;
 	json_int_t samples, offset, size, index = -1;
 	struct function f = { 0 };
-	int named, shared = 0, err;
+	int named, err;
 
-	if (json_unpack(function, "{ss ss sI sI sI sb s?b s?I}", "name", &name, "object", &object,
+	if (json_unpack(function, "{ss ss sI sI sI sb s?I}", "name", &name, "object", &object,
 			"samples", &samples, "offset", &offset, "size", &size, "named", &named,
-			"shared", &shared, "object_index", &index) < 0 ||
+			"object_index", &index) < 0 ||
 	    samples < 1)
 		return -EINVAL;
 	f.object = object_of(p, object, index);
@@ -220,7 +220,6 @@ static int load_function(struct profile *p, json_t *function)
 	f.samples = (__u64)samples;
 	f.offset = (__u64)offset;
 	f.size = (__u64)size;
-	f.shared = shared;
 	err = load_slices(&f.slices, p, json_object_get(function, "slices"));
 	if (err < 0)
 		return err;
@@ -299,17 +298,16 @@ static int load_host(struct profile *p, json_t *root)
 
 static int load_head(struct profile *p, json_t *root)
 {
-	json_int_t slice = 0, started, tick, duration, cpu, processes = 0, resolution = 0;
+	json_int_t slice = 0, started, tick, duration, cpu, processes = 0;
 	const char *schema, *command;
 	json_t *status, *samples;
 	int pid, err;
 
-	if (json_unpack(root, "{ss ss si sI so sI sI sI so s?I s?I s?I}", "schema", &schema,
-			"command", &command, "pid", &pid, "started", &started, "command_status",
-			&status, "tick_ns", &tick, "duration_ns", &duration, "cpu_ns", &cpu,
-			"samples", &samples, "slice_ns", &slice, "processes", &processes,
-			"resolution", &resolution) < 0 ||
-	    resolution < 0 || resolution > UINT32_MAX || strcmp(schema, PROFILE_SCHEMA) != 0)
+	if (json_unpack(root, "{ss ss si sI so sI sI sI so s?I s?I}", "schema", &schema, "command",
+			&command, "pid", &pid, "started", &started, "command_status", &status,
+			"tick_ns", &tick, "duration_ns", &duration, "cpu_ns", &cpu, "samples",
+			&samples, "slice_ns", &slice, "processes", &processes) < 0 ||
+	    strcmp(schema, PROFILE_SCHEMA) != 0)
 		return -EINVAL;
 	err = load_samples(p, samples);
 	if (!err)
@@ -326,7 +324,6 @@ static int load_head(struct profile *p, json_t *root)
 	p->cpu_ns = (__u64)cpu;
 	p->processes = processes > 0 ? (size_t)processes : 0;
 	p->slice_ns = (__u64)slice;
-	p->resolution = (__u32)resolution;
 	if (json_is_integer(status)) {
 		p->end_code = (int)json_integer_value(status);
 		p->end = p->end_code > 128 ? PROFILE_KILLED : PROFILE_EXITED;

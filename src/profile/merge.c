@@ -255,7 +255,6 @@ static void count_together(struct merge *m)
 			continue;
 		}
 		last->samples += f->samples;
-		last->shared |= f->shared;
 		last->size = last->size > f->size ? last->size : f->size;
 		free(f->name);
 	}
@@ -264,8 +263,6 @@ static void count_together(struct merge *m)
 
 static void add_outcomes(struct profile *into, const struct profile *from)
 {
-	if (into->resolution < from->resolution)
-		into->resolution = from->resolution;
 	into->total += from->total;
 	into->unmatched += from->unmatched;
 	into->lost += from->lost;

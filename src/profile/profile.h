@@ -84,7 +84,6 @@ struct function {
 	__u64 samples;
 	__u32 object;
 	__u64 *slices; /* of the profile's nslices; NULL: no time slices were recorded */
-	bool shared;   /* some samples came from counters that cover a neighbouring function too */
 };
 
 /* A range of an object, with its samples by time. */
@@ -142,8 +141,6 @@ struct profile {
 	__u64 hidden_ns;     /* CPU time of the user's processes that are selected, but secret */
 	__u64 sleepers_full; /* sleeps that are not counted, of off-CPU time */
 	__u64 unseen_ns;     /* CPU time of threads that ended before their first sample */
-
-	__u32 resolution; /* bytes of a block in which samples were counted; 0 or 1: exact */
 
 	__u64 slice_ns;
 	size_t nslices; /* of time, from the start; the last one can be shorter */

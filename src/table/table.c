@@ -14,7 +14,7 @@ static bool has_room(const struct profil_table *head, __u32 page, __u32 n, __u32
 
 static bool is_sound(const struct profil_table *head)
 {
-	return head->version == PROFIL_TABLE_VERSION && head->shift < 32 &&
+	return head->version == PROFIL_TABLE_VERSION && !head->reserved &&
 	       head->images <= 1u << 16 && head->groups <= PROFIL_PLACE_GROUPS &&
 	       has_room(head, head->image_page, head->images, PROFIL_PAGE_IMAGES) &&
 	       (!head->groups ||

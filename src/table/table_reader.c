@@ -364,7 +364,7 @@ void table_reader_locate(const struct table_reader *r, struct place *place, __u3
 {
 	const struct profil_image *image = table_image(&r->table, number);
 
-	place->width = 1u << r->table.head->shift;
+	place->width = 1;
 	place->offset = image->base + offset;
 	if (image->kind != PROFIL_IMAGE_KERNEL)
 		return;

@@ -242,7 +242,7 @@ static size_t make_observe(void)
 					  .scope = (__u32)any(8),
 					  .uid = any(2) ? getuid() : (__u32)nasty(),
 					  .group_by = (__u32)any(8),
-					  .shift = any(4) ? 0 : (__u32)nasty(),
+					  .zero = any(4) ? 0 : (__u32)nasty(),
 					  .places = any(4) ? 1024 : (__u32)nasty(),
 					  .images = any(4) ? 64 : (__u32)nasty() };
 	wire_header(&m->h, PROFIL_MSG_OBSERVE, sizeof(*m), 0, 0);

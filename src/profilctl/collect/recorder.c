@@ -119,7 +119,6 @@ static void fill_in(struct recorder *r, const struct profil_msg_observe *m)
 	if (o->kernel_stacks)
 		r->asked.flags |= PROFIL_OBSERVE_KERNEL_STACKS;
 	r->asked.flags |= PROFIL_OBSERVE_FUNCTIONS | (o->native ? PROFIL_OBSERVE_NATIVE : 0u);
-	r->asked.shift = o->shift;
 	r->asked.stack_mode = o->stack_mode;
 	if (o->stack_mode && m->scope != PROFIL_SCOPE_PROCESSES)
 		r->asked.flags |= PROFIL_OBSERVE_LATER;
@@ -209,7 +208,6 @@ static int read_table(struct recorder *r, int table, int unwind)
 		log_notice("stacks have no frames of the kernel: only root and group profil may "
 			   "record them");
 	r->profile->started = time(NULL);
-	r->profile->resolution = 1u << r->reader.table.head->shift;
 	if (!r->profile->event)
 		r->profile->tick_ns = r->reader.table.head->period_ns;
 	return CTL_OK;

@@ -240,7 +240,7 @@ int recorder_missing(const struct recorder *r)
 			   p->secret, p->secret == 1 ? "" : "es");
 	if (p->place_full && !output_is_text(r->options))
 		log_warning("%llu samples are counted by file only: the table of places is full "
-			    "(profile for a shorter time, fewer processes, or with --resolution)",
+			    "(profile for a shorter time, or fewer processes)",
 			    p->place_full);
 	if (p->sleepers_full)
 		log_warning("%llu sleeps are not counted: more threads slept than the table has "

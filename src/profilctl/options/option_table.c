@@ -106,8 +106,6 @@ static const struct option_row rows[] = {
 	  .value = value_off_cpu },
 	{ OPTION_PERIOD, 'c', "count", "N", "take one sample per N events, or ns of -e cpu-clock",
 	  .value = value_period },
-	{ OPTION_RESOLUTION, 0, "resolution", "BYTES",
-	  "count places in blocks of so many bytes, a power of two", .value = value_resolution },
 	{ OPTION_EVENTS, 0, "events", NULL, "list the events that -e takes on this machine",
 	  FLAG(events) },
 	{ OPTION_COMM, 0, "comm", "NAME", "processes with this name", .value = value_comm },
@@ -347,19 +345,6 @@ static int check_period(const struct options *o)
 	return -EINVAL;
 }
 
-/*
- * The samples of a block are shared out among its functions, and so not known for a slice of time;
- * a stack has one innermost function.
- */
-static int check_resolution(const struct options *o)
-{
-	if (!o->shift || (!o->slice_ns && !o->stack_mode))
-		return 0;
-	log_err("%s: --resolution counts blocks, and %s takes exact places: leave out one of them",
-		o->verb, o->slice_ns ? "--slices" : "a call stack");
-	return -EINVAL;
-}
-
 /* Trees are text of functions, also in a file. */
 static int check_tree(struct options *o)
 {
@@ -445,13 +430,12 @@ int options_parse(struct options *o, __u64 allowed, int argc, char **argv)
 			return -EINVAL;
 	}
 	if (allowed & OPTION_SLICES && o->format == format_find("html") && !o->slice_ns &&
-	    !options_off_cpu(o) && !o->shift) {
+	    !options_off_cpu(o)) {
 		o->nslices = HTML_SLICES;
 		o->slice_ns = HTML_SLICE_NS;
 	}
 	o->threads |= o->by == ROWS_THREAD;
-	if (check_period(o) < 0 || check_resolution(o) < 0 || check_tree(o) < 0 ||
-	    check_text(o, allowed) < 0)
+	if (check_period(o) < 0 || check_tree(o) < 0 || check_text(o, allowed) < 0)
 		return -EINVAL;
 	if (add_operands(o, allowed, argv + optind) < 0) {
 		log_err("%s: %s", o->verb, strerror(ENOMEM));

@@ -354,16 +354,6 @@ const char *value_period(struct options *o, char *arg)
 	return NULL;
 }
 
-const char *value_resolution(struct options *o, char *arg)
-{
-	unsigned long long n;
-
-	if (!whole(&n, arg) || !n || n > OPTIONS_RESOLUTION_MAX || n & (n - 1))
-		return "must be a power of two from 1 to " NUMBER(OPTIONS_RESOLUTION_MAX) " bytes";
-	o->shift = (__u32)__builtin_ctzll(n);
-	return NULL;
-}
-
 const char *value_output(struct options *o, char *arg)
 {
 	o->output = arg;

@@ -16,7 +16,6 @@
 #define OPTIONS_RATE_MAX 50000
 #define OPTIONS_RATE_DEFAULT 999 /* of record and attach */
 /* A page: mappings consist of pages, so that a larger block could be in two. */
-#define OPTIONS_RESOLUTION_MAX 4096
 #define OPTIONS_PERIOD_MIN_NS (1000000000 / OPTIONS_RATE_MAX)
 #define OPTIONS_PERIOD_MAX_NS (1000000000 / OPTIONS_RATE_MIN)
 #define OPTIONS_ROUNDS 21	  /* of optimize --check */
@@ -60,7 +59,6 @@
 #define OPTION_EVENTS (1ull << 44)
 #define OPTION_TREE (1ull << 45)
 #define OPTION_KERNEL_STACKS (1ull << 46)
-#define OPTION_RESOLUTION (1ull << 47)
 #define OPTION_SPAN (1ull << 50)
 #define OPTION_SPOOL (1ull << 51)
 #define OPTION_KEEP (1ull << 52)
@@ -74,7 +72,7 @@
 	(OPTIONS_REPORT | OPTION_RATE | OPTION_DURATION | OPTION_SOCKET | OPTION_CLOCK |       \
 	 OPTION_USER_ONLY | OPTION_NO_INHERIT | OPTION_SLICES | OPTION_THREADS | OPTION_PID |  \
 	 OPTION_ALL | OPTION_QUIET | OPTION_CALL_GRAPH | OPTION_KERNEL_STACKS | OPTION_EVENT | \
-	 OPTION_PERIOD | OPTION_RESOLUTION)
+	 OPTION_PERIOD)
 
 #define OPTIONS_SELECT (OPTION_COMM | OPTION_EXE | OPTION_CGROUP | OPTION_UNIT)
 #define OPTIONS_TOP                                                                              \
@@ -108,7 +106,6 @@ struct options {
 	bool machine;	   /* top shows the machine profile; not an option */
 	const char *event; /* NULL: CPU time */
 	__u64 period;	   /* events per sample, or ns of CPU time; 0: the default */
-	__u32 shift;	   /* places are blocks of 1 << shift bytes; 0: exact */
 	bool events;	   /* list the known events */
 	bool quiet;
 	bool apart; /* if output is NULL the report goes to standard error */

@@ -24,7 +24,6 @@
 #define NARROW_COLUMNS 100 /* below this width the interval is omitted */
 #define NAME_COLUMNS_MIN 22
 #define OBJECT_COLUMNS_MIN 6
-#define MARK " ~"
 
 /* The layout of a table. */
 struct table {
@@ -165,13 +164,13 @@ static void row_write(const struct table *t, const struct row *row)
 	row_name(name, sizeof(name), row, t->options->full_names ? (size_t)-1 : columns);
 	numbers(t, row->samples, t->options->colour);
 	if (!rows_have_object(t->options->by)) {
-		fprintf(t->out, "%s%s%s\n", name, which, row->shared ? MARK : "");
+		fprintf(t->out, "%s%s\n", name, which);
 		return;
 	}
 	row_object(object, sizeof(object), t, row);
 	fit_text(object, sizeof(object), t->object_columns);
 	column(t->out, name, t->name_columns);
-	fprintf(t->out, "  %s%s\n", object, row->shared ? MARK : "");
+	fprintf(t->out, "  %s\n", object);
 }
 
 static void other(const struct table *t, __u64 samples, const char *what)
@@ -235,8 +234,7 @@ static void lay_out(struct table *t)
 		name = greater(name, columns_of(text));
 		if (rows_have_object(o->by)) {
 			row_object(text, sizeof(text), t, row);
-			object = greater(object,
-					 columns_of(text) + (row->shared ? strlen(MARK) : 0));
+			object = greater(object, columns_of(text));
 		}
 	}
 	t->name_columns = name;
@@ -276,7 +274,6 @@ static void table_write(FILE *out, const struct profile *p, const struct rows *r
 			const struct text_options *o)
 {
 	struct table t = { .out = out, .profile = p, .options = o, .rows = rows };
-	bool marked = false;
 	__u64 rest = 0;
 	char what[96];
 
@@ -285,10 +282,8 @@ static void table_write(FILE *out, const struct profile *p, const struct rows *r
 		t.alike = find_alike(p, rows);
 	lay_out(&t);
 	head(&t);
-	for (size_t i = 0; i < t.shown; i++) {
+	for (size_t i = 0; i < t.shown; i++)
 		row_write(&t, &rows->row[i]);
-		marked |= rows->row[i].shared;
-	}
 	for (size_t i = t.shown; i < rows->n; i++)
 		rest += rows->row[i].samples;
 	if (o->rows && t.shown == o->rows)
@@ -302,8 +297,6 @@ static void table_write(FILE *out, const struct profile *p, const struct rows *r
 	other(&t, rest, what);
 	other(&t, p->unmatched, "in no mapping");
 	other(&t, p->lost, "lost");
-	if (marked)
-		fputs("~ shared out: counters cover its neighbours as well\n", out);
 	free(t.alike);
 }
 
@@ -376,8 +369,6 @@ static void footer(FILE *out, const struct profile *p)
 	if (p->cpu_ns)
 		fprintf(out, ", %.2f s of CPU time", (double)p->cpu_ns / 1e9);
 	fputc('\n', out);
-	if (p->resolution > 1)
-		fprintf(out, "places are the starts of blocks of %u bytes\n", p->resolution);
 	shortcomings_each(p, sentence, out);
 	text_stacks(out, p);
 	if (p->end == PROFILE_EXITED)

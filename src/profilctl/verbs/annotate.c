@@ -249,8 +249,6 @@ int annotate_write(FILE *out, const struct options *o, const struct profile *p,
 		 profile_percent(p, f->samples), p->total);
 	fprintf(out, "%s%s\n", shown_name(name, sizeof(name), whole, a.columns, columns_of(rest)),
 		rest);
-	if (p->resolution > 1)
-		fprintf(out, "samples are at the starts of blocks of %u bytes\n", p->resolution);
 	if (!err)
 		err = source_write(&a, &s);
 	if (!err)

@@ -114,13 +114,12 @@ static int choose_event(struct event_choice *c, const struct profil_msg_observe 
 static int make_header(struct profil_table *header, const struct profil_msg_observe *m,
 		       const struct event_choice *event, uint64_t period_ns)
 {
-	if (m->flags & ~(__u32)KNOWN_FLAGS || m->group_by & ~(__u32)KNOWN_GROUPS || m->shift > 31 ||
+	if (m->flags & ~(__u32)KNOWN_FLAGS || m->group_by & ~(__u32)KNOWN_GROUPS || m->zero ||
 	    m->stack_mode > PROFIL_STACK_FP ||
 	    (m->flags & PROFIL_OBSERVE_LATER && m->scope == PROFIL_SCOPE_PROCESSES) ||
 	    (names_event(m) && !attachment_is_event(m)))
 		return -EINVAL;
 	header->stack_mode = m->stack_mode;
-	header->shift = m->shift;
 	header->group_by = m->group_by;
 	header->period_ns = period_ns;
 	header->event_type = PERF_TYPE_SOFTWARE;

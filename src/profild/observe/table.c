@@ -142,7 +142,6 @@ void table_describe(struct profil_observer *o, const struct profil_table *header
 	o->group_mask = header->groups ? header->groups / PROFIL_PAGE_GROUPS - 1 : 0;
 	o->place_page = header->place_page;
 	o->line_mask = header->lines - 1;
-	o->shift = header->shift;
 	o->group_by = header->group_by;
 }
 

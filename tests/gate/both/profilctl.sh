@@ -52,12 +52,6 @@ refuses "a number of events without an event is refused with a clock, too" 2 "-c
 refuses "a rate and a period of cpu-clock are refused" 2 "give one" "$ctl" record -c 1000000 -e cpu-clock -F 999 -- true
 refuses "a period of cpu-clock below 1/50000 s is refused" 2 "from 20000 to 1000000000 (50000 to 1 Hz)" "$ctl" record -e cpu-clock -c 19999 -- true
 refuses "a period of cpu-clock above 1 s is refused" 2 "from 20000 to 1000000000" "$ctl" attach -c 1000000001 -e task-clock 1
-for bytes in 0 3 8192 16x -2; do
-	refuses "resolution $bytes is refused" 2 "must be a power of two from 1 to 4096 bytes" "$ctl" record --resolution=$bytes -- true
-done
-refuses "a resolution is refused with call stacks" 2 "a call stack takes exact places" "$ctl" record --resolution 16 -g -- true
-refuses "a resolution is refused with off-CPU time" 2 "a call stack takes exact places" "$ctl" attach --off-cpu --resolution 16 1
-refuses "a resolution is refused with slices" 2 "--slices takes exact places" "$ctl" record --slices 60x1 --resolution 16 -- true
 refuses "record refuses to run without a command" 2 "no command given" "$ctl" record -F 100
 refuses "attach refuses to run without a process" 2 "no process given" "$ctl" attach
 refuses "attach refuses a process that is named twice" 2 "is named twice" "$ctl" attach $$ $$

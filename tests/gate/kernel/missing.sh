@@ -105,7 +105,7 @@ many_files() {
 }
 
 many_places() {
-	local line='samples are counted by file only: the table of places is full; profile for a shorter time, fewer processes, or with --resolution'
+	local line='samples are counted by file only: the table of places is full; profile for a shorter time, or fewer processes'
 
 	check "record returns the status of a command with more places than there is room for" record_places
 	check "record says how many places had no room" said '^profilctl: [0-9]+ samples are counted by file only'

@@ -335,7 +335,7 @@ shortcoming() { # MEMBER NUMBER LINE
 }
 shortcoming image_full 2 '2 samples were lost for want of room for another file'
 shortcoming group_full 2 '2 samples are without a group: the table of groups is full'
-shortcoming place_full 2 '2 samples are counted by file only: the table of places is full; profile for a shorter time, fewer processes, or with --resolution'
+shortcoming place_full 2 '2 samples are counted by file only: the table of places is full; profile for a shorter time, or fewer processes'
 shortcoming unfollowed 1 '1 process could not be followed'
 shortcoming unfollowed 2 '2 processes could not be followed'
 shortcoming secret 1 '1 process executed what may not be observed, and left'

@@ -1,5 +1,5 @@
 #!/bin/bash
-# record-time.sh - how many samples record counts at a period, how many places it keeps, and what it draws meanwhile
+# record-time.sh - how many samples record counts at a period, and what it draws meanwhile
 # shellcheck source=tests/lib/lib.sh
 . "$(dirname "$0")/../../lib/lib.sh"
 # shellcheck source=tests/lib/verdict.sh
@@ -15,19 +15,6 @@ accounted() { # FACTOR
 		jq -e '.samples.total as $n | select($n >= 200) | $n * .tick_ns / .cpu_ns' "$dir/json"
 }
 equivalent "the samples of -c of cpu-clock are the CPU time" 1 0.01 accounted
-
-head -c 20000000 /dev/urandom | base64 -w 76 >"$dir/text"
-places() {
-	"$ctl" record -q -F 4999 -o "$dir/kept" "$@" -- gzip -1 -c "$dir/text" >/dev/null
-	jq '.places | length' "$dir/kept"
-}
-exact=$(places)
-for bytes in 16 64 4096; do
-	blocks=$(places --resolution $bytes)
-	check "places are as wide as parts of blocks of $bytes bytes" jq -e "[.places[][2]] | max | . > $bytes / 4 and . <= $bytes" "$dir/kept"
-	# Each function in a block has a place, so that large blocks do not mean few places.
-	test $bytes -gt 64 || check "there are fewer blocks of $bytes bytes than exact places" test "$blocks" -lt "$exact"
-done
 
 # record draws nothing on the terminal while the command uses it.
 drawn() { # ARGS...

@@ -35,7 +35,7 @@ static struct profile *sample_profile(void)
 	p->end = PROFILE_EXITED;
 	p->end_code = 3;
 	cr_assert_eq(profile_add_place(p, a, 0x1010, 1, 5), 0);
-	cr_assert_eq(profile_add_place(p, a, 0x1020, 16, 7), 0);
+	cr_assert_eq(profile_add_place(p, a, 0x1020, 1, 7), 0);
 	cr_assert_eq(profile_add_place(p, b, 0x7f0000000000, 1, 30), 0);
 	p->unmatched = 2;
 	p->lost = 1;
@@ -284,45 +284,6 @@ Test(ctl_profile, gmon_refuses_counts_that_its_bins_cannot_hold)
 	p->total += 1ull << 38;
 	cr_expect_eq(format_find("gmon")->write(out, p), -EOVERFLOW);
 	fclose(out);
-	profile_free(p);
-}
-
-/* A place across a page boundary, in an object without symbols, is in two pages. */
-Test(ctl_profile, a_place_in_two_functions_is_split_and_marked)
-{
-	struct profile *p = profile_new();
-	__u32 a = object(p, "/bin/a", 1);
-	struct place *sorted;
-
-	cr_assert_eq(profile_add_place(p, a, 0x1ff0, 32, 7), 0);
-	cr_assert_eq(profile_add_place(p, a, 0x2010, 16, 3), 0);
-	cr_assert_eq(symbolize(p, NULL), 0);
-	cr_assert_eq(p->places.n, 3);
-	cr_expect_eq(p->binned, 10);
-	sorted = places_sorted(&p->places);
-	cr_expect_eq(sorted[0].offset, 0x1ff0);
-	cr_expect_eq(sorted[0].width, 16);
-	cr_expect_eq(sorted[0].count, 4);
-	cr_expect_eq(sorted[1].offset, 0x2000);
-	cr_expect_eq(sorted[1].count, 3);
-	cr_assert_eq(p->nfunctions, 2);
-	cr_expect(p->functions[0].shared);
-	cr_expect(p->functions[1].shared);
-	free(sorted);
-	profile_free(p);
-}
-
-/* A single sample goes to one of the functions, but may be of the other. */
-Test(ctl_profile, a_single_sample_of_two_functions_is_marked)
-{
-	struct profile *p = profile_new();
-	__u32 a = object(p, "/bin/a", 1);
-
-	cr_assert_eq(profile_add_place(p, a, 0x1ff0, 32, 1), 0);
-	cr_assert_eq(symbolize(p, NULL), 0);
-	cr_assert_eq(p->nfunctions, 1);
-	cr_expect_eq(p->functions[0].samples, 1);
-	cr_expect(p->functions[0].shared);
 	profile_free(p);
 }
 

@@ -121,9 +121,9 @@ Test(ctl_table, refuses_a_table_whose_parts_lie_outside)
 	f.head->image_page = ~0u;
 	cr_expect_eq(table_open(&t, f.fd), -EPROTO);
 	f.head->image_page = 1;
-	f.head->shift = 32;
+	f.head->reserved = 1;
 	cr_expect_eq(table_open(&t, f.fd), -EPROTO);
-	f.head->shift = 0;
+	f.head->reserved = 0;
 	f.head->version++;
 	cr_expect_eq(table_open(&t, f.fd), -EPROTO);
 	fake_close(&f);
@@ -197,35 +197,6 @@ Test(ctl_table, reads_every_sample_once)
 							       .group = 1 }),
 		     30);
 	free(samples);
-	table_reader_close(&r);
-	profile_free(p);
-	fake_close(&f);
-}
-
-/* The offsets of a table with a shift are multiples of its blocks, whose size is the width. */
-Test(ctl_table, places_of_a_table_with_a_shift_are_blocks)
-{
-	struct table_reader r;
-	struct profile *p = profile_new();
-	struct fake f;
-
-	fake_open(&f);
-	f.head->shift = 6;
-	add_image(&f, 1, PROFIL_IMAGE_FILE, "/nowhere/program");
-	add_image(&f, 2, PROFIL_IMAGE_ANON, NULL)->base = 0x7f0000000000;
-	add_place(&f, 0, 0, profil_place(0, 1, 0), 2);
-	add_place(&f, 0, 1, profil_place(0, 1, 0x1040), 3);
-	add_place(&f, 0, 2, profil_place(0, 2, 0x80), 4);
-	cr_assert_eq(table_reader_open(&r, f.fd, p), 0);
-	cr_assert_eq(table_reader_read(&r, p), 0);
-	cr_expect_eq(p->binned, 9);
-	cr_expect_eq(p->places.n, 3);
-	cr_expect_eq(places_count(&p->places, &(struct place){ .width = 64 }), 2);
-	cr_expect_eq(places_count(&p->places, &(struct place){ .offset = 0x1040, .width = 64 }), 3);
-	cr_expect_eq(
-		places_count(&p->places,
-			     &(struct place){ .offset = 0x7f0000000080, .object = 1, .width = 64 }),
-		4);
 	table_reader_close(&r);
 	profile_free(p);
 	fake_close(&f);

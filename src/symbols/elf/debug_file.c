@@ -88,17 +88,19 @@ static int fetch(const struct debug_file *f, Dwfl_Module *module)
 
 /*
  * Decides whether the file @fd may be unpacked. Beyond its limit a file has the symbols that need
- * no unpacking, and no lines.
+ * no unpacking, and no lines. A program of another user has foreign debug files, whose ever they
+ * are: it can have the build id of any.
  */
 static void check_packed(struct debug_file *f, Elf *elf, int fd)
 {
-	__u64 limit = unpack_limit_of(fd), bytes = unpack_dwarf_bytes(elf);
+	__u64 bytes = unpack_dwarf_bytes(elf);
 
-	f->foreign |= limit != UNPACK_TRUSTED_BYTES;
-	if (bytes > limit || (limit != UNPACK_TRUSTED_BYTES &&
-			      (!unpack_abbreviations_within(elf) || !unpack_charge(bytes))))
+	f->foreign |= !file_is_trusted(fd);
+	if (bytes > (f->foreign ? UNPACK_FILE_BYTES : UNPACK_TRUSTED_BYTES))
 		f->packed = true;
-	else if (limit != UNPACK_TRUSTED_BYTES)
+	else if (f->foreign && (!unpack_abbreviations_within(elf) || !unpack_charge(bytes)))
+		f->packed = true;
+	else if (f->foreign)
 		f->charged += bytes;
 }
 
@@ -260,7 +262,12 @@ static void set_alternate(struct debug_file *f, Dwarf *dwarf)
 		f->alternate_fd = debuginfod_fetch(f->dwfl, id, (int)bytes);
 	if (f->alternate_fd >= 0)
 		f->alternate_elf = elf_begin(f->alternate_fd, ELF_C_READ_MMAP, NULL);
-	f->alternate = dwarf_begin_elf(f->alternate_elf, DWARF_C_READ, NULL);
+	if (f->alternate_elf)
+		check_packed(f, f->alternate_elf, f->alternate_fd);
+	if (f->packed)
+		note_packed(f, name);
+	else
+		f->alternate = dwarf_begin_elf(f->alternate_elf, DWARF_C_READ, NULL);
 	dwarf_setalt(dwarf, f->alternate ? f->alternate : (Dwarf *)-1);
 }
 
@@ -286,7 +293,7 @@ Dwarf *debug_file_dwarf(struct debug_file *f, Dwarf_Addr *bias)
 	if (dwarf && !f->has_alternate)
 		set_alternate(f, dwarf);
 	progress_end_debuginfod();
-	return dwarf;
+	return f->packed ? NULL : dwarf;
 }
 
 void debug_file_resume(struct debug_file *f)

@@ -46,7 +46,7 @@ static bool may_open(const char *folder, const char *name, bool *trusted)
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return false;
 	fd = guarded_file_open(path, NULL);
-	*trusted = fd >= 0 && unpack_limit_of(fd) == UNPACK_TRUSTED_BYTES;
+	*trusted = fd >= 0 && file_is_trusted(fd);
 	return *trusted;
 }
 

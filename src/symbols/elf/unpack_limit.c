@@ -123,11 +123,6 @@ bool unpack_symbols_within(Elf *elf, __u64 most)
 	return ret == LZMA_STREAM_END && bytes <= most;
 }
 
-__u64 unpack_limit_of(int fd)
-{
-	return file_is_trusted(fd) ? UNPACK_TRUSTED_BYTES : UNPACK_FILE_BYTES;
-}
-
 bool unpack_charge(__u64 bytes)
 {
 	if (__atomic_add_fetch(&charged, bytes, __ATOMIC_RELAXED) <= UNPACK_ALL_BYTES)

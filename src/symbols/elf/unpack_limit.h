@@ -40,9 +40,6 @@ bool unpack_abbreviations_within(Elf *elf);
  */
 bool unpack_symbols_within(Elf *elf, __u64 most);
 
-/* The limit of one file. */
-__u64 unpack_limit_of(int fd);
-
 /* Takes @bytes from what all untrusted files may unpack to. Returns false if it is exhausted. */
 bool unpack_charge(__u64 bytes);
 void unpack_discharge(__u64 bytes);

@@ -87,7 +87,11 @@ static void set_user(struct client *c, uid_t uid)
 	struct user *u;
 
 	must(user_get(&u, d.quota, uid, uid == 0) == 0);
-	must(charge_transfer(&c->charge, u) == 0);
+	if (charge_transfer(&c->charge, u) < 0) { /* it has as many connections as it may */
+		user_unref(u);
+		client_close(c);
+		return;
+	}
 	user_unref(c->user);
 	c->user = u;
 	c->peer.cred.uid = uid;
@@ -177,26 +181,17 @@ static unsigned int open_fds(int fds[2], unsigned int kind)
 	return kind & 4 ? 1 : 2;
 }
 
-static void send_packet(struct end *p, struct input *in)
-{
-	static union {
-		struct profil_header h;
-		uint8_t space[PROFIL_MSG_MAX + 64];
-	} packet;
-	unsigned int right = input_byte(in), kind = input_byte(in), nfds;
-	uint16_t n;
-	int fds[2] = { -1, -1 };
+static union packet {
+	struct profil_header h;
+	uint8_t space[PROFIL_MSG_MAX + 64];
+} packet;
 
-	input_take(in, &n, sizeof(n));
-	n = n % 8192;
-	if (right & RIGHT_HEADER && n < sizeof(packet.h))
-		n = sizeof(packet.h);
-	memset(&packet, 0, sizeof(packet.h));
-	input_take(in, &packet, n);
-	make_right(packet.space, n, right, p);
-	tame(packet.space, n);
-	nfds = open_fds(fds, kind);
-	/* Not by wire_send(), which sends as many bytes as the header says. */
+/* Sends @n bytes of the packet. Not by wire_send(), which sends as many bytes as the header says.
+ */
+static void send_packet(struct end *p, size_t n, unsigned int right, unsigned int kind)
+{
+	int fds[2] = { -1, -1 };
+	unsigned int nfds;
 	struct iovec iov = { &packet, n };
 	union {
 		char space[CMSG_SPACE(sizeof(fds))];
@@ -204,6 +199,9 @@ static void send_packet(struct end *p, struct input *in)
 	} control = { 0 };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
+	make_right(packet.space, n, right, p);
+	tame(packet.space, n);
+	nfds = open_fds(fds, kind);
 	if (nfds) {
 		msg.msg_control = control.space;
 		msg.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
@@ -216,6 +214,70 @@ static void send_packet(struct end *p, struct input *in)
 	closep(&fds[0]);
 	closep(&fds[1]);
 	turn();
+}
+
+static void send_any(struct end *p, struct input *in)
+{
+	unsigned int right = input_byte(in), kind = input_byte(in);
+	uint16_t n;
+
+	input_take(in, &n, sizeof(n));
+	n = n % 8192;
+	if (right & RIGHT_HEADER && n < sizeof(packet.h))
+		n = sizeof(packet.h);
+	memset(&packet, 0, sizeof(packet.h));
+	input_take(in, &packet, n);
+	send_packet(p, n, right, kind);
+}
+
+/* Every request, as a client sends it. */
+static const struct usual {
+	unsigned int type;
+	size_t bytes;
+	unsigned int kind; /* of its descriptors */
+} usual[] = {
+	{ PROFIL_MSG_START, sizeof(struct profil_msg_start) + sizeof(struct profil_msg_region), 0 },
+	{ PROFIL_MSG_EXTEND, sizeof(struct profil_msg_start) + 2 * sizeof(struct profil_msg_region),
+	  0 },
+	{ PROFIL_MSG_REGIONS, sizeof(struct profil_msg_regions) + sizeof(struct profil_msg_region),
+	  0 },
+	{ PROFIL_MSG_STOP, sizeof(struct profil_msg_self), 0 },
+	{ PROFIL_MSG_SYNC, sizeof(struct profil_msg_self), 0 },
+	{ PROFIL_MSG_OBSERVE, sizeof(struct profil_msg_observe), 0 },
+	{ PROFIL_MSG_ADD, sizeof(struct profil_header), 3 },
+	{ PROFIL_MSG_BEGIN, sizeof(struct profil_header), 0 },
+	{ PROFIL_MSG_DETACH, sizeof(struct profil_header), 0 },
+	{ PROFIL_MSG_STATS, sizeof(struct profil_header), 0 },
+	{ PROFIL_MSG_MACHINE, sizeof(struct profil_msg_machine), 0 },
+	{ PROFIL_MSG_LIST, sizeof(struct profil_header), 0 },
+	{ PROFIL_MSG_STATUS, sizeof(struct profil_header), 0 },
+};
+
+/*
+ * A usual request with some words of the input, so that conversations get further than their first
+ * message.
+ */
+static void send_usual(struct end *p, struct input *in)
+{
+	const struct usual *u = &usual[input_byte(in) % (sizeof(usual) / sizeof(*usual))];
+	unsigned int words = input_byte(in) % 8;
+
+	memset(&packet, 0, u->bytes);
+	if (u->type == PROFIL_MSG_START || u->type == PROFIL_MSG_EXTEND) {
+		struct profil_msg_start *m = (void *)&packet;
+
+		m->width = 2;
+		m->cap = UINT16_MAX;
+		m->nregions = u->type == PROFIL_MSG_START ? 1 : 2;
+	}
+	while (words--) {
+		size_t at = sizeof(packet.h) + 4u * input_byte(in);
+
+		if (at + 4 <= u->bytes)
+			input_take(in, packet.space + at, 4);
+	}
+	packet.h.type = (__u16)u->type;
+	send_packet(p, u->bytes, RIGHT_HEADER | RIGHT_COOKIE | RIGHT_COUNT, u->kind);
 }
 
 static void hear(struct end *p)
@@ -247,8 +309,11 @@ static void step(struct end *p, unsigned int what, struct input *in)
 	case 3:
 		hear(p);
 		break;
+	case 7:
+		send_usual(p, in);
+		break;
 	default:
-		send_packet(p, in);
+		send_any(p, in);
 	}
 }
 

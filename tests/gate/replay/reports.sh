@@ -95,6 +95,15 @@ says "annotate accepts a regular expression" '^cold in ' "$ctl" annotate '/^c.*d
 says "annotate takes the hottest of several matches" '^hot in ' "$ctl" annotate '/o/' "$dir/a"
 says "annotate lists the other matches" '^ +3000  cold$' "$ctl" annotate '/o/' "$dir/a"
 
+# A source line of a stranger's, with what controls a terminal or turns text around.
+printf 'int f(void) { /* x\033[2J\302\2331m\342\200\256y */ return 1; }\nint main(void) { return f(); }\n' >"$dir/turned.c"
+${CC:-gcc} -w -O0 -g -o "$dir/turned" "$dir/turned.c" || exit 1
+spin=$dir/turned keep 9 1 f main >"$dir/turned-source"
+"$ctl" annotate f "$dir/turned-source" >"$dir/turned-text" 2>&1
+check "annotate shows a source line without its control characters" grep -Eq '9 100.00 % .* /[*] x *\[2J *1m *y [*]/' "$dir/turned-text"
+check "annotate prints no control character of a source line" \
+	python3 -c 'import sys; t = open(sys.argv[1]).read(); sys.exit(any(c in t for c in "\x1b\x9b\u202e"))' "$dir/turned-text"
+
 # A template's name in 600 columns: the report's short form, in the head and among the other matches.
 long="void std::sort<std::$(printf 'x%.0s' {1..600})>(int*)"
 sed "s/\"name\":\"hot\"/\"name\":\"$long\"/; s/\"name\":\"cold\"/\"name\":\"${long/sort/stable_sort}\"/" "$dir/a" >"$dir/long"

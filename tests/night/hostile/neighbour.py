@@ -93,6 +93,7 @@ def attacks(scale):
         Attack("buffers of userfaultfd", "still", "userfaultfd", root=True),
         Attack("buffers in huge pages", "still", "hugetlb", root=True),
         Attack("buffers in a sealed, cut-off file", "still", "sealed"),
+        Attack("buffers of io_uring", "still", "io_uring", root=True),
         Attack("clients without memory", "still", "exhausted", root=True),
         Attack("one person's ids make tables", "ids", "churn", *ids, root=True),
         Attack("one person's ids hold large tables", "ids", "tables", *ids, root=True),

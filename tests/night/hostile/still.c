@@ -1,6 +1,6 @@
 /* still.c - profiled processes that do not run, and buffers in memory of unusual kinds
  *
- * usage: still stopped|vfork|frozen|userfaultfd|hugetlb|sealed|exhausted
+ * usage: still stopped|vfork|frozen|userfaultfd|hugetlb|sealed|io_uring|exhausted
  *
  * Many processes have a profile on and then
  *
@@ -10,10 +10,12 @@
  *	userfaultfd  have buffers whose pages someone else should provide, and does not (root)
  *	hugetlb      have buffers in huge pages (root)
  *	sealed       have buffers in a memory file, which is sealed and cut off meanwhile
+ *	io_uring     have buffers in the requests of a ring, or which a ring has pinned
  *	exhausted    have buffers that are not there yet, in a cgroup without memory (root)
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <linux/userfaultfd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,6 +27,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +62,20 @@ static void find_group(const char *controller)
 	if (stat(group, &st) < 0)
 		snprintf(group, sizeof(group), "/sys/fs/cgroup");
 	strcat(group, "/profil-hostile");
+}
+
+/* The file with the limit of memory; in version 2 the controller must be turned on above. */
+static const char *memory_limit(void)
+{
+	int fd;
+
+	if (!access("/sys/fs/cgroup/memory", F_OK))
+		return "memory.limit_in_bytes";
+	fd = open("/sys/fs/cgroup/cgroup.subtree_control", O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, "+memory", strlen("+memory")) < 0)
+		attack_skip("no cgroups with a limit of memory: %s", strerror(errno));
+	close(fd);
+	return "memory.max";
 }
 
 /* A cgroup of version 1 or 2, with this process in it. */
@@ -110,6 +127,29 @@ static void *userfault_buffer(void)
 	return buf;
 }
 
+/*
+ * The requests of an io_uring, which are pages of the kernel, or memory that it has pinned: each
+ * for half of the processes.
+ */
+static void *uring_buffer(void)
+{
+	struct io_uring_params p = { 0 };
+	struct iovec iov = { .iov_len = BUFFER_BYTES };
+	int fd = (int)syscall(SYS_io_uring_setup, BUFFER_BYTES / sizeof(struct io_uring_sqe), &p);
+	void *buf;
+
+	if (fd < 0)
+		attack_skip("io_uring: %s", strerror(errno));
+	if (getpid() % 2)
+		return mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			    IORING_OFF_SQES);
+	buf = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	iov.iov_base = buf;
+	if (syscall(SYS_io_uring_register, fd, IORING_REGISTER_BUFFERS, &iov, 1) < 0)
+		attack_skip("io_uring pins no buffer: %s", strerror(errno));
+	return buf;
+}
+
 static void *buffer_for(const char *what)
 {
 	void *buf = own_buffer;
@@ -117,6 +157,8 @@ static void *buffer_for(const char *what)
 
 	if (!strcmp(what, "userfaultfd"))
 		return userfault_buffer();
+	if (!strcmp(what, "io_uring"))
+		buf = uring_buffer();
 	if (!strcmp(what, "hugetlb"))
 		buf = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
@@ -167,7 +209,7 @@ static void profiled(const char *what, int ready)
 	if (!strcmp(what, "frozen"))
 		enter_group("freezer", NULL, NULL);
 	if (!strcmp(what, "exhausted"))
-		enter_group("memory", "memory.limit_in_bytes", "16777216");
+		enter_group("memory", memory_limit(), "16777216");
 	buf = buffer_for(what);
 	if (!getuid())
 		attack_become(ATTACKER);

@@ -1,0 +1,132 @@
+# capabilities.py - what profild can do without each of its unit's capabilities, on this kernel
+#
+# With those of the unit all works, where kernel.perf_event_paranoid is below 3; where it is 3, with
+# CAP_SYS_ADMIN, which the drop-in adds. Each capability of the unit is needed for something.
+#
+# usage: capabilities.py BUILD DIRECTORY
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib"))
+from manager import Daemon, unit_capabilities  # noqa: E402
+from outcome import finish, ok  # noqa: E402
+
+USER = 60001
+LIMIT_S = 120
+
+CHILD = """
+import ctypes, os, sys, time
+lib = ctypes.CDLL(sys.argv[1])
+lib.profil.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_uint]
+buf = (ctypes.c_ushort * 65536)()
+code = ctypes.cast(ctypes.CDLL(None).getpid, ctypes.c_void_p).value
+if lib.profil(buf, 131072, 0, 2):
+    sys.exit(1)
+def spin():
+    until = time.process_time() + 0.3
+    while time.process_time() < until:
+        pass
+    if lib.profil_sync():
+        os._exit(1)
+spin()
+own = sum(buf)
+if os.fork() == 0:
+    spin()
+    os._exit(sum(buf) <= own)
+print("own", int(own > 0))
+print("child", int(os.wait()[1] == 0))
+"""
+
+
+def run(command, env, **more):
+    try:
+        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=LIMIT_S, **more)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 255, "", "")
+
+
+def samples(done):
+    """Of a report in JSON."""
+    try:
+        return json.loads(done.stdout)["samples"]["total"]
+    except (ValueError, KeyError):
+        return 0
+
+
+def deeds(build, daemon):
+    """What this daemon does, by name."""
+    env = dict(os.environ, PROFIL_SOCKET=daemon.socket)
+    shutil.copy(f"{build}/libprofil.so.1", f"{daemon.dir}/lib.so")
+    user = {"user": USER, "group": USER, "extra_groups": []}
+    done = run(["/usr/bin/python3", "-c", CHILD, f"{daemon.dir}/lib.so"], env, cwd="/", **user)
+    told = dict(line.split() for line in done.stdout.splitlines())
+    record = [f"{build}/profilctl", "record", "-q", "-f", "json", "-o", "-"]
+    busy = ["sh", "-c", "i=0; while test $i -lt 100000; do i=$((i + 1)); done"]
+    return {
+        "profil()": told.get("own") == "1",
+        "its child": told.get("child") == "1",
+        "record -a": samples(run(record + ["-a", "--"] + busy, env)) > 0,
+        "record -g": samples(run(record + ["-g", "--"] + busy, env)) > 0,
+        "-F 5000": samples(run(record + ["-F", "5000", "--"] + busy, env)) > 0,
+        "page faults": samples(run(record + ["-e", "page-faults", "--", "sh", "-c", ":"], env)) > 0,
+        "off-CPU": run(record + ["--off-cpu", "--", "sleep", "0.1"], env).returncode == 0,
+        "restart": restarts(build, daemon, env, user),
+    }
+
+
+def restarts(build, daemon, env, user):
+    """Whether a profile goes on after a kill of the daemon."""
+    victim = subprocess.Popen([f"{build}/tests/night/hostile/victim", "samples", "2"], env=env, stdout=subprocess.PIPE,
+                              text=True, **user)
+    try:
+        victim.wait(0.7)
+    except subprocess.TimeoutExpired:
+        pass
+    daemon.kill()
+    daemon.start()
+    told = dict(line.split() for line in victim.communicate(timeout=LIMIT_S)[0].splitlines())
+    return int(told.get("binned", 0)) > 0 and told.get("gone", "0") == "0"
+
+
+def without(build, directory, name, capabilities):
+    os.mkdir(f"{directory}/{name}", 0o755)
+    daemon = Daemon(build, f"{directory}/{name}", capabilities=capabilities)
+    try:
+        daemon.start()
+        return deeds(build, daemon)
+    except (RuntimeError, ValueError) as e:
+        print(f"  {name}: {str(e).strip().splitlines()[-1]}")
+        return {}
+    finally:
+        daemon.close()
+
+
+def main():
+    build, directory = os.path.abspath(sys.argv[1]), sys.argv[2]
+    unit = unit_capabilities()
+    with open("/proc/sys/kernel/perf_event_paranoid") as f:
+        paranoid = int(f.read())
+    if paranoid >= 3:
+        unit = unit + ["sys_admin"]
+    rows = {"all of the unit": without(build, directory, "unit", unit)}
+    for capability in unit:
+        rows[f"no {capability}"] = without(build, directory, capability, [c for c in unit if c != capability])
+    print(f"  Linux {platform.release()}, perf_event_paranoid {paranoid}")
+    for name, row in rows.items():
+        lacks = [k for k in rows["all of the unit"] if not row.get(k)]
+        print(f"  {name:20} {'does not start' if not row else 'lacks ' + ', '.join(lacks) if lacks else 'does all'}")
+    for deed, done in rows["all of the unit"].items():
+        ok(f"with the unit's capabilities: {deed}", done)
+    ok("with the unit's capabilities profild starts", rows["all of the unit"])
+    for capability in unit:
+        row = rows[f"no {capability}"]
+        ok(f"the unit needs {capability}", not row or not all(row.values()))
+    return finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

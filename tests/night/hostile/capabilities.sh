@@ -1,0 +1,10 @@
+#!/bin/bash
+# capabilities.sh - runs capabilities.py
+# shellcheck source=tests/lib/lib.sh
+. "$(dirname "$0")/../../lib/lib.sh"
+
+if test "$(id -u)" -ne 0; then
+	skip "capabilities.py" "needs root: sudo make test"
+	finish
+fi
+exec python3 tests/night/hostile/capabilities.py "$BUILD" "$dir"

@@ -17,6 +17,7 @@ USER = 60001
 OTHER = 60020
 SLOTS = 64  # of one user
 OWNER = 60040  # of subordinate ids
+IDS = 64
 LINES_MAX = 40  # that one client may make the daemon log in some seconds
 KILLS = 12
 
@@ -158,7 +159,7 @@ if pid == 0:
         os._exit(77)
     os.setresgid(0, 0, 0)
     os.setresuid(0, 0, 0)
-    os.execv(sys.argv[1], ["ids", "slots", "16", "1"])
+    os.execv(sys.argv[1], ["ids", sys.argv[2], sys.argv[3], "1"])
 os.read(r, 1)
 for tool, own in (("newuidmap", os.getuid()), ("newgidmap", os.getgid())):
     if subprocess.call([tool, str(pid), "0", str(own), "1", "1", "200000", "65536"]):
@@ -168,23 +169,64 @@ os.waitpid(pid, 0)
 """
 
 
+class Person:
+    """User OWNER, whose so many subordinate ids, given by newuidmap, each hold all of @what that they get."""
+
+    def __init__(self, program, env, what):
+        self.process = subprocess.Popen(
+            ["python3", "-c", NEWIDS, program, what, str(IDS)], env=env, user=OWNER, group=OWNER, extra_groups=[],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0,
+            executable=shutil.which("python3", path="/usr/bin:/bin"))
+        self.said = ""
+        for line in self.process.stdout:
+            self.said += line
+            if line.strip() == "under way":
+                break
+
+    def end(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            pass
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+
+
+def asked(program, env, what):
+    """How often another user is refused one of @what, and how often it is served."""
+    said = as_user([program, "ask", what], env, OTHER).communicate(timeout=60)[0]
+    return dict((k, int(v)) for k, v in re.findall(r"result (\w+) (\d+)", said))
+
+
 def ids_by_newuidmap(build, daemon, env):
     """ends.sh has made user OWNER with 65536 subordinate ids."""
-    name = "ids that newuidmap gives are one account"
     if not shutil.which("newuidmap"):
-        skip(name, "no newuidmap: sudo make deps")
+        skip("ids that newuidmap gives are one account", "no newuidmap: sudo make deps")
         return
-    ids = f"{daemon.dir}/ids"
-    shutil.copy(f"{build}/tests/night/hostile/ids", ids)
-    p = subprocess.Popen(["python3", "-c", NEWIDS, ids], env=env, user=OWNER, group=OWNER, extra_groups=[],
-                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                         executable=shutil.which("python3", path="/usr/bin:/bin"))
-    said = p.communicate(timeout=60)[0]
-    if p.returncode == 77:
-        skip(name, "newuidmap does not let user %d: not in a mount namespace of its own" % OWNER)
-        return
-    held = re.search(r"result held (\d+)", said)
-    ok(name, held and int(held.group(1)) == SLOTS, said)
+    program = f"{daemon.dir}/ids"
+    shutil.copy(f"{build}/tests/night/hostile/ids", program)
+    for what in ("slots", "wide", "regions", "events", "tables"):
+        person = Person(program, env, what)
+        held = re.search(r"result held (\d+)", person.said)
+        if not held:
+            person.end()
+            skip(f"{IDS} ids that newuidmap gives hold {what}",
+                 f"newuidmap does not let user {OWNER}: not in a mount namespace of its own: {person.said}")
+            return
+        if what == "slots":
+            ok(f"{IDS} ids that newuidmap gives are one account", int(held.group(1)) == SLOTS, person.said)
+        got, refused = starts(build, env)
+        ok(f"another user starts profiles beside {IDS} ids that hold {held.group(1)} {what} ({got} times)",
+           got > 0 and not refused, f"{got} starts, {refused} refused")
+        for other in ("regions", "slots", "wide"):
+            a = asked(program, env, other)
+            ok(f"another user gets {other} beside {IDS} ids that hold {what}",
+               a.get("others", 0) > 0 and not a.get("refused", 1), a)
+        person.end()
 
 
 def spool_beside(build, env, folder, seconds):

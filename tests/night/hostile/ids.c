@@ -1,6 +1,7 @@
 /* ids.c - one person with many user ids, each of which takes what its quota allows
  *
  * usage: ids WHAT USERS FIRST
+ *        ids ask WHAT    asks as this user, who is none of them
  *
  * Started by root; the ids are those from FIRST on. WHAT:
  *
@@ -43,6 +44,19 @@ static const char *const names[] = {
 	[EVENTS] = "events", [OFF_CPU] = "off-cpu", [REGIONS] = "regions",
 };
 
+/* This process's uid as the daemon sees it: newuidmap may have given it a user namespace. */
+static uid_t outer_uid(void)
+{
+	__cleanup(fclosep) FILE *f = fopen("/proc/self/uid_map", "re");
+	unsigned int inside, outside, n;
+
+	while (f && fscanf(f, "%u %u %u", &inside, &outside, &n) == 3) {
+		if (getuid() >= inside && getuid() - inside < n)
+			return outside + (getuid() - inside);
+	}
+	return getuid();
+}
+
 static struct profil_msg_observe message(enum what what)
 {
 	struct profil_msg_observe m = { .scope = PROFIL_SCOPE_PROCESSES };
@@ -67,7 +81,7 @@ static struct profil_msg_observe message(enum what what)
 		/* fall through */
 	case WIDE:
 		m.scope = PROFIL_SCOPE_USER;
-		m.uid = getuid();
+		m.uid = outer_uid();
 		break;
 	default:
 		break;
@@ -178,6 +192,26 @@ static void attack_as(enum what what, unsigned int users, uid_t first)
 	attack_result("held", all);
 }
 
+/* How often this user gets one. */
+static int ask(enum what what)
+{
+	int served = 0;
+
+	for (int i = 0; i < ASKED; i++) {
+		int sock = take(what == CHURN ? TABLES : what, what == REGIONS);
+
+		served += sock >= 0;
+		closep(&sock);
+	}
+	return served;
+}
+
+static void tell(int served)
+{
+	attack_result("others", served);
+	attack_result("refused", ASKED - served);
+}
+
 static void ask_as_another(enum what what)
 {
 	pid_t pid = attack_fork();
@@ -185,34 +219,38 @@ static void ask_as_another(enum what what)
 
 	if (pid == 0) {
 		attack_become(OTHER);
-		for (int i = 0; i < ASKED; i++) {
-			int sock = take(what == CHURN ? TABLES : what, what == REGIONS);
-
-			served += sock >= 0;
-			closep(&sock);
-		}
-		_exit(served);
+		_exit(ask(what));
 	}
 	waitpid(pid, &served, 0);
-	served = WIFEXITED(served) ? WEXITSTATUS(served) : 0;
-	attack_result("others", served);
-	attack_result("refused", ASKED - served);
+	tell(WIFEXITED(served) ? WEXITSTATUS(served) : 0);
+}
+
+/* The kind of attack @name; -1: there is none. */
+static int what_of(const char *name)
+{
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(name, names[i]))
+			return (int)i;
+	}
+	return -1;
 }
 
 int main(int argc, char **argv)
 {
+	bool asks = argc == 3 && !strcmp(argv[1], "ask");
+	int what = argc == 4 || asks ? what_of(argv[asks ? 2 : 1]) : -1;
+
 	raise_limit(RLIMIT_NOFILE);
-	if (argc != 4)
+	if (what < 0)
 		return 2;
-	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(argv[1], names[i]) != 0)
-			continue;
-		attack_as((enum what)i, (unsigned int)atoi(argv[2]), (uid_t)atoi(argv[3]));
-		attack_under_way();
-		attack_wait(-1);
-		ask_as_another((enum what)i);
-		attack_end_children();
+	if (asks) {
+		tell(ask((enum what)what));
 		return 0;
 	}
-	return 2;
+	attack_as((enum what)what, (unsigned int)atoi(argv[2]), (uid_t)atoi(argv[3]));
+	attack_under_way();
+	attack_wait(-1);
+	ask_as_another((enum what)what);
+	attack_end_children();
+	return 0;
 }

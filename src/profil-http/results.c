@@ -1,5 +1,8 @@
 /* results.c - answers for pairs of snapshots, each encoded once */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -7,6 +10,9 @@
 
 /* Number of finished results that are kept for further readers. */
 #define KEPT 8
+
+/* When files are closed after the last answer, if no other one comes. */
+#define IDLE_US (61 * 1000000ull)
 
 struct result {
 	struct job job;
@@ -23,7 +29,40 @@ struct results {
 	struct worker *worker;
 	struct encoder encoder; /* used by the worker only */
 	struct result *newest;
+	struct job idle;
+	sd_event_source *idle_timer;
+	bool idle_busy;
 };
+
+#define container(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))
+
+static void run_idle(struct job *j)
+{
+	names_renew(&container(j, struct results, idle)->encoder.names);
+}
+
+static void idle_done(struct job *j)
+{
+	container(j, struct results, idle)->idle_busy = false;
+}
+
+static int on_idle(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct results *s = userdata;
+
+	(void)source;
+	(void)usec;
+	if (!s->idle_busy)
+		worker_submit(s->worker, &s->idle);
+	s->idle_busy = true;
+	return 0;
+}
+
+static void expect_idle(struct results *s)
+{
+	sd_event_source_set_time_relative(s->idle_timer, IDLE_US);
+	sd_event_source_set_enabled(s->idle_timer, SD_EVENT_ONESHOT);
+}
 
 static void run(struct job *j)
 {
@@ -75,6 +114,7 @@ static void done(struct job *j)
 	}
 	answer_unref(a);
 	tidy(s);
+	expect_idle(s);
 }
 
 static struct result *find(struct results *s, enum answer_kind kind, __u64 from_id, __u64 to_id)
@@ -135,6 +175,11 @@ int results_new(struct results **out, sd_event *event, const char *socket)
 		return err;
 	}
 	encoder_init(&s->encoder, socket);
+	s->idle = (struct job){ .run = run_idle, .done = idle_done };
+	err = sd_event_add_time(event, &s->idle_timer, CLOCK_MONOTONIC, UINT64_MAX, 0, on_idle, s);
+	if (err < 0) /* the process ends */
+		return err;
+	sd_event_source_set_enabled(s->idle_timer, SD_EVENT_OFF);
 	*out = s;
 	return 0;
 }

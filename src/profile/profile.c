@@ -109,7 +109,9 @@ int profile_add_object(struct profile *p, const char *path, __u64 dev, __u64 ino
 		return -ENOMEM;
 	p->objects = o;
 	o += p->nobjects;
-	*o = (struct object){ .kind = kind_of(path), .dev = dev, .ino = ino, .fd = -1 };
+	*o = (struct object){
+		.kind = kind_of(path), .dev = dev, .ino = ino, .fd = -1, .owner = (uid_t)-1
+	};
 	if (asprintf(&o->path, "%s", path) < 0)
 		return -ENOMEM;
 	o->fd = steal_fd(own);

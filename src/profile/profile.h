@@ -63,6 +63,8 @@ struct object {
 	bool ended; /* ANON: the process had ended before its perf map was last looked for */
 	struct interpreted *interpreted; /* the functions of INTERPRETED; else NULL */
 	int fd; /* the file (ANON: its perf map), opened while a target had it mapped; -1: none */
+	uid_t owner;   /* of the file; (uid_t)-1: unknown */
+	bool released; /* @fd was closed, as no sample needed it for a while */
 };
 
 /* What ran. Fields that do not distinguish groups are 0, or those of the first sample. */

@@ -1,5 +1,6 @@
 /* symbolize_cache.c - the symbols of a profile's objects */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,14 +11,15 @@
 #include "perf_map.h"
 #include "symbolize_cache.h"
 
-#define UNUSED_NS (60 * 1000000000ull)
-
 /* An object that cannot be read has no symbols, which is not an error. */
-static struct symbols *symbols_of(const struct profile *p, const struct object *o)
+static struct symbols *symbols_of(const struct profile *p, const struct object *o,
+				  const struct symbolize_cache *cache)
 {
 	__cleanup(closep) int late = -1;
 	struct symbols *s = NULL;
 
+	if (o->kind == OBJECT_FILE && o->released && o->fd < 0 && cache->reopen)
+		cache->reopen(cache->reader, (__u32)(o - p->objects));
 	if (o->kind == OBJECT_KERNEL && o->kernel_text)
 		symbols_open_kernel(&s, o->kernel_text);
 	else if (o->kind == OBJECT_INTERPRETED && o->interpreted)
@@ -56,25 +58,50 @@ int symbolize_cached(struct symbols **out, const struct profile *p, __u32 object
 		return err;
 	o = &cache->objects[object];
 	if (!o->symbols && !o->tried)
-		o->symbols = symbols_of(p, &p->objects[object]);
+		o->symbols = symbols_of(p, &p->objects[object], cache);
 	o->tried = true;
 	o->used_ns = now_ns();
 	*out = o->symbols;
 	return 0;
 }
 
-void symbolize_cache_renew(struct symbolize_cache *cache, const struct profile *p)
+/* Says whether the process whose code @o is has ended, and so needs no perf map any more. */
+static bool has_ended(struct object *o)
 {
-	__u64 now = now_ns();
+	o->ended |= o->pid && kill(o->pid, 0) < 0 && errno == ESRCH;
+	return o->ended;
+}
 
-	for (size_t i = 0; i < cache->n; i++) {
-		struct symbolize_cache_entry *o = &cache->objects[i];
+static void release(struct object *o)
+{
+	if (o->fd < 0 || (o->kind != OBJECT_FILE && !has_ended(o)))
+		return;
+	closep(&o->fd);
+	o->fd = -1;
+	o->released = true;
+}
 
-		if (p->objects[i].kind == OBJECT_INTERPRETED ||
-		    !strcmp(p->objects[i].path, PROFILE_ANON) || now - o->used_ns > UNUSED_NS)
-			symbols_close(steal(o->symbols));
-		o->tried = o->symbols != NULL;
+void symbolize_cache_renew(struct symbolize_cache *cache, struct profile *p, __u64 since_ns)
+{
+	for (size_t i = 0; i < p->nobjects; i++) {
+		struct symbolize_cache_entry none = { 0 };
+		struct symbolize_cache_entry *e = i < cache->n ? &cache->objects[i] : &none;
+		struct object *o = &p->objects[i];
+		bool changes = o->kind == OBJECT_INTERPRETED || o->kind == OBJECT_ANON;
+
+		if (changes || e->used_ns < since_ns)
+			symbols_close(steal(e->symbols));
+		if (e->used_ns < since_ns)
+			release(o);
+		e->tried = e->symbols != NULL;
 	}
+}
+
+__u64 symbolize_cache_minute_ago(void)
+{
+	__u64 now = now_ns(), minute_ns = 60 * 1000000000ull;
+
+	return now > minute_ns ? now - minute_ns : 0;
 }
 
 void symbolize_cache_fini(struct symbolize_cache *cache)

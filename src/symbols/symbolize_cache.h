@@ -18,14 +18,21 @@ struct symbolize_cache_entry {
 struct symbolize_cache {
 	struct symbolize_cache_entry *objects;
 	size_t n;
+	/* Opens the file of an object that was released; NULL: only its path is tried. */
+	void (*reopen)(void *reader, __u32 object);
+	void *reader;
 };
 
 /*
  * Drops the symbols of JIT-compiled code, which change all the time, and those that have not been
- * used for a minute: on a machine that replaces programs all day they would fill the memory.
+ * used since @since_ns, and closes the files of the latter: they would fill the memory of a machine
+ * that replaces programs all day, and keep its file systems busy after the programs have ended.
  * Objects without symbols will be tried again. @p has the cache's objects.
  */
-void symbolize_cache_renew(struct symbolize_cache *cache, const struct profile *p);
+void symbolize_cache_renew(struct symbolize_cache *cache, struct profile *p, __u64 since_ns);
+
+/* A minute ago: what was not used since can be read again when it is needed. */
+__u64 symbolize_cache_minute_ago(void);
 
 void symbolize_cache_fini(struct symbolize_cache *cache);
 

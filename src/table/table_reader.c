@@ -155,10 +155,8 @@ static bool is_trusted(uid_t owner)
  * and its symbols must not name the library's samples. So files of different owners differ. A file
  * that could not be opened, as its process has ended, is taken for one of root or of this user.
  */
-static bool may_be_same(int fd, int other)
+static bool may_be_same(uid_t a, uid_t b)
 {
-	uid_t a = owner_of(fd), b = owner_of(other);
-
 	return a == b || (a == (uid_t)-1 && is_trusted(b)) || (b == (uid_t)-1 && is_trusted(a));
 }
 
@@ -191,7 +189,7 @@ static int find_build(const struct profile *p, const struct object *like, __u32 
 		const struct object *o = &p->objects[i];
 
 		if (o->kind == OBJECT_FILE && !strcmp(o->path, like->path) &&
-		    !strcmp(o->build_id, like->build_id) && may_be_same(o->fd, like->fd)) {
+		    !strcmp(o->build_id, like->build_id) && may_be_same(o->owner, like->owner)) {
 			*index = (__u32)i;
 			return 0;
 		}
@@ -207,6 +205,9 @@ static void set_file(struct object *o, int fd)
 		return;
 	}
 	o->fd = fd;
+	if (o->released)
+		return;
+	o->owner = owner_of(fd);
 	elf_file_identify(o, fd);
 	elf_file_layout(fd, &o->segments, &o->program);
 }
@@ -224,6 +225,7 @@ static int add_file(struct table_reader *r, const struct profil_image *image, __
 	if (!find_inode(r->profile, &like, index))
 		return 0;
 	like.fd = image_file_open(image, path);
+	like.owner = owner_of(like.fd);
 	err = find_build(r->profile, &like, index);
 	if (err)
 		err = profile_add_object(r->profile, path, image->dev, image->ino, -1, index);
@@ -234,6 +236,21 @@ static int add_file(struct table_reader *r, const struct profil_image *image, __
 	memcpy(r->profile->objects[*index].build_id, like.build_id, sizeof(like.build_id));
 	set_file(&r->profile->objects[*index], like.fd);
 	return 0;
+}
+
+void table_reader_reopen(void *reader, __u32 object)
+{
+	const struct table_reader *r = reader;
+	struct object *o = &r->profile->objects[object];
+
+	for (__u32 i = 1; i <= r->table.head->images && o->fd < 0; i++) {
+		const struct profil_image *image =
+			r->object[i] == object + 1 ? table_image(&r->table, i) : NULL;
+		__cleanup(closep) int fd = image ? image_file_open(image, o->path) : -1;
+
+		if (owner_of(fd) == o->owner)
+			set_file(o, steal_fd(fd));
+	}
 }
 
 static int notice_images(struct table_reader *r)

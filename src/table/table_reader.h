@@ -58,6 +58,12 @@ void table_reader_close(struct table_reader *r);
 int table_reader_update(struct table_reader *r);
 
 /*
+ * Opens the file of @object again after symbolize_cache_renew() has closed it, if it can be found.
+ * @reader is a struct table_reader: this is the function of a struct symbolize_cache.
+ */
+void table_reader_reopen(void *reader, __u32 object);
+
+/*
  * Sets offset and width of @place for @offset in image @number, which was found. If the kernel's
  * addresses are hidden, its places have width 0: anywhere in the kernel.
  */

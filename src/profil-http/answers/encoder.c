@@ -46,6 +46,7 @@ struct answer *encoder_answer(struct encoder *e, enum answer_kind kind, const st
 	if (!err)
 		err = encode(&a, e, kind, &d);
 	difference_fini(&d);
+	names_renew(&e->names);
 	if (err < 0 || !a)
 		return answer_text(500, "profil-http: out of memory");
 	a->from = from ? from->id : 0;

@@ -19,6 +19,8 @@ static int begin(struct names *n, struct source *source)
 		names_fini(n);
 		return err;
 	}
+	n->symbols.reopen = table_reader_reopen;
+	n->symbols.reader = &n->reader;
 	n->source = source_ref(source);
 	return 0;
 }
@@ -27,11 +29,13 @@ int names_update(struct names *n, struct source *source)
 {
 	int err = n->source == source ? 0 : begin(n, source);
 
-	if (!err)
-		err = table_reader_update(&n->reader);
-	if (!err)
-		symbolize_cache_renew(&n->symbols, n->profile);
-	return err;
+	return err ? err : table_reader_update(&n->reader);
+}
+
+void names_renew(struct names *n)
+{
+	if (n->source)
+		symbolize_cache_renew(&n->symbols, n->profile, symbolize_cache_minute_ago());
 }
 
 int names_symbolize(struct profile **out, struct names *n, const struct places *places)

@@ -23,6 +23,9 @@ struct names {
  */
 int names_update(struct names *n, struct source *source);
 
+/* Closes the files that no answer has needed for a minute. Call it after each answer, and later. */
+void names_renew(struct names *n);
+
 /*
  * Makes a profile of @places and finds their functions, as profilctl does. It shares the objects of
  * @n; profile_give_back() frees it. Returns 0 or -ENOMEM.

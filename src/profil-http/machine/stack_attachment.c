@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/clocks.h"
+#include "symbols/symbolize_cache.h"
 #include "table/daemon_client.h"
 #include "table/unwind_feeder.h"
 #include "stack_attachment.h"
@@ -112,6 +114,7 @@ static const char *explain(int err)
 
 int stack_attachment_query(struct stack_attachment *a, struct source **s, const char **why)
 {
+	struct symbolize_cache none = { 0 }; /* the files are read for their unwind tables only */
 	int err = 0;
 
 	if (a->client && (has_ended(a) || profil_table_fills_up(a->reader.table.head)))
@@ -124,6 +127,7 @@ int stack_attachment_query(struct stack_attachment *a, struct source **s, const 
 	if (!err && a->reader.table.head->used_images > a->reader.images) {
 		err = table_reader_update(&a->reader);
 		unwind_feeder_update(&a->feeder, &a->reader);
+		symbolize_cache_renew(&none, a->profile, now_ns());
 	}
 	if (!err)
 		return 0;

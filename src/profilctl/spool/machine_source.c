@@ -29,6 +29,7 @@ static void close_table(struct machine_source *s)
 static int take_table(struct machine_source *s, struct merge *into)
 {
 	struct profile *p = profile_borrow(s->names);
+	__u64 began_ns = now_ns();
 	int err = p ? table_reader_read_since(&s->reader, &s->seen, p) : -ENOMEM;
 
 	if (!err && into)
@@ -38,7 +39,7 @@ static int take_table(struct machine_source *s, struct merge *into)
 	if (!err && into)
 		err = merge_add(into, p);
 	profile_give_back(p);
-	symbolize_cache_renew(&s->cache, s->names);
+	symbolize_cache_renew(&s->cache, s->names, began_ns);
 	return err;
 }
 
@@ -56,6 +57,8 @@ static int open_table(struct machine_source *s, int fd)
 		close_table(s);
 		return err;
 	}
+	s->cache.reopen = table_reader_reopen;
+	s->cache.reader = &s->reader;
 	guarded_files_copy_network(); /* an interval must end though a file server hangs */
 	host_identify(&s->names->host);
 	s->names->tick_ns = s->reader.table.head->period_ns;

@@ -49,7 +49,9 @@ static int difference(struct top *t, struct profile *p, const struct profile *al
 	p->lost = all->lost > t->last->lost ? all->lost - t->last->lost : 0;
 	p->total = p->binned + p->unmatched + p->lost;
 	p->processes = profile_count_processes(p);
-	symbolize_cache_renew(&t->cache, t->recorder.profile);
+	symbolize_cache_renew(&t->cache, t->recorder.profile, symbolize_cache_minute_ago());
+	t->cache.reopen = table_reader_reopen;
+	t->cache.reader = &t->recorder.reader;
 	if (!err && all->calls.n)
 		err = call_tree_difference(&p->calls, &t->last->calls, &all->calls);
 	return err ? err : symbolize(p, &t->cache);

@@ -54,6 +54,28 @@ n=$(profiles_of "$dir/restart")
 check "the spool continues with the next daemon" await $$ has_profiles "$dir/restart" $((n + 2))
 kill "$keeper"
 wait "$keeper"
+
+# A program has run from a file system that is to be unmounted.
+has_samples_of() { # SPOOL PATH
+	zcat "$1"/*.json.gz 2>/dev/null | jq -e -n --arg path "$2" '[inputs | .functions[].object | select(. == $path)] | length > 0'
+}
+mkdir "$dir/mount"
+if mount -t tmpfs none "$dir/mount" 2>"$dir/mount.err"; then
+	"${CC:-cc}" -o "$dir/mount/spin" -x c - <<<'int main(void) { for (;;) ; }'
+	keep "$dir/unmounted" -i 1 -F 100
+	"$dir/mount/spin" &
+	spin=$!
+	await "$spin" has_samples_of "$dir/unmounted" "$dir/mount/spin"
+	kill "$spin"
+	wait "$spin" 2>/dev/null
+	check "a file system can be unmounted after its programs have ended" await "$keeper" umount "$dir/mount"
+	check "functions of an unmounted program have names" jq -e -n --arg path "$dir/mount/spin" \
+		'[inputs | .functions[] | select(.object == $path) | .named] | any' <(zcat "$dir"/unmounted/*.json.gz)
+	kill "$keeper"
+	wait "$keeper"
+else
+	skip "a file system can be unmounted after its programs have ended" "$(cat "$dir/mount.err")"
+fi
 "$ctl" machine off
 daemon_stop
 finish

@@ -15,6 +15,7 @@
 #include "table/table_reader.h"
 #include "symbols/elf/elf_file.h"
 #include "symbols/build_dir.h"
+#include "symbols/symbolize_cache.h"
 
 #define IMAGES 16
 #define GROUPS 64
@@ -499,6 +500,37 @@ static void describe_self(struct profil_image *image, char *path, size_t bytes)
 	cr_assert_eq(stat(path, &st), 0);
 	*image = (struct profil_image){ .ino = st.st_ino,
 					.dev = (__u32)major(st.st_dev) << 20 | minor(st.st_dev) };
+}
+
+/* As far as the owner goes: the path can lead to another user's file meanwhile. */
+Test(ctl_table, reopens_a_file_that_was_released)
+{
+	struct profile *p = profile_new();
+	struct table_reader r;
+	char path[PROFIL_IMAGE_PATH];
+	struct profil_image *image, self;
+	struct fake f;
+
+	fake_open(&f);
+	describe_self(&self, path, sizeof(path));
+	image = add_image(&f, 1, PROFIL_IMAGE_FILE, path);
+	image->ino = self.ino;
+	image->dev = self.dev;
+	cr_assert_eq(table_reader_open(&r, f.fd, p), 0);
+	cr_assert_eq(table_reader_update(&r), 0);
+	cr_assert_geq(p->objects[0].fd, 0);
+	symbolize_cache_renew(&(struct symbolize_cache){ 0 }, p, 1);
+	cr_assert_lt(p->objects[0].fd, 0);
+	table_reader_reopen(&r, 0);
+	cr_expect_geq(p->objects[0].fd, 0);
+	cr_expect_eq(p->objects[0].segments.n > 0, true);
+	symbolize_cache_renew(&(struct symbolize_cache){ 0 }, p, 1);
+	p->objects[0].owner++;
+	table_reader_reopen(&r, 0);
+	cr_expect_lt(p->objects[0].fd, 0);
+	table_reader_close(&r);
+	profile_free(p);
+	fake_close(&f);
 }
 
 Test(ctl_table, opens_only_the_file_that_was_executed)

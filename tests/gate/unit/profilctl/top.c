@@ -1,9 +1,11 @@
 /* top.c - the table of new samples, and the keys */
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "symbols/elf_symbols.h"
@@ -78,29 +80,60 @@ Test(ctl_top, rereads_names_of_generated_code_on_request)
 	cr_expect_str_eq(name_in(p, &cache, name, sizeof(name)), "first");
 	cr_assert_eq(dprintf(fd, "1000 10 other\n"), 14);
 	cr_expect_str_eq(name_in(p, &cache, name, sizeof(name)), "first");
-	symbolize_cache_renew(&cache, p);
+	symbolize_cache_renew(&cache, p, 0);
 	cr_expect_str_eq(name_in(p, &cache, name, sizeof(name)), "other");
 	symbolize_cache_fini(&cache);
 	profile_free(p);
 }
 
-Test(ctl_top, drops_symbols_that_were_not_used_for_a_minute)
+static void reopen_program(void *p, __u32 object)
+{
+	((struct profile *)p)->objects[object].fd = open("/proc/self/exe", O_RDONLY);
+}
+
+/* Symbols keep their file mapped, so both are let go; a file system can be unmounted then. */
+Test(ctl_top, releases_files_that_were_not_used_for_a_while)
 {
 	struct profile *p = profile_new();
-	struct symbolize_cache cache = { 0 };
+	struct symbolize_cache cache = { .reopen = reopen_program, .reader = p };
+	int program = open("/proc/self/exe", O_RDONLY);
 	struct symbols *symbols;
 	__u32 object;
 
-	cr_assert_eq(profile_add_object(p, "/proc/self/exe", 0, 0, open("/proc/self/exe", O_RDONLY),
-					&object),
-		     0);
+	cr_assert_eq(profile_add_object(p, "/nonexistent", 0, 0, program, &object), 0);
 	cr_assert_eq(symbolize_cached(&symbols, p, object, &cache), 0);
 	cr_assert_not_null(symbols);
-	symbolize_cache_renew(&cache, p);
+	symbolize_cache_renew(&cache, p, cache.objects[object].used_ns);
 	cr_expect_eq(cache.objects[object].symbols, symbols);
-	cache.objects[object].used_ns -= 61 * 1000000000ull;
-	symbolize_cache_renew(&cache, p);
+	cr_expect_eq(p->objects[object].fd, program);
+	symbolize_cache_renew(&cache, p, cache.objects[object].used_ns + 1);
 	cr_expect_null(cache.objects[object].symbols);
+	cr_expect_eq(p->objects[object].fd, -1);
+	cr_expect_lt(fcntl(program, F_GETFD), 0);
+	cr_assert_eq(symbolize_cached(&symbols, p, object, &cache), 0);
+	cr_expect_not_null(symbols);
+	symbolize_cache_fini(&cache);
+	profile_free(p);
+}
+
+/* A running process can make its map of names anew; that of an ended one was read. */
+Test(ctl_top, keeps_the_perf_map_of_a_process_until_it_has_ended)
+{
+	struct profile *p = profile_new();
+	struct symbolize_cache cache = { 0 };
+	pid_t child = fork();
+	__u32 object;
+
+	if (!child)
+		pause();
+	cr_assert_eq(profile_add_object(p, PROFILE_ANON, 1, 0, memfd_create("map", 0), &object), 0);
+	p->objects[object].pid = child;
+	symbolize_cache_renew(&cache, p, 1);
+	cr_expect_geq(p->objects[object].fd, 0);
+	cr_assert_eq(kill(child, SIGKILL), 0);
+	cr_assert_eq(waitpid(child, NULL, 0), child);
+	symbolize_cache_renew(&cache, p, 1);
+	cr_expect_eq(p->objects[object].fd, -1);
 	symbolize_cache_fini(&cache);
 	profile_free(p);
 }
@@ -119,7 +152,7 @@ Test(ctl_top, retries_an_object_without_symbols_once_it_renews_the_cache)
 	cr_assert_eq(dup2(program, fd), fd);
 	cr_assert_eq(symbolize_cached(&symbols, p, object, &cache), 0);
 	cr_expect_null(symbols);
-	symbolize_cache_renew(&cache, p);
+	symbolize_cache_renew(&cache, p, 0);
 	cr_assert_eq(symbolize_cached(&symbols, p, object, &cache), 0);
 	cr_expect_not_null(symbols);
 	close(program);

@@ -1,4 +1,4 @@
-/* demangle.h - demangles C++ and Rust names */
+/* demangle.h - demangles C++, Rust and D names */
 #ifndef PROFIL_SYMBOLS_DEMANGLE_H
 #define PROFIL_SYMBOLS_DEMANGLE_H
 

@@ -190,7 +190,7 @@ static bool are_params(const struct shortening *s, const char *end)
 		return false;
 	if (s->n >= strlen(type) && !memcmp(s->at - strlen(type), type, strlen(type)))
 		return false;
-	return s->n > s->begins && (is_word(s->at[-1]) || strchr(">)]}=+-*/%^&|~!", s->at[-1]));
+	return s->n > s->begins && (is_word(s->at[-1]) || strchr(">)]}=+-*/%^&|~!,", s->at[-1]));
 }
 
 /* "{lambda(int)#1}" is left as "{lambda#1}". */

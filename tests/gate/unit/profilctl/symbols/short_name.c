@@ -72,6 +72,14 @@ Test(ctl_short_name, keeps_operators)
 	is_plain("operator delete[](void*)", "operator delete[]");
 	is_plain("Foo::operator()(int) const", "Foo::operator()");
 	is_plain("Foo::operator[](int)", "Foo::operator[]");
+	is_plain("A::operator,(int) const", "A::operator,");
+	is_plain("A::operator->*(int A::*) const", "A::operator->*");
+	is_plain("operator\"\" _km(unsigned long long)", "operator\"\" _km");
+	is_plain("A::operator<=>(A const&) const", "A::operator<=>");
+	is_plain("A::operator!() const", "A::operator!");
+	is_plain("A::operator~() const &", "A::operator~");
+	is_plain("A::operator|=(int)", "A::operator|=");
+	is_plain("A::operator char const*() const", "A::operator char const*");
 	is_plain("bool operator< <int>(A<int> const&, A<int> const&)", "operator< <int>");
 	is_bare("std::ostream& std::operator<< <std::char_traits<char> >(std::ostream&, char "
 		"const*)",

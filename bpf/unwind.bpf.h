@@ -566,6 +566,12 @@ static __always_inline void stack_walk(struct unwind *u, __u64 user_pc, bool in_
 	u->exact = 1;
 	u->leaf = !in_kernel;
 	u->next = in_kernel && !arch_in_syscall(regs);
+	/* The kernel emulates the functions of this page, which has no VMA and no rules. */
+	if (in_kernel && arch_in_vsyscall(user_pc) &&
+	    !bpf_probe_read_user(&u->pc, sizeof(u->pc), (void *)u->sp)) {
+		u->sp += sizeof(u->pc);
+		u->exact = u->next = 0;
+	}
 	u->root = PROFIL_STACK_DEEP;
 	/* A stretch takes a step for its end, a function that is met first one more. */
 	bpf_loop(u->frames > 1 ? 3 * u->frames : 1, step, &u, 0);

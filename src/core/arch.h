@@ -12,6 +12,7 @@
  * arch_link()		the link register; 0 if a call pushes the return address
  * arch_mode()		the word after the program counter, which has the processor's mode
  * arch_mode_is_user()	true if that is user mode
+ * arch_in_vsyscall()	the pc is in the page of system calls whose address is fixed
  * arch_in_syscall()	false if an interrupt or a fault, no system call, has left user mode;
  *			arm64: always true
  * arch_ra_at()		where a function with frame CFA has saved its return address; arm64:
@@ -35,6 +36,7 @@
 #define arch_mode(regs) ((regs)->cs)
 #define arch_mode_is_user(mode) (((mode)&3) != 0)
 #define arch_in_syscall(regs) ((__s64)(regs)->orig_rax >= 0)
+#define arch_in_vsyscall(pc) ((pc) >> 12 == 0xffffffffff600u)
 #define arch_ra_at(cfa, fp_at, fp_saved) ((cfa)-8)
 #define arch_return_address(word) (word)
 #define ARCH_RA_ON_STACK 1
@@ -58,6 +60,7 @@
 #define arch_mode(regs) ((regs)->pstate)
 #define arch_mode_is_user(mode) (((mode)&0xf) == 0) /* EL0 */
 #define arch_in_syscall(regs) ((void)(regs), 1)
+#define arch_in_vsyscall(pc) ((void)(pc), 0)
 #define arch_ra_at(cfa, fp_at, fp_saved) ((fp_saved) ? (fp_at) + 8 : (fp_at))
 #define arch_return_address(word) ((word)&0xffffffffffffull)
 #define ARCH_RA_ON_STACK 0

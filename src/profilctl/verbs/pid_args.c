@@ -1,5 +1,7 @@
 /* pid_args.c - the process ids on a command line */
 #include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -8,11 +10,23 @@
 #include "symbols/proc/procfs.h"
 #include "verb.h"
 
+/* A procfs mounted with hidepid has no folder of a process that another user runs. */
+static bool is_hidden(pid_t pid)
+{
+	return !kill(pid, 0) || errno == EPERM;
+}
+
 /* Prints why @pid cannot be profiled, if so. Returns an enum ctl_status. */
 static int check(pid_t pid)
 {
 	pid_t leader = procfs_leader(pid);
 
+	if (!leader && is_hidden(pid)) {
+		log_err("/proc hides process %d: permission denied (it is mounted with hidepid: "
+			"run as root, or as its user)",
+			(int)pid);
+		return CTL_DENIED;
+	}
 	if (!leader) {
 		log_err("no process %d; see ps(1)", (int)pid);
 		return CTL_GONE;

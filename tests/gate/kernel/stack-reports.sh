@@ -102,6 +102,28 @@ kernel_frames() {
 	check "without it a stack has one function of the kernel" has_stack ';(__)?read(;[^;]*)? [0-9]+$'
 }
 
+# --- the page of system calls at a fixed address ---------------------------------------------------
+
+# An old static program calls time() there; the kernel emulates it, and the page has neither VMA nor unwind rules.
+vsyscall() {
+	local name="stacks of a call into the vsyscall page reach the program's main()"
+
+	grep -q '^ffffffffff600000-.*x' /proc/self/maps || { skip "$name" "no vsyscall page" && return; }
+	"${CC:-gcc}" -O1 -static -o "$dir/old" -x c - <<-'END' || return
+		int main(void)
+		{
+			long (*old_time)(long *) = (long (*)(long *))0xffffffffff600400ul;
+
+			for (int i = 0; i < 300000; i++)
+				old_time(0);
+			return 0;
+		}
+	END
+	record folded -f folded -- "$dir/old"
+	check "$name" has_stack '^old;_start;.*;main;[^;]+ [0-9]+$'
+	check "no stack is cut in the vsyscall page" sh -c "! grep 'not in code' '$dir/folded'"
+}
+
 # --- equal paths ----------------------------------------------------------------------------------
 
 # Each path has one node, whichever process it comes from.
@@ -119,6 +141,7 @@ daemon_start
 formats
 inlined
 kernel_frames
+vsyscall
 # shellcheck disable=SC2016 # the variable of the shell that starts them
 merge "call paths of programs at different addresses merge" sh -c "for i in 1 2 3 4; do $levels 1 20 0.3; done"
 merge "call paths of children merge" "$levels" 1 20 0.3 4

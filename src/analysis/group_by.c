@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 
+#include "function_rows.h"
 #include "group_by.h"
 #include "sample_location.h"
 
@@ -42,17 +43,19 @@ static char *function_name(const struct profile *p, const struct function *f)
 
 static int add_functions(struct rows *rows, const struct profile *p)
 {
-	int err = 0;
+	struct function_rows functions;
+	int err = function_rows_init(&functions, p);
 
-	for (size_t i = 0; i < p->nfunctions && !err; i++) {
-		const struct function *f = &p->functions[i];
-		struct row row = { .name = function_name(p, f),
-				   .object = f->object,
+	for (size_t i = 0; i < functions.n && !err; i++) {
+		const struct function_row *f = &functions.row[i];
+		struct row row = { .name = function_name(p, f->function),
+				   .object = f->function->object,
 				   .samples = f->samples };
 
 		row.function_len = row.name ? strlen(row.name) : 0;
 		err = add(rows, &row);
 	}
+	function_rows_fini(&functions);
 	return err;
 }
 

@@ -1,5 +1,6 @@
 /* symbolize_calls.c - turns the places of stacks into functions */
 #include <errno.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,10 +14,13 @@
 #define ROOM_MIN 1024
 #define INLINED_MAX 16
 
-/* A function of @object, by its start or, if inlined, by its name, which is a unique pointer. */
+/*
+ * A function of @object, by its start, or by its name, which is a unique pointer: if inlined, and
+ * if a compiler at run time made it, which can do so several times.
+ */
 struct key {
 	__u64 start;
-	const char *inlined;
+	const char *name;
 	__u32 object;
 	__u32 frame; /* index + 1; 0: free slot */
 };
@@ -29,17 +33,17 @@ struct work {
 	struct key *slot;
 	size_t room;
 	struct call_tree tree; /* with inlined functions */
+	void *generated;       /* names, for tsearch() */
 };
 
 static struct key *slot_of(const struct work *w, const struct key *k)
 {
-	__u64 h = (k->start ^ (__u64)(size_t)k->inlined ^ (__u64)k->object << 44) *
-		  0x9e3779b97f4a7c15u;
+	__u64 h =
+		(k->start ^ (__u64)(size_t)k->name ^ (__u64)k->object << 44) * 0x9e3779b97f4a7c15u;
 	size_t at = (size_t)(h ^ h >> 32) & (w->room - 1);
 
-	while (w->slot[at].frame &&
-	       (w->slot[at].start != k->start || w->slot[at].inlined != k->inlined ||
-		w->slot[at].object != k->object))
+	while (w->slot[at].frame && (w->slot[at].start != k->start || w->slot[at].name != k->name ||
+				     w->slot[at].object != k->object))
 		at = (at + 1) & (w->room - 1);
 	return &w->slot[at];
 }
@@ -62,10 +66,10 @@ static int make_room(struct work *w)
 	return w->slot ? 0 : -ENOMEM;
 }
 
-/* Finds or adds the frame of @k with that name; NULL: unnamed. */
-static int frame_of(struct work *w, struct key *k, const char *name, size_t len, __u32 *frame)
+/* Finds or adds the frame of @k with that place and name; NULL: unnamed. */
+static int frame_of(struct work *w, struct key *k, struct call_frame f, const char *name,
+		    size_t len, __u32 *frame)
 {
-	struct call_frame f = { .object = k->object, .offset = k->start };
 	int err = make_room(w);
 	struct key *slot;
 
@@ -86,19 +90,42 @@ static int frame_of(struct work *w, struct key *k, const char *name, size_t len,
 	return 0;
 }
 
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* Makes the key of code that was made at run time: one for all instances in the process. */
+static int generated_key(struct work *w, struct key *k, const struct symbols_range *range)
+{
+	char *own = strndup(range->name, range->name_len);
+	char *const *known = own ? tsearch(own, &w->generated, by_text) : NULL;
+
+	if (!known || *known != own)
+		free(own);
+	if (!known)
+		return -ENOMEM;
+	*k = (struct key){ .name = *known, .object = k->object };
+	return 0;
+}
+
 static int function_at(struct work *w, __u32 object, __u64 offset, __u32 *frame)
 {
 	struct key k = { .object = object };
+	struct call_frame f = { .object = object };
 	struct symbols_range range;
 	struct symbols *s;
 	int err = symbolize_cached(&s, w->profile, object, w->cache);
+	bool named;
 
 	if (err < 0)
 		return err;
 	symbols_find(s, offset, &range);
-	k.start = range.start;
-	return frame_of(w, &k, range.kind == SYMBOLS_NAMED ? range.name : NULL, range.name_len,
-			frame);
+	f.offset = k.start = range.start;
+	named = range.kind == SYMBOLS_NAMED;
+	if (named && w->profile->objects[object].kind == OBJECT_ANON)
+		err = generated_key(w, &k, &range);
+	return err < 0 ? err : frame_of(w, &k, f, named ? range.name : NULL, range.name_len, frame);
 }
 
 static struct lines *lines_of(struct work *w, __u32 object)
@@ -169,12 +196,12 @@ static int add_node(struct work *w, const struct call_node *n, __u64 at, __u32 p
 	if (!err)
 		w->tree.node[*to].frame = frame;
 	while (!err && i-- > 0) {
-		struct key k = { .object = n->object, .inlined = inlined[i] };
+		struct key k = { .object = n->object, .name = inlined[i] };
 
 		err = call_tree_add(&w->tree, *to, n->object, n->offset, to);
 		if (!err)
-			err = frame_of(w, &k, k.inlined, strlen(k.inlined),
-				       &w->tree.node[*to].frame);
+			err = frame_of(w, &k, (struct call_frame){ .object = n->object }, k.name,
+				       strlen(k.name), &w->tree.node[*to].frame);
 	}
 	return err;
 }
@@ -232,6 +259,7 @@ int symbolize_calls(struct profile *p, struct symbolize_cache *cache)
 	free(w.lines);
 	free(w.tried);
 	free(w.slot);
+	tdestroy(w.generated, free);
 	call_tree_fini(&w.tree);
 	return err;
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "analysis/function_rows.h"
 #include "formats/quantity.h"
 #include "formats/shortcomings.h"
 #include "formats/format.h"
@@ -69,14 +70,15 @@ static void numbers(FILE *out, const struct profile *p, __u64 samples, const cha
 			(double)samples * (double)p->tick_ns / 1e9);
 }
 
-static void row(FILE *out, const struct profile *p, size_t i)
+static void row(FILE *out, const struct profile *p, const struct function_row *r)
 {
-	const struct function *f = &p->functions[i];
+	const struct function *f = r->function;
+	size_t i = (size_t)(f - p->functions);
 	const char *path = p->objects[f->object].path;
 	char whole[4096], name[4096];
 
 	profile_function_name(p, f, whole, sizeof(whole));
-	numbers(out, p, f->samples, "");
+	numbers(out, p, r->samples, "");
 	fputs("<td class=\"name\" title=\"", out);
 	page_attribute(out, whole, TITLE_COLUMNS);
 	fputs("\">", out);
@@ -101,7 +103,7 @@ static void other_row(FILE *out, const struct profile *p, __u64 samples, const c
 	fprintf(out, "<td class=\"name\">(%s)</td><td class=\"object\"></td></tr>\n", what);
 }
 
-static void table(FILE *out, const struct profile *p)
+static void table(FILE *out, const struct profile *p, const struct function_rows *rows)
 {
 	char what[64] = "";
 	__u64 rest = 0;
@@ -116,14 +118,14 @@ static void table(FILE *out, const struct profile *p)
 		"%s<th class=\"name\">function</th>"
 		"<th class=\"object\">object</th></tr></thead>\n<tbody>\n",
 		p->tick_ns ? "<th class=\"seconds\">seconds</th>" : "");
-	for (size_t i = 0; i < p->nfunctions; i++) {
+	for (size_t i = 0; i < rows->n; i++) {
 		if (i < ROWS_MAX)
-			row(out, p, i);
+			row(out, p, &rows->row[i]);
 		else
-			rest += p->functions[i].samples;
+			rest += rows->row[i].samples;
 	}
-	if (p->nfunctions > ROWS_MAX)
-		snprintf(what, sizeof(what), "%zu more", p->nfunctions - ROWS_MAX);
+	if (rows->n > ROWS_MAX)
+		snprintf(what, sizeof(what), "%zu more", rows->n - ROWS_MAX);
 	other_row(out, p, rest, what);
 	other_row(out, p, p->unmatched, "in no mapping");
 	other_row(out, p, p->lost, "lost");
@@ -164,9 +166,14 @@ static int calls(FILE *out, const struct profile *p)
 
 int html_write(FILE *out, const struct profile *p)
 {
+	struct function_rows rows;
 	char program[256];
-	int err;
+	int err = function_rows_init(&rows, p);
 
+	if (err < 0) {
+		function_rows_fini(&rows);
+		return err;
+	}
 	page_begin(out, p->command);
 	fputs("<h1>", out);
 	page_text(out, profile_base_name(profile_program(program, sizeof(program), p)));
@@ -176,7 +183,8 @@ int html_write(FILE *out, const struct profile *p)
 	fputs("<ul class=\"shortcomings\">\n", out);
 	shortcomings_each(p, sentence, out);
 	fputs("</ul>\n", out);
-	table(out, p);
+	table(out, p, &rows);
+	function_rows_fini(&rows);
 	if (!err)
 		err = page_groups(out, p);
 	page_strips(out, p);

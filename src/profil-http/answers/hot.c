@@ -8,6 +8,7 @@
 #include "amounts.h"
 #include "base/cleanup.h"
 #include "hot.h"
+#include "analysis/function_rows.h"
 #include "locations.h"
 #include "base/utf8.h"
 #include "symbols/short_name.h"
@@ -37,11 +38,12 @@ static const char *only_unit(const struct owner *o)
 /* The functions of @p, which are sorted, in the names of a report. */
 static json_t *functions(const struct profile *p, const struct difference *d)
 {
-	json_t *out = json_array();
+	struct function_rows rows;
+	json_t *out = function_rows_init(&rows, p) ? NULL : json_array();
 	char name[4096], shown[4096];
 
-	for (size_t i = 0; i < p->nfunctions && i < FUNCTIONS_MAX; i++) {
-		const struct function *f = &p->functions[i];
+	for (size_t i = 0; out && i < rows.n && i < FUNCTIONS_MAX; i++) {
+		const struct function *f = rows.row[i].function;
 
 		profile_function_name(p, f, name, sizeof(name));
 		fit_name(shown, sizeof(shown), f->name ? name : profile_base_name(name),
@@ -50,8 +52,9 @@ static json_t *functions(const struct profile *p, const struct difference *d)
 						     "short", text(shown), "object",
 						     text(p->objects[f->object].path), "unit",
 						     text(only_unit(&d->owner[f->object])),
-						     "samples", (json_int_t)f->samples));
+						     "samples", (json_int_t)rows.row[i].samples));
 	}
+	function_rows_fini(&rows);
 	return out;
 }
 

@@ -96,6 +96,14 @@ static int find_frames(bool **out, const struct profile *p, const char *name)
 	return err;
 }
 
+/* Says whether @frame is of @of, which a compiler at run time can have made more than once. */
+static bool is_instance(const struct profile *p, const struct call_frame *frame,
+			const struct function *of)
+{
+	return of->name && frame->name && p->objects[of->object].kind == OBJECT_ANON &&
+	       frame->object == of->object && !strcmp(of->name, frame->name);
+}
+
 /* The same for one function; inlined functions have offset 0 and do not match. */
 static int find_frame(bool **out, const struct profile *p, const struct function *of)
 {
@@ -106,7 +114,8 @@ static int find_frame(bool **out, const struct profile *p, const struct function
 	for (size_t i = 0; i < p->calls.nframes; i++) {
 		const struct call_frame *f = &p->calls.frame[i];
 
-		wanted[i] = f->object == of->object && f->offset == of->offset;
+		wanted[i] = (f->object == of->object && f->offset == of->offset) ||
+			    is_instance(p, f, of);
 	}
 	*out = wanted;
 	return 0;

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "profile/confidence.h"
+#include "analysis/function_rows.h"
 #include "analysis/sample_location.h"
 #include "profile/call_graph.h"
 #include "profile/stack_ends.h"
@@ -40,20 +41,25 @@ static int by_function_and_pid(const void *a, const void *b)
 /* Samples by function and process, in that order. NULL: out of memory. */
 static struct share *shares_of(size_t *n, const struct profile *p)
 {
-	struct spots s;
+	struct function_rows rows;
+	struct spots s = { 0 };
 	struct share *shares = NULL;
 
 	*n = 0;
-	if (!spots_init(&s, p, false))
+	if (!function_rows_init(&rows, p) && !spots_init(&s, p, false))
 		shares = calloc(s.n + 1, sizeof(*shares));
 	for (size_t i = 0; shares && i < s.n; i++) {
 		__u32 group = s.spot[i].place.group;
 
-		if (s.spot[i].function)
-			shares[(*n)++] = (struct share){ s.spot[i].function, group,
-							 group ? p->groups[group].pid : 0,
-							 s.spot[i].place.count };
+		const struct function *f = s.spot[i].function;
+
+		if (f)
+			shares[(*n)++] =
+				(struct share){ rows.row[rows.of[f - p->functions]].function, group,
+						group ? p->groups[group].pid : 0,
+						s.spot[i].place.count };
 	}
+	function_rows_fini(&rows);
 	spots_fini(&s);
 	if (*n)
 		qsort(shares, *n, sizeof(*shares), by_function_and_pid);
@@ -73,6 +79,7 @@ static void name_process(struct top_row *r, const struct profile *p, const struc
 		for (next = i; next < n && s[next].pid == s[i].pid; next++)
 			samples += s[next].samples;
 		r->processes++;
+		r->samples += samples;
 		if (samples <= most)
 			continue;
 		most = samples;
@@ -117,9 +124,9 @@ static int by_place(const void *a, const void *b)
 static int by_samples(const void *a, const void *b)
 {
 	const struct top_row *x = a, *y = b;
-	__u64 m = x->function->samples, n = y->function->samples;
 
-	return m != n ? (m > n ? -1 : 1) : strcmp(x->name, y->name);
+	return x->samples != y->samples ? (x->samples > y->samples ? -1 : 1)
+					: strcmp(x->name, y->name);
 }
 
 static int by_function(const void *a, const void *b)
@@ -152,11 +159,27 @@ static int by_total(const void *a, const void *b)
 	return x->total != y->total ? (x->total > y->total ? -1 : 1) : by_samples(a, b);
 }
 
+/*
+ * The inclusive samples of @f, whose frame has the place of another instance if it was made at run
+ * time more than once; 0: it has no frame.
+ */
+static __u64 generated_total(const struct profile *p, const struct function *f,
+			     const struct call_graph_sum *sum)
+{
+	for (size_t i = 0; f->name && i < p->calls.nframes; i++) {
+		const struct call_frame *frame = &p->calls.frame[i];
+
+		if (frame->name && frame->object == f->object && !strcmp(frame->name, f->name))
+			return sum[i].total;
+	}
+	return 0;
+}
+
 /* Inclusive samples, by object and offset; the caller frees them. NULL: out of memory. */
-static struct function *totals_of(const struct profile *p, size_t *n)
+static struct function *totals_of(const struct profile *p, const struct call_graph_sum *sum,
+				  size_t *n)
 {
 	const struct call_tree *t = &p->calls;
-	__cleanup(freep) struct call_graph_sum *sum = call_graph_sums(t);
 	struct function *totals = calloc(t->nframes + 1, sizeof(*totals));
 
 	*n = 0;
@@ -166,23 +189,31 @@ static struct function *totals_of(const struct profile *p, size_t *n)
 						    .samples = sum[i].total };
 	if (*n)
 		qsort(totals, *n, sizeof(*totals), by_place);
-	if (!sum)
-		free(steal(totals));
 	return totals;
 }
 
 static int add_totals(struct top_rows *rows, const struct profile *p)
 {
+	__cleanup(freep) struct call_graph_sum *sum = NULL;
+	__cleanup(freep) struct function *totals = NULL;
 	size_t n;
-	__cleanup(freep) struct function *totals = has_stacks(p) ? totals_of(p, &n) : NULL;
 
+	if (!has_stacks(p))
+		return 0;
+	sum = call_graph_sums(&p->calls);
+	totals = sum ? totals_of(p, sum, &n) : NULL;
 	if (!totals)
-		return has_stacks(p) ? -ENOMEM : 0;
+		return -ENOMEM;
 	for (size_t i = 0; i < rows->n; i++) {
-		const struct function *f = rows->row[i].function;
+		struct top_row *r = &rows->row[i];
+		const struct function *f = r->function;
 		const struct function *found = bsearch(f, totals, n, sizeof(*totals), by_place);
 
-		rows->row[i].total = found ? found->samples : f->samples;
+		if (p->objects[f->object].kind == OBJECT_ANON)
+			r->total = generated_total(p, f, sum);
+		else
+			r->total = found ? found->samples : 0;
+		r->total = r->total ? r->total : r->samples;
 	}
 	return 0;
 }
@@ -289,7 +320,7 @@ static unsigned int choose_columns(int *function, size_t room, bool stacks)
 static void cell(char *out, size_t bytes, const struct profile *p, const struct top_row *r,
 		 enum column c, int width)
 {
-	__u64 samples = r->function->samples;
+	__u64 samples = r->samples;
 	struct interval i;
 
 	switch (c) {

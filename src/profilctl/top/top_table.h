@@ -17,7 +17,8 @@ enum top_order {
 };
 
 struct top_row {
-	const struct function *function;
+	const struct function *function; /* of several instances, the one with the most samples */
+	__u64 samples;
 	char *name; /* sanitized */
 	char object[128];
 	char command[32]; /* of the process with the most samples in the function */

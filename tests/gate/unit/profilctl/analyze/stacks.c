@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include "analysis/find_function.h"
+#include "analysis/function_rows.h"
 #include "profile/each_stack.h"
 #include "profile/flame_tree.h"
 #include "profile/stack_ends.h"
 #include "symbols/dwarf_lines.h"
 #include "formats/format.h"
+#include "profilctl/top/top_table.h"
 #include "symbols/symbolize.h"
 #include "symbols/symbolize_calls.h"
 
@@ -57,6 +59,59 @@ Test(symbolize_calls, assigns_a_return_address_to_the_calling_function)
 	cr_expect_str_eq(name_at(p, caller + 1), "callee");
 	cr_expect_str_eq(name_at(p, leaf), "next");
 	cr_expect_eq(call_tree_sum(&p->calls), 8);
+	profile_free(p);
+}
+
+/* A compiler at run time makes a function several times; so does that of another process. */
+static struct profile *with_generated(void)
+{
+	struct profile *p = profile_new();
+
+	for (int i = 0; i < 2; i++) {
+		int fd = memfd_create("map", 0);
+		__u32 object;
+
+		cr_assert_gt(dprintf(fd, "1000 10 sort\n2000 10 main\n3000 10 sort\n"), 0);
+		object = object_of(p, PROFILE_ANON, fd);
+		p->objects[object].pid = 4711 + i;
+		below(p, below(p, CALL_WHOLE, object, 0x2008, 0), object, 0x1004, 3);
+		below(p, below(p, CALL_WHOLE, object, 0x2008, 0), object, 0x3004, 4);
+		cr_assert_eq(profile_add_place(p, object, 0x1004, 1, 3), 0);
+		cr_assert_eq(profile_add_place(p, object, 0x3004, 1, 4), 0);
+	}
+	p->total = 14;
+	cr_assert_eq(symbolize(p, NULL), 0);
+	return p;
+}
+
+Test(symbolize_calls, merges_instances_of_generated_functions_into_one_frame)
+{
+	struct profile *p = with_generated();
+
+	cr_expect_eq(p->calls.nframes, 4, "two for each process");
+	profile_free(p);
+}
+
+Test(function_rows, merges_instances_of_generated_functions)
+{
+	struct profile *p = with_generated();
+	struct function_rows rows;
+	struct top_rows top;
+
+	cr_expect_eq(p->nfunctions, 4, "each instance keeps its place");
+	cr_assert_eq(function_rows_init(&rows, p), 0);
+	cr_assert_eq(rows.n, 2);
+	for (int i = 0; i < 2; i++)
+		cr_expect_eq(rows.row[i].samples, 7);
+	cr_expect_eq(rows.row[0].function, &p->functions[0]);
+	for (int i = 0; i < 4; i++)
+		cr_expect_eq(rows.row[rows.of[i]].function->object, p->functions[i].object);
+	function_rows_fini(&rows);
+	cr_assert_eq(top_rows_init(&top, p, TOP_BY_TOTAL, NULL), 0);
+	cr_assert_eq(top.n, 2);
+	cr_expect_eq(top.row[0].samples, 7);
+	cr_expect_eq(top.row[0].total, 7);
+	top_rows_fini(&top);
 	profile_free(p);
 }
 

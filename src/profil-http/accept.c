@@ -1,4 +1,4 @@
-/* accept.c - content negotiation by the Accept header (RFC 9110, 12.5.1) */
+/* accept.c - content negotiation by Accept and Accept-Encoding (RFC 9110, 12.5) */
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
@@ -80,4 +80,35 @@ enum metrics_format accept_metrics(const char *accept)
 	if (open && ((open_named && open >= text) || !text))
 		return METRICS_OPENMETRICS;
 	return text ? METRICS_PROMETHEUS : METRICS_NONE;
+}
+
+/* The quality of @coding in @accept in thousandths; negative: it is not named. */
+static int coding_quality(const char *accept, const char *coding)
+{
+	while (accept && *accept) {
+		const char *end = accept + strcspn(accept, ",");
+		size_t n;
+
+		accept += strspn(accept, BLANKS);
+		n = strcspn(accept, ",;" BLANKS);
+		if (is_token(accept, n, coding))
+			return (int)quality(accept + n, end);
+		accept = end + (*end == ',');
+	}
+	return -1;
+}
+
+enum encoding accept_encoding(const char *accept)
+{
+	int any = coding_quality(accept, "*"), gzip = coding_quality(accept, "gzip");
+	int identity = coding_quality(accept, "identity");
+
+	if (gzip < 0)
+		gzip = coding_quality(accept, "x-gzip"); /* its older name */
+	if (gzip < 0)
+		gzip = any < 0 ? 0 : any;
+	if (gzip > 0 && gzip >= identity)
+		return ENCODING_GZIP;
+	/* It is taken unless the header excludes it. */
+	return identity > 0 || (identity < 0 && any) ? ENCODING_IDENTITY : ENCODING_NONE;
 }

@@ -1,4 +1,4 @@
-/* accept.h - content negotiation by the Accept header (RFC 9110, 12.5.1) */
+/* accept.h - content negotiation by Accept and Accept-Encoding (RFC 9110, 12.5) */
 #ifndef PROFIL_PROFIL_HTTP_ACCEPT_H
 #define PROFIL_PROFIL_HTTP_ACCEPT_H
 
@@ -16,5 +16,14 @@ enum metrics_format {
 };
 
 enum metrics_format accept_metrics(const char *accept);
+
+enum encoding {
+	ENCODING_NONE, /* neither is taken */
+	ENCODING_IDENTITY,
+	ENCODING_GZIP, /* for readers that do not prefer the other */
+};
+
+/* What @accept, an Accept-Encoding header or NULL, takes. */
+enum encoding accept_encoding(const char *accept);
 
 #endif

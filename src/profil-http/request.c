@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "accept.h"
 #include "answers/metrics.h"
 #include "answers/statistics.h"
 #include "base/cleanup.h"
@@ -221,7 +222,12 @@ static void add_headers(struct MHD_Response *response, const struct answer *a)
 
 	header(response, "Content-Type", a->type);
 	header(response, "Connection", "close");
-	header(response, "Cache-Control", "no-store");
+	/* What is constant may be kept, and is asked for by its tag. */
+	header(response, "Cache-Control", *a->etag ? "no-cache" : "no-store");
+	if (*a->etag)
+		header(response, "ETag", a->etag);
+	if (a->coding)
+		header(response, "Content-Encoding", a->coding);
 	header(response, "X-Content-Type-Options", "nosniff");
 	header(response, "Referrer-Policy", "no-referrer");
 	header(response, "Content-Security-Policy",
@@ -235,31 +241,54 @@ static void add_headers(struct MHD_Response *response, const struct answer *a)
 		snprintf(text, sizeof(text), "%llu-%llu", a->from, a->to);
 		header(response, "Profil-Snapshots", text);
 	}
-	header(response, "Vary", "Accept");
+	header(response, "Vary", "Accept, Accept-Encoding");
 	if (a->status == 405)
 		header(response, "Allow", a->allow ? a->allow : "GET, HEAD");
 	if (a->status == 503)
 		header(response, "Retry-After", "5");
 }
 
-/* Sends @a, which stays the caller's; NULL: out of memory. */
-static enum MHD_Result respond(struct MHD_Connection *mhd, struct answer *a)
+/* Sends the headers of @a, and its body if @status is its own. */
+static enum MHD_Result send_answer(struct MHD_Connection *mhd, struct answer *a,
+				   unsigned int status)
 {
+	size_t n = status == a->status ? a->n : 0;
 	struct MHD_Response *response;
 	enum MHD_Result result;
 
-	if (!a)
-		return MHD_NO;
-	statistics_response(a->status);
-	response =
-		MHD_create_response_from_buffer_with_free_callback_cls(a->n, a->bytes, forget, a);
+	statistics_response(status);
+	response = MHD_create_response_from_buffer_with_free_callback_cls(n, a->bytes, forget, a);
 	if (!response)
 		return MHD_NO;
 	answer_ref(a);
 	add_headers(response, a);
-	result = MHD_queue_response(mhd, a->status, response);
+	result = MHD_queue_response(mhd, status, response);
 	MHD_destroy_response(response);
 	return result;
+}
+
+static const char *header_of(struct MHD_Connection *mhd, const char *name)
+{
+	return MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, name);
+}
+
+/* Sends @a, which stays the caller's, as the reader takes it; NULL: out of memory. */
+static enum MHD_Result respond(struct MHD_Connection *mhd, struct answer *a)
+{
+	enum encoding encoding = accept_encoding(header_of(mhd, "Accept-Encoding"));
+	unsigned int status;
+
+	if (!a)
+		return MHD_NO;
+	if (a->status != 200)
+		return send_answer(mhd, a, a->status);
+	if (encoding == ENCODING_GZIP)
+		a = answer_gzip(a);
+	status = conditional_status(*a->etag ? a->etag : NULL, header_of(mhd, "If-Match"),
+				    header_of(mhd, "If-None-Match"));
+	if (encoding == ENCODING_NONE)
+		status = 406;
+	return send_answer(mhd, a, status);
 }
 
 /* Answers without suspending the connection. */

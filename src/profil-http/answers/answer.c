@@ -1,6 +1,9 @@
 /* answer.c - the body of a response, shared by any number of readers */
 #include <stdlib.h>
 
+#include "base/cleanup.h"
+#include "base/gzip.h"
+
 #include "answer.h"
 
 struct answer *answer_new(unsigned int status, const char *type, char *bytes, size_t n)
@@ -23,6 +26,38 @@ struct answer *answer_text(unsigned int status, const char *text)
 	return n < 0 ? NULL : answer_new(status, "text/plain; charset=utf-8", line, (size_t)n);
 }
 
+void answer_is_constant(struct answer *a)
+{
+	etag_of(a->etag, a->bytes, a->n, a->coding ? a->coding : "");
+}
+
+struct answer *answer_gzip(struct answer *a)
+{
+	__cleanup(freep) char *bytes = NULL;
+	size_t n = 0;
+	FILE *out;
+
+	if (a->gzip || gzip_is(a->bytes, a->n))
+		return a->gzip ? a->gzip : a;
+	out = open_memstream(&bytes, &n);
+	if (!out)
+		return a;
+	if (gzip_write(out, a->bytes, a->n) < 0)
+		n = a->n;
+	if (fclose(out) || n >= a->n)
+		return a;
+	a->gzip = answer_new(a->status, a->type, steal(bytes), n);
+	if (!a->gzip)
+		return a;
+	a->gzip->name = a->name;
+	a->gzip->from = a->from;
+	a->gzip->to = a->to;
+	a->gzip->coding = "gzip";
+	if (*a->etag)
+		answer_is_constant(a->gzip);
+	return a->gzip;
+}
+
 struct answer *answer_ref(struct answer *a)
 {
 	__atomic_add_fetch(&a->refs, 1, __ATOMIC_RELAXED);
@@ -32,6 +67,7 @@ struct answer *answer_ref(struct answer *a)
 struct answer *answer_unref(struct answer *a)
 {
 	if (a && !__atomic_sub_fetch(&a->refs, 1, __ATOMIC_ACQ_REL)) {
+		answer_unref(a->gzip);
 		free(a->bytes);
 		free(a);
 	}

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <linux/types.h>
 
-/* Reference-counted atomically; immutable. */
+#include "conditional.h"
+
+/* Reference-counted atomically; immutable but for @gzip, which is the event loop's. */
 struct answer {
 	int refs;
 	unsigned int status; /* HTTP status */
@@ -14,6 +16,9 @@ struct answer {
 	const char *name;    /* file name for a browser to save it as; NULL: the browser shows it */
 	const char *allow;   /* of status 405; NULL: GET and HEAD */
 	__u64 from, to;	     /* ids of its snapshots; 0: none */
+	char etag[ETAG_BYTES]; /* "": it changes from one request to the next */
+	const char *coding;    /* Content-Encoding; NULL: none */
+	struct answer *gzip;   /* the same with that coding, once a reader took it; NULL: none */
 	size_t n;
 	char *bytes;
 };
@@ -23,6 +28,12 @@ struct answer *answer_new(unsigned int status, const char *type, char *bytes, si
 
 /* A line of text, for errors. */
 struct answer *answer_text(unsigned int status, const char *text);
+
+/* Says that @a stays the same while profil-http runs, so that readers can ask for another one. */
+void answer_is_constant(struct answer *a);
+
+/* The same as @a, compressed, which lives as long as @a; @a itself if that is not smaller. */
+struct answer *answer_gzip(struct answer *a);
 
 struct answer *answer_ref(struct answer *a);
 struct answer *answer_unref(struct answer *a);

@@ -40,10 +40,18 @@ static const struct page {
 
 struct answer *pages_answer(const char *url)
 {
+	static struct answer *made[sizeof(pages) / sizeof(*pages)];
+
 	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
-		if (!strcmp(url, pages[i].url))
-			return answer_new(200, pages[i].type, strdup(pages[i].text),
-					  strlen(pages[i].text));
+		if (strcmp(url, pages[i].url) != 0)
+			continue;
+		if (!made[i]) {
+			made[i] = answer_new(200, pages[i].type, strdup(pages[i].text),
+					     strlen(pages[i].text));
+			if (made[i])
+				answer_is_constant(made[i]);
+		}
+		return made[i] ? answer_ref(made[i]) : NULL;
 	}
 	return answer_text(404, "not found (see / and /debug/pprof/)");
 }

@@ -23,7 +23,7 @@ function share(samples) {
 	bar.value = samples;
 	bar.setAttribute("aria-hidden", "true");
 	number.textContent = (100 * samples / (data.samples.total || 1)).toFixed(1);
-	td.append(bar, number);
+	td.append(number, bar);
 	return td;
 }
 
@@ -105,24 +105,25 @@ function say(text, wrong) {
 	at("state").className = wrong ? "wrong" : "";
 }
 
-function tell() {
+function tell(next) {
 	const s = data.samples, busy = s.total * data.tick_ns / data.duration_ns;
 	at("host").textContent = data.host || "this machine";
 	say(`${busy.toFixed(2)} of ${data.cpus} CPUs busy, ${s.total} samples in ` +
 		`${(data.duration_ns / 1e9).toFixed(1)} s, ${s.unmatched} unmatched, ${s.lost} lost; ` +
-		`Linux ${data.kernel}; ${new Date().toLocaleTimeString()}`);
+		`Linux ${data.kernel}; ${new Date().toLocaleTimeString()}` +
+		(next ? `; the first interval is short, the next ones have ${next} s` : ""));
 }
 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 // The first interval is short, so that the page is not empty for long.
 async function refresh() {
-	const seconds = data ? at("seconds").value : 1;
+	const first = !data, wanted = at("seconds").value, seconds = first ? 1 : wanted;
 	const answer = await fetch(`/hot.json?seconds=${seconds}`, { cache: "no-store" });
 	if (!answer.ok)
 		throw new Error(await answer.text());
 	data = await answer.json();
-	tell();
+	tell(first && wanted !== "1" ? wanted : null);
 	show();
 }
 

@@ -70,6 +70,18 @@ try:
         browser.picture(sys.argv[3] + "-light.png")
         browser.size(1200, 900, dark=True)
         browser.picture(sys.argv[3] + "-dark.png")
+    for width in 1280, 390:
+        browser.size(width, 900)
+        cut = browser.value("""(() => { document.getElementById('all').click(); return [...document.querySelectorAll('td')]
+            .filter((c) => c.offsetWidth && (c.scrollWidth > c.clientWidth + 1 || c.getBoundingClientRect().right > innerWidth))
+            .map((c) => c.textContent).slice(0, 3) })()""")
+        verdict(f"no name is cut in {width} pixels", cut == [], cut)
+        under = browser.value("""[...document.querySelectorAll('td.share')].filter((c) => {
+            const number = c.querySelector('span').getBoundingClientRect(), bar = c.querySelector('progress').getBoundingClientRect();
+            return bar.width && bar.left < number.right && bar.right > number.left }).length""")
+        verdict(f"no bar lies under its number in {width} pixels", under == 0, under)
+        if len(sys.argv) > 3:
+            browser.picture(f"{sys.argv[3]}-{width}.png")
     verdict("the page violates no policy, and its script has no error", not browser.said, browser.said)
 finally:
     browser.close()

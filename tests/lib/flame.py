@@ -119,6 +119,22 @@ def callers(b):
     fact("the same button ends the caller view", share(b, "main"), 99)
 
 
+def links(b):
+    """A zoomed place has an address, which can be sent to somebody."""
+    b.click(*at(b, "hot"))
+    address = b.value("location.hash")
+    b.value("location.hash = '#zoom=0'")
+    while b.value("document.querySelectorAll('.above').length"):  # the browser ends when that takes too long
+        pass
+    fact("the address of the whole graph shows it", share(b, "main"), 99)
+    b.value(f"location.hash = {address!r}")
+    while not b.value("document.querySelectorAll('.above').length"):
+        pass
+    fact("the address of a zoomed place shows it", (address.startswith("#zoom="), share(b, "hot")), (True, 100))
+    b.value("location.hash = '#zoom=100000'")
+    fact("an address of another page changes nothing", share(b, "hot"), 100)
+
+
 def looks(b, path, name):
     for width in (390, 1280, 2000):
         for dark in (False, True):
@@ -142,6 +158,11 @@ def one(b):
     keys(b)
     search(b)
     callers(b)
+    links(b)
+    b.open(page("flame-again.html", "report", PROFILE))
+    fact("the graph is at the top of the window", b.value(GRAPH)[1] < 360)
+    fact("a legend has the colours of program and kernel", b.value("""[...document.querySelectorAll(".legend .place")].map((e) => e.textContent +
+        (getComputedStyle(e).backgroundColor !== "rgba(0, 0, 0, 0)")).join()"""), "the programtrue,the kerneltrue")
     b.mouse("mouseMoved", *at(b, next(f[0] for f in b.value(FRAMES) if f[0].startswith("</script>"))))
     fact("a name with markup is shown as text", b.value(DETAILS)[0].replace("\n", " "), f"{NASTY} (spin)".replace("\n", " "))
     fact("a name with markup adds no element", b.value("[document.title, document.images.length, document.scripts.length]"), ["spin split", 0, 3])

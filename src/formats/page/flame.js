@@ -183,6 +183,16 @@
 			return na && nb && Math.abs(b - a) > (data.sampled ? least * error : 0) ? (b - a) / (a + b) : 0;
 		}
 
+		const hue = (from) => (from === data.program ? 24 : from === "[kernel]" ? 215 : hash(from) % 360);
+
+		function legend(p) {
+			const of = (from, text) => make("span", "place", p, text).style.setProperty("--hue", hue(from));
+
+			of(data.program, "the program");
+			of("[kernel]", "the kernel");
+			make("span", "", p, "any other colour: a library, each its own");
+		}
+
 		function colour(e, i) {
 			const from = object(i);
 
@@ -195,7 +205,7 @@
 			}
 			if (!from) return;
 			e.classList.add("place");
-			e.style.setProperty("--hue", from === data.program ? 24 : from === "[kernel]" ? 215 : hash(from) % 360);
+			e.style.setProperty("--hue", hue(from));
 			e.style.setProperty("--shade", `${(hash(name(i)) % 9) - 4}%`);
 		}
 
@@ -293,11 +303,23 @@
 			if (e) e.scrollIntoView({ block: "nearest", inline: "nearest" });
 		}
 
+		// The address of the page says what is shown: it can be sent to somebody, and "back" of the browser works.
+		const address = () => `#${t === trees[0] ? "zoom" : "callers"}=${zoomed}`;
+
 		function zoom(i) {
 			if (i !== zoomed) before.push(zoomed);
 			zoomed = i;
 			draw();
 			focus(i);
+			if (location.hash !== address() && (zoomed || location.hash)) location.hash = address();
+		}
+
+		function follow() {
+			const to = /^#(zoom|callers)=(\d+)$/.exec(location.hash);
+
+			if (!to || location.hash === address()) return;
+			if ((to[1] === "callers") !== (t !== trees[0])) turn.onclick();
+			if (Number(to[2]) < t.frame.length) zoom(Number(to[2]));
 		}
 
 		function back() {
@@ -305,6 +327,7 @@
 			zoomed = before.pop();
 			draw();
 			focus(focused);
+			location.hash = address();
 		}
 
 		// The next frame of the same row, its widest call, or its caller; -1 where there is none.
@@ -410,8 +433,11 @@
 			if (graph.clientWidth !== width) draw();
 			width = graph.clientWidth;
 		}).observe(graph);
+		if (data.sides < 2) legend(make("p", "legend", section));
 		draw();
 		show(0);
+		window.addEventListener("hashchange", follow);
+		follow();
 	}
 
 	if (data) start();

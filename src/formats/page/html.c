@@ -25,11 +25,14 @@ static void begun(char *out, size_t bytes, time_t started)
 		snprintf(out, bytes, "unknown");
 }
 
+/* One line, so that what was measured is at the top of the window; a click shows the rest. */
 static void provenance(FILE *out, const struct profile *p)
 {
 	char text[256], words[64];
 
-	fputs("<dl>\n", out);
+	fprintf(out, "<details class=\"facts\"><summary>%llu %s in %.2f s, %s</summary>\n<dl>\n",
+		p->total, p->total == 1 ? "sample" : "samples", (double)p->duration_ns / 1e9,
+		quantity_of_sample(text, sizeof(text), p));
 	page_fact(out, "command", p->command, " class=\"wide\"");
 	begun(text, sizeof(text), p->started);
 	page_fact(out, "begun", text, "");
@@ -47,7 +50,7 @@ static void provenance(FILE *out, const struct profile *p)
 	quantity_of_processes(words, sizeof(words), p);
 	snprintf(text, sizeof(text), "%s%sprofilctl " PROFIL_VERSION, words, *words ? ", " : "");
 	page_fact(out, "from", text, "");
-	fputs("</dl>\n", out);
+	fputs("</dl></details>\n", out);
 }
 
 /* Writes the numbers of a row, before the name. */

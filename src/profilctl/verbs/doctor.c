@@ -1,4 +1,5 @@
 /* doctor.c - checks whether this machine can profile, and prints remedies */
+#include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdarg.h>
@@ -309,6 +310,25 @@ static void find_symbols(struct examination *e)
 		      : "stripped programs show their exported symbols only");
 }
 
+/* What the elfutils of this machine cannot read, though it may be there. */
+static void find_debug_formats(struct examination *e)
+{
+	const char *version = dwfl_version(NULL);
+	int minor = 0;
+	bool dwp, zstd;
+
+	sscanf(version, "0.%d", &minor);
+	zstd = minor >= 189;
+	dwp = minor >= 191;
+	found(e, "elfutils", dwp && zstd ? STATE_OK : STATE_NOTE,
+	      "a release with elfutils 0.191 or newer, as Debian 13; or build without "
+	      "-gz=zstd, and with .dwo files in place of a .dwp",
+	      "%s reads %s", version,
+	      zstd && dwp ? "sections compressed with zstd, and .dwp files"
+	      : zstd	  ? "no .dwp files of split debug information"
+			  : "no debug information compressed with zstd, and no .dwp files");
+}
+
 static void find_kernel_names(struct examination *e)
 {
 	const char *why = kernel_text() ? "" : kernel_text_hidden();
@@ -401,6 +421,7 @@ static void examine(struct examination *e)
 	find_nohz(e);
 	find_image_lookup(e);
 	find_symbols(e);
+	find_debug_formats(e);
 	find_kernel_names(e);
 	find_interpreters(e);
 	find_jit(e);

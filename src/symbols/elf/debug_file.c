@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -30,7 +31,9 @@ struct debug_file {
 	Dwfl_Module *module;
 	int separate;		   /* the separate debug file */
 	bool fetched;		   /* the servers were asked for it */
-	char *folder;		   /* of the file with the DWARF; NULL: unknown */
+	char *path;		   /* of the file with the DWARF; NULL: unknown */
+	char *folder;		   /* of that */
+	bool unknown;		   /* a section is compressed as this libelf cannot read it */
 	__u64 charged;		   /* what it unpacks to, if another user can have made it */
 	bool foreign;		   /* another user can have made it, or its separate debug file */
 	bool packed;		   /* its debug information takes too much: it is not read */
@@ -55,6 +58,7 @@ struct debug_file *debug_file_close(struct debug_file *f)
 	closep(&f->alternate_fd);
 	closep(&f->separate);
 	free(f->folder);
+	free(f->path);
 	free(f);
 	return NULL;
 }
@@ -102,6 +106,7 @@ static void check_packed(struct debug_file *f, Elf *elf, int fd)
 		f->packed = true;
 	else if (f->foreign)
 		f->charged += bytes;
+	f->unknown |= unpack_is_unknown(elf);
 }
 
 static void check_separate(struct debug_file *f)
@@ -157,6 +162,18 @@ static void note_symbols(struct debug_file *f)
 						     NULL)));
 }
 
+static void note_unknown(const struct debug_file *f)
+{
+	static bool noted;
+	char clean[PATH_MAX];
+
+	if (f->unknown && !__atomic_exchange_n(&noted, true, __ATOMIC_RELAXED))
+		log_notice("%s: its debug information is compressed with zstd, which libelf %s "
+			   "does not read: there are no lines and inlined functions",
+			   sanitize(clean, sizeof(clean), f->path ? f->path : "a file"),
+			   dwfl_version(NULL));
+}
+
 /* libdwfl would unpack .gnu_debugdata: beyond the limit it must not find it. */
 static void check_symbols(struct debug_file *f, Elf *elf, int fd)
 {
@@ -198,7 +215,8 @@ int debug_file_open(struct debug_file **out, int fd, const char *path)
 	f->separate = open_separate(fd);
 	if (f->separate >= 0)
 		check_separate(f);
-	f->folder = separate_debug_folder(f->separate < 0 ? fd : f->separate);
+	f->path = separate_debug_path(f->separate < 0 ? fd : f->separate);
+	f->folder = f->path ? strndup(f->path, (size_t)(strrchr(f->path, '/') - f->path)) : NULL;
 	f->dwfl = dwfl_begin(&callbacks);
 	if (!f->dwfl)
 		return -ENOMEM;
@@ -276,6 +294,11 @@ bool debug_file_is_packed(const struct debug_file *f)
 	return f->packed;
 }
 
+const char *debug_file_path_of(const struct debug_file *f)
+{
+	return f->path;
+}
+
 const char *debug_file_folder(const struct debug_file *f)
 {
 	return f->folder;
@@ -290,6 +313,7 @@ Dwarf *debug_file_dwarf(struct debug_file *f, Dwarf_Addr *bias)
 {
 	Dwarf *dwarf = f->packed ? NULL : dwfl_module_getdwarf(f->module, bias);
 
+	note_unknown(f);
 	if (dwarf && !f->has_alternate)
 		set_alternate(f, dwarf);
 	progress_end_debuginfod();

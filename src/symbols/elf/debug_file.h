@@ -42,7 +42,8 @@ void debug_file_resume(struct debug_file *f);
 void debug_file_pause(struct debug_file *f);
 bool debug_file_is_within(struct debug_file *f);
 
-/* The folder of the file with the DWARF; NULL: unknown. */
+/* The file with the DWARF, and its folder; NULL: unknown. */
+const char *debug_file_path_of(const struct debug_file *f);
 const char *debug_file_folder(const struct debug_file *f);
 
 /* Says whether root or this user made the files: libdw may open the files that they name. */

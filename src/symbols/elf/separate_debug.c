@@ -111,20 +111,24 @@ static bool read_link(struct debuglink *link, int fd)
 	return found;
 }
 
-static bool read_folder(char *out, size_t bytes, int fd)
+static bool read_path(char *out, size_t bytes, int fd)
 {
-	char self[64], *slash;
+	char self[64];
 	ssize_t n;
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	n = readlink(self, out, bytes - 1);
-	if (n <= 0)
+	if (n > 0)
+		out[n] = '\0';
+	return n > 0 && *out == '/';
+}
+
+static bool read_folder(char *out, size_t bytes, int fd)
+{
+	if (!read_path(out, bytes, fd))
 		return false;
-	out[n] = '\0';
-	slash = *out == '/' ? strrchr(out, '/') : NULL;
-	if (slash)
-		*slash = '\0';
-	return slash;
+	*strrchr(out, '/') = '\0';
+	return true;
 }
 
 int separate_debug_open(int fd, const char *build_id)
@@ -143,11 +147,11 @@ int separate_debug_open(int fd, const char *build_id)
 	return search(&w);
 }
 
-char *separate_debug_folder(int fd)
+char *separate_debug_path(int fd)
 {
-	char folder[PATH_MAX];
+	char path[PATH_MAX];
 
-	return read_folder(folder, sizeof(folder), fd) ? strdup(folder) : NULL;
+	return read_path(path, sizeof(path), fd) ? strdup(path) : NULL;
 }
 
 int separate_debug_open_alternate(const char *folder, const char *name, const char *build_id)

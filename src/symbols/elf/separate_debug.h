@@ -13,8 +13,8 @@ extern const char *debug_file_path;
  */
 int separate_debug_open(int fd, const char *build_id);
 
-/* The path of the folder of @fd, which the caller frees; NULL: unknown. */
-char *separate_debug_folder(int fd);
+/* The path of the file @fd, which the caller frees; NULL: unknown. */
+char *separate_debug_path(int fd);
 
 /*
  * Opens the supplementary file that dwz(1) has made, with the same rules: by its @build_id, else at

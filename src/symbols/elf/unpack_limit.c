@@ -14,6 +14,9 @@
 
 #define DECODER_BYTES (64u << 20) /* memory of the decoder: xz -9 needs it */
 #define PIECE_BYTES 65536
+
+#define COMPRESSED_ZSTD 2 /* ELFCOMPRESS_ZSTD, which older elf.h lack */
+#define TRIED_BYTES (1u << 20)
 #define ABBREVIATIONS_MAX (2u << 20)
 
 /* What the open files that other users can have made unpack to. */
@@ -96,6 +99,21 @@ bool unpack_abbreviations_within(Elf *elf)
 			return false;
 	}
 	return true;
+}
+
+bool unpack_is_unknown(Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Chdr ch;
+	GElf_Shdr sh;
+
+	while ((scn = elf_nextscn(elf, scn))) {
+		if (gelf_getshdr(scn, &sh) && sh.sh_flags & SHF_COMPRESSED &&
+		    gelf_getchdr(scn, &ch) && ch.ch_type == COMPRESSED_ZSTD &&
+		    ch.ch_size <= TRIED_BYTES)
+			return elf_compress(scn, 0, 0) < 0;
+	}
+	return false;
 }
 
 bool unpack_symbols_within(Elf *elf, __u64 most)

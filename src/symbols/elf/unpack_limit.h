@@ -25,6 +25,9 @@
  */
 bool file_is_trusted(int fd);
 
+/* Says whether a section of @elf is compressed by zstd, and this libelf cannot read that. */
+bool unpack_is_unknown(Elf *elf);
+
 /* What the compressed sections with DWARF of @elf unpack to, by their headers. */
 __u64 unpack_dwarf_bytes(Elf *elf);
 

@@ -223,11 +223,46 @@ says "report says that a .dwo file is missing" 'spin.dwo: no such file.*inlined 
 if test "$(id -u)" -eq 0; then
 	cp "$dir/away" "$dwo"
 	chown 65534 "$dwo"
-	says "root reads no .dwo file of another user" "another user's: .* are not shown$" "$ctl" report --by inlined "$dir/split"
+	says "root reads no .dwo file of another user" "another user can replace it: .* are not shown$" "$ctl" report --by inlined "$dir/split"
 else
 	skip "root reads no .dwo file of another user" "needs root"
 fi
 rm -f "$dwo"
+
+# libdw opens the file by its path, later: nobody else may be able to put another one there.
+away=$spin
+mkdir -m 777 "$dir/open"
+spin=$dir/open/spin
+${CC:-gcc} -O2 -gdwarf-5 -gsplit-dwarf -c -o "$spin.o" tests/programs/inlined.c
+${CC:-gcc} -o "$spin" "$spin.o"
+keep 60 40 outer main inner_at_1 >"$dir/split"
+says "no .dwo file is read in a folder that others may write" "another user can replace it: .* are not shown$" "$ctl" report --by inlined "$dir/split"
+chmod 755 "$dir/open"
+says "the same file is read once they may not" '^ 60.00 % .* inner +spin$' "$ctl" report --by inlined "$dir/split"
+chmod 777 "$dir/open"
+rm -f "$dir/open"/*.dwo
+says "a .dwo file that others may create is not looked for" "another user can replace it: .* are not shown$" "$ctl" report --by inlined "$dir/split"
+chmod 755 "$dir/open"
+if command -v dwp >/dev/null; then
+	${CC:-gcc} -O2 -gdwarf-4 -gsplit-dwarf -c -o "$spin.o" tests/programs/inlined.c
+	${CC:-gcc} -o "$spin" "$spin.o"
+	keep 60 40 outer main inner_at_1 >"$dir/split"
+	dwp -e "$spin" -o "$spin.dwp" && rm -f "$dir/open"/*.dwo
+	says "a .dwp file is read, or it is said that libdw cannot" '^ 60.00 % .* inner +spin$|spin.dwp: this libdw reads no .dwp files' \
+		"$ctl" report --by inlined "$dir/split"
+else
+	lacks "a .dwp file is read, or it is said that libdw cannot" dwp
+fi
+${CC:-gcc} -O2 -g -o "$spin" tests/programs/inlined.c
+if objcopy --compress-debug-sections=zstd "$spin" 2>/dev/null; then
+	keep 60 40 outer main inner_at_1 >"$dir/split"
+	says "sections compressed with zstd are read, or it is said that libelf cannot" \
+		'^ 60.00 % .* inner +spin$|spin: its debug information is compressed with zstd, which libelf .* does not read' \
+		"$ctl" report --by inlined "$dir/split"
+else
+	skip "sections compressed with zstd are read, or it is said that libelf cannot" "this objcopy does not write them"
+fi
+spin=$away
 
 says "report --by thread needs a profile with threads" 'does not distinguish one thread from another' "$ctl" report --by thread "$dir/a"
 

@@ -43,6 +43,17 @@ enum next {
 	NEXT_PASSED, /* between: this one is none */
 };
 
+#define CODE_HEAPS 4
+
+/* A heap of HotSpot's code cache. */
+struct code_heap {
+	__u64 low;
+	__u64 high;
+	__u64 segments; /* the map of them */
+	__u32 shift;	/* log2 of the bytes of one */
+	__u32 zero;
+};
+
 /* What a CPU knows of the interpreter of the thread that it samples. */
 struct interpreting {
 	struct profil_interpreter d;
@@ -66,7 +77,10 @@ struct interpreting {
 	__u32 undo;   /* the stretch is not this loop's: its frames are to be taken back */
 	__u32 seen;   /* Perl: functions of this stretch, */
 	__u32 shared; /* and whether the next one is also the first of the next stretch */
-	__u32 known;  /* the thread's frames were looked for; 2: and found */
+	struct code_heap heap[CODE_HEAPS];
+	__u64 base; /* of libjvm.so */
+	__u32 zero;
+	__u32 known; /* the thread's frames were looked for; 2: and found */
 	struct {
 		__u64 base;
 		__u64 of; /* as in spot_count() */

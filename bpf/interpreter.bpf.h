@@ -25,6 +25,7 @@
  */
 
 #include "cpython.bpf.h"
+#include "hotspot.bpf.h"
 #include "linked_frames.bpf.h"
 #include "perl.bpf.h"
 #include "permission.bpf.h"
@@ -49,6 +50,8 @@ static __always_inline bool thread_begin(struct interpreting *in, __u64 base)
 	switch (in->d.kind) {
 	case PROFIL_INTERPRETER_V8:
 		return true;
+	case PROFIL_INTERPRETER_HOTSPOT:
+		return hotspot_begin(in, base);
 	case PROFIL_INTERPRETER_LINKED:
 		return linked_begin(in, base);
 	case PROFIL_INTERPRETER_PERL:
@@ -95,6 +98,7 @@ enum interpreter_found {
 	FOUND_NOTHING,
 	FOUND_STRETCH,	 /* interpreter_enter(), then interpreter_frame() */
 	FOUND_OPERATION, /* interpreter_innermost() if it is the leaf, else nothing */
+	FOUND_CODE,	 /* hotspot_step(), then hotspot_place() */
 	FOUND_FRAME,	 /* v8_place() */
 };
 
@@ -108,25 +112,30 @@ __attribute__((noinline)) int interpreter_find(__u32 slot, __u64 base, __u32 at)
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct interpreting *in = interpreting_here();
 	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
+	bool v8, hotspot;
 	__u32 loops;
-	bool v8;
 
 	if (!in || !o)
 		return FOUND_NOTHING;
 	v8 = in->d.kind == PROFIL_INTERPRETER_V8;
+	hotspot = in->d.kind == PROFIL_INTERPRETER_HOTSPOT;
 	loops = loops_of(&in->d, at);
-	if (!loops && !(v8 && at == ANY_OFFSET))
+	in->owner = (__u64)(__u32)task->tgid << 32 | (__u32)task->self_exec_id;
+	if (hotspot && at != ANY_OFFSET)
+		hotspot_note(in, base);
+	if (at == ANY_OFFSET ? !v8 && !hotspot : !loops)
 		return FOUND_NOTHING;
 	if (!in->known) {
 		in->known = 1;
 		in->slot = slot;
 		in->skip = in->undo = 0;
-		in->owner = (__u64)(__u32)task->tgid << 32 | (__u32)task->self_exec_id;
 		if (may_read(o, task) && thread_begin(in, base))
 			in->known = 2;
 	}
 	if (in->known != 2)
 		return FOUND_NOTHING;
+	if (hotspot)
+		return FOUND_CODE;
 	return v8 ? FOUND_FRAME : loops & ~in->d.operations ? FOUND_STRETCH : FOUND_OPERATION;
 }
 
@@ -194,6 +203,9 @@ __attribute__((noinline)) int interpreter_meet(__u32 slot)
 	case PROFIL_INTERPRETER_PERL:
 		in->met_start = perl_function(slot);
 		break;
+	case PROFIL_INTERPRETER_HOTSPOT:
+		in->met_start = hotspot_function(slot);
+		break;
 	default:
 		in->met_start = python_function(slot);
 	}
@@ -258,8 +270,18 @@ __attribute__((noinline)) int leaf_next(int found)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 
+	const struct arch_regs *regs = (void *)bpf_task_pt_regs(task);
+	struct interpreting *in = interpreting_here();
+
 	if (found == FOUND_FRAME)
-		return v8_place(arch_fp((const struct arch_regs *)bpf_task_pt_regs(task)));
+		return v8_place(arch_fp(regs));
+	if (found == FOUND_CODE && in) {
+		in->mark = arch_pc(regs);
+		in->low = arch_sp(regs);
+		in->high = arch_fp(regs);
+		hotspot_step(1);
+		return hotspot_place();
+	}
 	return found == FOUND_NOTHING ? NEXT_END : interpreter_innermost();
 }
 
@@ -273,6 +295,8 @@ static __always_inline void leaf_find(__u32 slot)
 		return;
 	in->known = 0;
 	in->met = 0;
+	if (in->leaf.at == ANY_OFFSET)
+		in->leaf.base = image_base(slot, in->leaf.image);
 	found = interpreter_load(slot, in->leaf.number)
 			? interpreter_find(slot, in->leaf.base, in->leaf.at)
 			: FOUND_NOTHING;

@@ -62,8 +62,12 @@ static __always_inline int step_caller(struct unwind *u)
 	__u32 kind = row_rule(row) & PROFIL_UNWIND_KIND;
 	int root;
 
-	if (u->interpreter && u->reads)
+	if (u->interpreter && u->reads) {
+		root = u->anonymous ? step_code(u) : PROFIL_STACK_NO_TABLE;
+		if (root != PROFIL_STACK_NO_TABLE)
+			return root;
 		step_loop(u, row, offset);
+	}
 	switch (kind) {
 	case PROFIL_UNWIND_SP:
 	case PROFIL_UNWIND_FP:

@@ -46,6 +46,38 @@ static __always_inline void step_operation(struct unwind *u, struct interpreting
 }
 
 /*
+ * A frame of HotSpot's code cache: its method, if it has one, takes the place of the machine frame.
+ * Returns the root of the step to its caller; PROFIL_STACK_NO_TABLE: it is none.
+ */
+static __always_inline int step_code(struct unwind *u)
+{
+	struct interpreting *in = interpreting_here();
+	__u32 at = u->depth - !u->native;
+	int next, step;
+
+	if (!in || !interpreter_load(u->slot, u->interpreter) ||
+	    interpreter_find(u->slot, image_base(u->slot, u->image), ANY_OFFSET) != FOUND_CODE)
+		return PROFIL_STACK_NO_TABLE;
+	in->mark = u->pc;
+	in->low = u->sp;
+	in->high = u->fp;
+	step = hotspot_step((int)u->exact);
+	next = hotspot_place();
+	if (next == NEXT_UNMET) {
+		interpreter_meet(u->slot);
+		next = hotspot_place();
+	}
+	if (next == NEXT_PLACE && at < PROFIL_FRAMES_MAX) {
+		u->place[at] = in->place + !(u->depth == 1 && u->leaf);
+		u->depth = at + 1;
+	}
+	if (step != CODE_STEPPED)
+		return PROFIL_STACK_NO_TABLE;
+	u->fp = in->high;
+	return step_to(u, in->mark, in->low);
+}
+
+/*
  * The frame of an evaluation loop, with rule @row: its functions follow. As the leaf it is replaced
  * by the innermost function, as where the sample is counted without stacks; elsewhere it is left
  * out.

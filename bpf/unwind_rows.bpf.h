@@ -133,6 +133,16 @@ __attribute__((noinline)) __u32 image_interpreter(__u32 slot, __u32 image)
 	return page ? page->image[(image - 1) % PROFIL_PAGE_UNWIND_IMAGES].interpreter : 0;
 }
 
+/* The base of the interpreter's file in the process whose memory @image is. Global, as row_of(). */
+__attribute__((noinline)) __u64 image_base(__u32 slot, __u32 image)
+{
+	void *map = bpf_map_lookup_elem(&unwind_tables, &slot);
+	__u32 key = PROFIL_UNWIND_IMAGE_PAGE + (image - 1) / PROFIL_PAGE_UNWIND_IMAGES;
+	const struct unwind_page *page = map ? bpf_map_lookup_elem(map, &key) : NULL;
+
+	return page ? page->image[(image - 1) % PROFIL_PAGE_UNWIND_IMAGES].base : 0;
+}
+
 static __always_inline __u8 row_rule(__u64 row)
 {
 	return (__u8)(row >> 56);

@@ -42,6 +42,11 @@ enum profil_interpreter_kind {
 	 * for each operation.
 	 */
 	PROFIL_INTERPRETER_PERL,
+	/*
+	 * HotSpot: methods have machine frames in memory without a file, the code cache, which
+	 * says how large they are.
+	 */
+	PROFIL_INTERPRETER_HOTSPOT,
 	PROFIL_INTERPRETER_KINDS
 };
 
@@ -166,6 +171,29 @@ struct profil_perl {
 	__u16 statement_file;
 };
 
+/* Offsets in bytes; a blob is a piece of the code cache. */
+struct profil_hotspot {
+	__u16 heap_memory; /* its first and its last address + 1 */
+	__u16 heap_segments;
+	__u16 heap_shift;
+	__u16 block_bytes; /* of the header before a blob */
+	__u16 blob_name;
+	__u16 blob_frame;    /* words of a frame */
+	__u16 blob_complete; /* bytes of code, behind which the frame is made */
+	__u16 blob_code;     /* address of the code */
+	__u16 blob_method;
+	__u16 is_short;	    /* the two before it: 16 bits; offset from the blob in 32 bits */
+	__u16 method_fixed; /* what is the same for all of its code: ConstMethod */
+	__u16 method_name;  /* there: index of a constant */
+	__u16 fixed_constants;
+	__u16 pool_holder; /* the class */
+	__u16 pool_source; /* index of the name of the source file */
+	__u16 pool_bytes;  /* before the constants */
+	__u16 class_name;
+	__u16 symbol_length;
+	__u16 symbol_bytes;
+};
+
 struct profil_interpreter {
 	__u8 kind;     /* enum profil_interpreter_kind */
 	__u8 language; /* enum profil_language */
@@ -180,9 +208,16 @@ struct profil_interpreter {
 		struct profil_v8 v8;
 		struct profil_linked linked;
 		struct profil_perl perl;
+		struct profil_hotspot hotspot;
 		__u8 bytes[80];
 	};
 };
 _Static_assert(sizeof(struct profil_interpreter) == 128, "32 of them are a page");
+
+/* Whether the interpreter has code in memory without a file. */
+static inline int profil_interpreter_compiles(const struct profil_interpreter *d)
+{
+	return d->kind == PROFIL_INTERPRETER_V8 || d->kind == PROFIL_INTERPRETER_HOTSPOT;
+}
 
 #endif

@@ -72,8 +72,15 @@ enum profil_unwind_looked {
 };
 
 struct profil_unwind_image {
-	__u32 first_page;
-	__u32 row_page;
+	union {
+		struct {
+			__u32 first_page;
+			__u32 row_page;
+		};
+		/* Of a process's memory without a file, with code of an interpreter: the base of
+		 * the interpreter's file there, address minus offset of its code; 0: not known. */
+		__u64 base;
+	};
 	__u32 pages;	   /* of rows; 0: see looked */
 	__u16 looked;	   /* enum profil_unwind_looked */
 	__u16 interpreter; /* number of its descriptor; 0: it is none */

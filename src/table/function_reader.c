@@ -216,6 +216,9 @@ static int add(struct interpreted *out, const struct profil_function *from, stru
 		f.lines_bytes = f.lines ? from->lines_bytes : 0;
 	}
 	name_file(&f, from->language);
+	/* HotSpot separates packages as in class files; no method has a slash in its name. */
+	for (char *c = f.name; c && *c && from->language == PROFIL_LANGUAGE_JAVA; c++)
+		*c = *c == '/' ? '.' : *c;
 	place_in_source(&f, source);
 	if (f.name)
 		f.name = full_name(&f);

@@ -195,7 +195,7 @@ static __u16 compiler_of(const struct unwind_feeder *f, __u64 ino, __u32 dev)
 	const struct profil_interpreter *page = page_at(f, PROFIL_UNWIND_INTERPRETER_PAGE);
 	const struct expected_file *e = find_expected(f, ino, dev);
 
-	return e && e->at.interpreter && page[e->at.interpreter - 1].kind == PROFIL_INTERPRETER_V8
+	return e && e->at.interpreter && profil_interpreter_compiles(&page[e->at.interpreter - 1])
 		       ? e->at.interpreter
 		       : 0;
 }
@@ -226,35 +226,28 @@ void unwind_feeder_program(struct unwind_feeder *f, int fd)
 	set_anonymous(f, st.st_ino, mounts_file_dev(fd, &st), number);
 }
 
-/* The interpreter among the files in @maps that compiles code; 0: none. */
-static __u16 compiler_among(const struct unwind_feeder *f, const struct maps *maps)
+/*
+ * The interpreter among the files in @maps that compiles code, and where its code is; 0: none.
+ */
+static __u16 compiler_among(const struct unwind_feeder *f, const struct maps *maps, __u64 *base)
 {
 	__u16 number = 0;
 
 	for (size_t i = 0; i < maps->n && !number; i++) {
-		if (maps->mapping[i].ino)
-			number = compiler_of(f, maps->mapping[i].ino, 0);
+		const struct mapping *m = &maps->mapping[i];
+
+		*base = m->lo - m->offset;
+		if (m->ino)
+			number = compiler_of(f, m->ino, 0);
 	}
-	return number;
-}
-
-/* The same of process @pid. */
-static __u16 compiler_in(const struct unwind_feeder *f, pid_t pid)
-{
-	struct maps maps;
-	__u16 number;
-
-	if (!pid || maps_read(&maps, pid))
-		return 0;
-	number = compiler_among(f, &maps);
-	maps_fini(&maps);
 	return number;
 }
 
 /* unwind_feeder_program() for process @pid, which has mapped @maps. */
 static void note_program(struct unwind_feeder *f, pid_t pid, const struct maps *maps)
 {
-	__u16 number = compiler_among(f, maps);
+	__u64 base;
+	__u16 number = compiler_among(f, maps, &base);
 	__cleanup(closep) int fd = -1;
 	struct stat st;
 	char path[32];
@@ -265,6 +258,24 @@ static void note_program(struct unwind_feeder *f, pid_t pid, const struct maps *
 	fd = guarded_file_open(path, NULL);
 	if (fd >= 0 && !fstat(fd, &st))
 		set_anonymous(f, st.st_ino, mounts_file_dev(fd, &st), number);
+}
+
+/* compiler_among() for the files of process @pid. */
+static __u16 compiler_in(struct unwind_feeder *f, pid_t pid, __u64 *base)
+{
+	struct maps maps;
+	__u16 number;
+
+	*base = 0;
+	if (!pid || maps_read(&maps, pid))
+		return 0;
+	/* What the process has opened by itself, as a launcher does, was not expected. */
+	for (size_t i = 0; i < maps.n; i++)
+		prepare(f, pid, &maps.mapping[i]);
+	number = compiler_among(f, &maps, base);
+	note_program(f, pid, &maps);
+	maps_fini(&maps);
+	return number;
 }
 
 void unwind_feeder_prepare(struct unwind_feeder *f, pid_t pid)
@@ -352,16 +363,17 @@ static void feed(struct unwind_feeder *f, const struct table_reader *r, __u32 im
 		make_rows(f, o, vdso, &at);
 	else
 		at = e->at;
-	if (i->kind == PROFIL_IMAGE_ANON)
-		at.interpreter =
-			entry->interpreter ? entry->interpreter : compiler_in(f, (pid_t)i->tgid);
+	if (i->kind == PROFIL_IMAGE_ANON) {
+		at.interpreter = compiler_in(f, (pid_t)i->tgid, &at.base);
+		if (!at.interpreter)
+			at.interpreter = entry->interpreter;
+	}
 	if (entry->pages && entry->row_page == at.row_page) {
 		entry->looked = PROFIL_LOOKED;
 		return;
 	}
 	__atomic_store_n(&entry->pages, 0, __ATOMIC_RELEASE);
-	entry->first_page = at.first_page;
-	entry->row_page = at.row_page;
+	entry->base = at.base; /* or the first two pages */
 	entry->interpreter = at.interpreter;
 	entry->looked = at.looked;
 	__atomic_store_n(&entry->pages, at.pages, __ATOMIC_RELEASE);

@@ -124,6 +124,17 @@ static void ask_loader(struct unwind_feeder *f, char *loader, char *program)
 		waitpid(pid, &status, 0);
 }
 
+/* A launcher of Java opens the virtual machine beside it when it runs. */
+static void expect_java(struct unwind_feeder *f, const char *program)
+{
+	const char *base = strrchr(program, '/');
+	char path[PATH_MAX];
+
+	if (base && snprintf(path, sizeof(path), "%.*s/../lib/server/libjvm.so",
+			     (int)(base - program), program) < (int)sizeof(path))
+		expect_path(f, path);
+}
+
 static void expect_lines(struct unwind_feeder *f, char *lines)
 {
 	char *rest = lines;
@@ -153,8 +164,10 @@ void unwind_forecast(struct unwind_feeder *f, const char *command)
 			expect_lines(f, files);
 		if (fd >= 0 && !script && read_loader(fd, loader, sizeof(loader)))
 			ask_loader(f, loader, program);
-		if (fd >= 0 && !script)
+		if (fd >= 0 && !script) {
+			expect_java(f, program);
 			unwind_feeder_program(f, fd);
+		}
 		free(steal(program));
 		program = script ? realpath(loader, NULL) : NULL;
 	}

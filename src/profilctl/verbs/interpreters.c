@@ -1,6 +1,7 @@
 /* interpreters.c - writes the descriptors of interpreters that the machine's profile uses */
 #include <errno.h>
 #include <glob.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,7 @@ static const char *const places[] = {
 	"/usr/bin/perl",
 	"/usr/lib/*/libperl.so.*",
 	"/usr/local/bin/perl",
+	"/usr/lib/jvm/*/lib/server/libjvm.so",
 };
 
 static struct profil_unwind_file *file_of(struct profil_interpreters_file *in, int fd)
@@ -106,7 +108,7 @@ static __u32 add(struct profil_interpreters_file *in, const char *path, bool of_
 	if (!f || f->interpreter)
 		return f ? f->interpreter : 0;
 	f->interpreter = number_of(in, &d);
-	if (d.kind == PROFIL_INTERPRETER_V8)
+	if (profil_interpreter_compiles(&d))
 		f->anonymous = f->interpreter;
 	if (f->interpreter)
 		printf("%-8s %s\n", interpreted_language(d.language),
@@ -130,6 +132,25 @@ static void add_program(struct profil_interpreters_file *in, pid_t pid, __u32 nu
 		f->anonymous = number;
 }
 
+/* The same of the launcher of Java's virtual machine @number, which is the file @path. */
+static void add_launcher(struct profil_interpreters_file *in, const char *path, __u32 number)
+{
+	__cleanup(closep) int fd = -1;
+	struct profil_unwind_file *f;
+	const char *lib = strstr(path, "/lib/server/");
+	char launcher[PATH_MAX];
+	struct stat st;
+
+	if (!number || in->interpreter[number - 1].kind != PROFIL_INTERPRETER_HOTSPOT || !lib ||
+	    snprintf(launcher, sizeof(launcher), "%.*s/bin/java", (int)(lib - path), path) >=
+		    (int)sizeof(launcher))
+		return;
+	fd = open_local(launcher, &st);
+	f = fd < 0 ? NULL : file_of(in, fd);
+	if (f)
+		f->anonymous = number;
+}
+
 static void add_installed(struct profil_interpreters_file *in)
 {
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
@@ -138,7 +159,7 @@ static void add_installed(struct profil_interpreters_file *in)
 		if (glob(places[i], 0, NULL, &found))
 			continue;
 		for (size_t k = 0; k < found.gl_pathc; k++)
-			add(in, found.gl_pathv[k], false);
+			add_launcher(in, found.gl_pathv[k], add(in, found.gl_pathv[k], false));
 		globfree(&found);
 	}
 }
@@ -153,7 +174,7 @@ static int add_running(struct profil_interpreters_file *in)
 	for (size_t i = 0; i < n && !err; i++) {
 		__u32 number = r[i].language ? add(in, r[i].path, true) : 0;
 
-		if (number && in->interpreter[number - 1].kind == PROFIL_INTERPRETER_V8)
+		if (number && profil_interpreter_compiles(&in->interpreter[number - 1]))
 			add_program(in, r[i].pid, number);
 	}
 	running_free(r, n);

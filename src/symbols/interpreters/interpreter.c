@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "cpython.h"
+#include "hotspot.h"
 #include "interpreter.h"
 #include "linked.h"
 #include "perl.h"
@@ -21,7 +22,9 @@ int interpreter_read(struct profil_interpreter *d, Elf *elf, const char *path)
 		err = php_read(d, elf);
 	if (err == -ENOENT)
 		err = ruby_read(d, elf);
-	return err == -ENOENT ? perl_read(d, elf) : err;
+	if (err == -ENOENT)
+		err = perl_read(d, elf);
+	return err == -ENOENT ? hotspot_read(d, elf) : err;
 }
 
 int interpreter_open(struct profil_interpreter *d, int fd, const char *path)

@@ -98,6 +98,21 @@ Test(interpreters, describes_debians_php)
 	expect_linked("/usr/bin/php8.2", PROFIL_LANGUAGE_PHP);
 }
 
+/* What the library exports for debuggers has the address of the code cache. */
+Test(interpreters, describes_debians_java)
+{
+	struct profil_interpreter d;
+	int err = describe(&d, "/usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so");
+
+	if (err == -ENOENT)
+		cr_skip_test("there is no Java 17");
+	cr_assert_eq(err, 0);
+	cr_expect_eq(d.kind, PROFIL_INTERPRETER_HOTSPOT);
+	cr_expect_eq(d.language, PROFIL_LANGUAGE_JAVA);
+	cr_expect_neq(d.runtime, 0);
+	cr_expect_eq(d.hotspot.blob_method, 112);
+}
+
 /* The operations that its loop calls have no symbols in newer versions. */
 Test(interpreters, describes_debians_perl)
 {

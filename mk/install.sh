@@ -93,7 +93,7 @@ install_files() {
 	put 644 "$completion/_profilctl" "$DATADIR/zsh/site-functions/_profilctl"
 	put 644 "$completion/profilctl.fish" "$DATADIR/fish/vendor_completions.d/profilctl.fish"
 	for f in systemd/*.service; do put_filled "$f" "$UNITDIR/${f##*/}"; done
-	for f in systemd/*.socket; do put 644 "$f" "$UNITDIR/${f##*/}"; done
+	for f in systemd/*.socket systemd/*.path; do put 644 "$f" "$UNITDIR/${f##*/}"; done
 	put 644 systemd/perf-events.conf "$DATADIR/profil/perf-events.conf"
 	for f in profil profil-spool; do put 644 "systemd/$f.sysusers" "$SYSUSERSDIR/$f.conf"; done
 }
@@ -123,7 +123,8 @@ remove_config() { # SUM PATH
 	fi
 }
 
-units='profild.socket profild.service profil-http.socket profil-http.service profil-spool.service'
+units='profild.socket profild.service profil-http.socket profil-http.service profil-spool.service
+profil-interpreters.path'
 
 if test -z "$uninstall"; then
 	mkdir -p "$D/"
@@ -134,6 +135,7 @@ if test -z "$uninstall"; then
 	systemd-sysusers "$SYSUSERSDIR/profil.conf" "$SYSUSERSDIR/profil-spool.conf"
 	systemctl daemon-reload
 	echo "To start the daemon at the first connection: systemctl enable --now profild.socket profil-http.socket"
+	echo "To have interpreted functions in the machine's profile: systemctl enable --now profil-interpreters.path && systemctl start profil-interpreters"
 	exit 0
 fi
 

@@ -77,7 +77,6 @@ int function_rows_init(struct function_rows *rows, const struct profile *p)
 		rows->of[i] = rows->of[first];
 		rows->row[rows->of[i]].function = same[i];
 		rows->row[rows->of[i]].samples += f->samples;
-		rows->row[rows->of[i]].shared |= f->shared;
 	}
 	if (rows->n)
 		qsort(rows->row, rows->n, sizeof(*rows->row), by_samples);

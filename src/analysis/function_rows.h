@@ -8,7 +8,6 @@
 struct function_row {
 	const struct function *function; /* the instance with the most samples */
 	__u64 samples;
-	bool shared;
 };
 
 struct function_rows {

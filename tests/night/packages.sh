@@ -47,7 +47,7 @@ check "libprofil.so.1 has $(stat -c %s "$library") bytes, at most $LIBRARY_BYTES
 check "libprofil.so.1 needs libc alone" only_needs "$library" libc.so.6
 
 if command -v systemd-analyze >/dev/null; then
-	for unit in profild/profild profil-http/profil-http profilctl/profil-spool; do
+	for unit in profild/profild profil-http/profil-http profilctl/profil-spool profilctl/profil-interpreters; do
 		check_exposure --offline=yes "$(find "$dir/${unit%/*}" -name "${unit#*/}.service")"
 	done
 else

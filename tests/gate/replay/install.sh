@@ -23,6 +23,13 @@ check "the unit runs the installed daemon" grep -q '^ExecStart=/opt/profil/sbin/
 	"$root/opt/profil/lib/systemd/system/profild.service"
 check "the unit reads the installed profild.conf" grep -q ' --config /etc/profil/profild.conf$' \
 	"$root/opt/profil/lib/systemd/system/profild.service"
+units=$root/opt/profil/lib/systemd/system
+check "the unit that describes interpreters runs the installed profilctl" \
+	grep -qx 'ExecStart=/opt/profil/bin/profilctl interpreters' "$units/profil-interpreters.service"
+check "it may write where the daemon reads" grep -qx "StateDirectory=$(
+	sed -n 's,.*PROFIL_INTERPRETERS_FILE "/var/lib/\(.*\)/.*,\1,p' src/core/interpreters_file.h)" \
+	"$units/profil-interpreters.service"
+check "it is run when packages change" grep -qx 'PathChanged=/var/lib/dpkg/status' "$units/profil-interpreters.path"
 check "make install installs profild.conf" cmp systemd/profild.conf "$root/etc/profil/profild.conf"
 check "no installed file has a placeholder" test -z "$(grep -rlI '@[A-Z]*@' "$root")"
 for page in src/*/*.[1-8]; do

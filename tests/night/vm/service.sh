@@ -192,7 +192,8 @@ useradd tester
 check "the packages are installed by dpkg" packages -i deb
 check "the units pass systemd's own check" \
 	says_nothing "$(systemd-analyze verify --man=no profild.service profild.socket \
-		profil-http.service profil-http.socket profil-spool.service 2>&1)"
+		profil-http.service profil-http.socket profil-spool.service profil-interpreters.path \
+		profil-interpreters.service 2>&1)"
 check "anyone may connect" test "$(stat -c %A:%U "$PROFIL_SOCKET")" = srw-rw-rw-:root
 check "no daemon runs before the first call" is_off
 check "a user's first profil() starts it and is counted" first_call

@@ -132,6 +132,8 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 		f->separate = fetch(f, module);
 		if (f->separate >= 0)
 			check_separate(f);
+		if (f->separate >= 0 && f->packed) /* libdwfl would unpack it at once */
+			close(steal_fd(f->separate));
 	}
 	f->fetched = true;
 	return f->separate < 0 ? -1 : fcntl(f->separate, F_DUPFD_CLOEXEC, 0);
@@ -317,6 +319,7 @@ Dwarf *debug_file_dwarf(struct debug_file *f, Dwarf_Addr *bias)
 	if (dwarf && !f->has_alternate)
 		set_alternate(f, dwarf);
 	progress_end_debuginfod();
+	note_packed(f, dwfl_module_info(f->module, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
 	return f->packed ? NULL : dwarf;
 }
 

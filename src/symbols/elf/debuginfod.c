@@ -36,7 +36,7 @@ static int on_progress(debuginfod_client *client, long done, long total)
 		progress_fetch(done, total);
 		shown = true;
 	}
-	return late();
+	return late() || done > DEBUGINFOD_BYTES_MAX || total > DEBUGINFOD_BYTES_MAX;
 }
 
 bool debuginfod_servers(void)

@@ -6,13 +6,15 @@
 #include <stdbool.h>
 
 #define DEBUGINFOD_TIME_S 60
+#define DEBUGINFOD_BYTES_MAX (4l << 30) /* of a file, which a server may say is of any size */
 
 /* Says whether DEBUGINFOD_URLS names a server. */
 bool debuginfod_servers(void);
 
 /*
  * Limits the downloads of @dwfl to DEBUGINFOD_TIME_S seconds for all downloads of a profilctl
- * process, and shows their progress on a terminal. Does nothing if DEBUGINFOD_URLS is empty.
+ * process, and each to DEBUGINFOD_BYTES_MAX, and shows their progress on a terminal. Does nothing
+ * if DEBUGINFOD_URLS is empty.
  */
 void limit_debuginfod(Dwfl *dwfl);
 

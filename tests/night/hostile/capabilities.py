@@ -60,7 +60,9 @@ def samples(done):
 def deeds(build, daemon):
     """What this daemon does, by name."""
     env = dict(os.environ, PROFIL_SOCKET=daemon.socket)
+    # Where the user may execute it: not below a home directory of root.
     shutil.copy(f"{build}/libprofil.so.1", f"{daemon.dir}/lib.so")
+    shutil.copy(f"{build}/tests/night/hostile/victim", f"{daemon.dir}/victim")
     user = {"user": USER, "group": USER, "extra_groups": []}
     done = run(["/usr/bin/python3", "-c", CHILD, f"{daemon.dir}/lib.so"], env, cwd="/", **user)
     told = dict(line.split() for line in done.stdout.splitlines())
@@ -74,14 +76,13 @@ def deeds(build, daemon):
         "-F 5000": samples(run(record + ["-F", "5000", "--"] + busy, env)) > 0,
         "page faults": samples(run(record + ["-e", "page-faults", "--", "sh", "-c", ":"], env)) > 0,
         "off-CPU": run(record + ["--off-cpu", "--", "sleep", "0.1"], env).returncode == 0,
-        "restart": restarts(build, daemon, env, user),
+        "restart": restarts(daemon, env, user),
     }
 
 
-def restarts(build, daemon, env, user):
+def restarts(daemon, env, user):
     """Whether a profile goes on after a kill of the daemon."""
-    victim = subprocess.Popen([f"{build}/tests/night/hostile/victim", "samples", "2"], env=env, stdout=subprocess.PIPE,
-                              text=True, **user)
+    victim = subprocess.Popen([f"{daemon.dir}/victim", "samples", "2"], env=env, stdout=subprocess.PIPE, text=True, **user)
     try:
         victim.wait(0.7)
     except subprocess.TimeoutExpired:

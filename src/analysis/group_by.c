@@ -8,6 +8,7 @@
 
 #include "function_rows.h"
 #include "group_by.h"
+#include "symbols/proc/container.h"
 #include "sample_location.h"
 
 static int by_samples(const void *a, const void *b)
@@ -90,6 +91,20 @@ static char *process_name(const struct group *g)
 	return asprintf(&name, "%s (%d)", g->command, (int)g->pid) < 0 ? NULL : name;
 }
 
+static char *container_name(const struct group *g)
+{
+	char title[65], *name = NULL;
+	struct container c;
+
+	if (!g->cgroup || !container_of(&c, g->cgroup))
+		return strdup("(no container)");
+	container_title(&c, title, sizeof(title));
+	if (!*c.pod)
+		return strdup(title);
+	return asprintf(&name, "%s (pod %s)", *title ? title : "(no container)", c.pod) < 0 ? NULL
+											    : name;
+}
+
 /* The name of @g for rows of this kind. */
 static char *group_name(const struct group *g, enum rows_by by)
 {
@@ -102,6 +117,8 @@ static char *group_name(const struct group *g, enum rows_by by)
 		return strdup(g->cgroup ? g->cgroup : "(no cgroup)");
 	case ROWS_UNIT:
 		return strdup(g->unit ? g->unit : "(no unit)");
+	case ROWS_CONTAINER:
+		return container_name(g);
 	default:
 		return strdup(g->command);
 	}
@@ -276,11 +293,12 @@ bool rows_have_object(enum rows_by by)
 }
 
 static const char *const names[] = {
-	[ROWS_FUNCTION] = "function", [ROWS_INLINED] = "inlined",
-	[ROWS_LINE] = "line",	      [ROWS_INSTRUCTION] = "instruction",
-	[ROWS_OBJECT] = "object",     [ROWS_PROCESS] = "process",
-	[ROWS_COMMAND] = "command",   [ROWS_THREAD] = "thread",
-	[ROWS_CGROUP] = "cgroup",     [ROWS_UNIT] = "unit",
+	[ROWS_FUNCTION] = "function",	[ROWS_INLINED] = "inlined",
+	[ROWS_LINE] = "line",		[ROWS_INSTRUCTION] = "instruction",
+	[ROWS_OBJECT] = "object",	[ROWS_PROCESS] = "process",
+	[ROWS_COMMAND] = "command",	[ROWS_THREAD] = "thread",
+	[ROWS_CGROUP] = "cgroup",	[ROWS_UNIT] = "unit",
+	[ROWS_CONTAINER] = "container",
 };
 
 const char *rows_by_name(enum rows_by by)

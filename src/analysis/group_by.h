@@ -16,6 +16,7 @@ enum rows_by {
 	ROWS_THREAD,
 	ROWS_CGROUP,
 	ROWS_UNIT,
+	ROWS_CONTAINER,
 };
 
 struct row {

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 
 #include "find_function.h"
+#include "symbols/proc/container.h"
 #include "symbols/elf/elf_file.h"
 #include "symbols/symbolize.h"
 #include "sample_location.h"
@@ -33,18 +34,30 @@ static bool is_like(const char *pattern, const char *name)
 	return !strcmp(pattern, name) || !fnmatch(pattern, name, 0);
 }
 
+static bool container_passes(const struct group *g, const struct view_filter *f)
+{
+	struct container c;
+
+	if (!f->container && !f->pod)
+		return true;
+	return g->cgroup && container_of(&c, g->cgroup) &&
+	       (!f->container || container_is(&c, f->container)) &&
+	       (!f->pod || !strcmp(f->pod, c.pod));
+}
+
 static bool group_passes(const struct group *g, const struct view_filter *f)
 {
 	char pid[16];
 
 	snprintf(pid, sizeof(pid), "%d", (int)g->pid);
 	return (!f->command || is_like(f->command, g->command)) &&
-	       (!f->process || !strcmp(f->process, pid) || is_like(f->process, g->command));
+	       (!f->process || !strcmp(f->process, pid) || is_like(f->process, g->command)) &&
+	       container_passes(g, f);
 }
 
 static int find_groups(struct passes *k, const struct profile *p, const struct view_filter *f)
 {
-	if (!f->process && !f->command)
+	if (!view_filter_is_of_groups(f))
 		return 0;
 	if (p->ngroups < 2)
 		return -ENODATA;
@@ -267,10 +280,9 @@ const char *view_filter_text(char *out, size_t bytes, const struct view_filter *
 {
 	const struct {
 		const char *what, *which;
-	} all[] = { { "object", f->object },
-		    { "process", f->process },
-		    { "command", f->command },
-		    { "function", f->function } };
+	} all[] = { { "object", f->object },   { "process", f->process },
+		    { "command", f->command }, { "container", f->container },
+		    { "pod", f->pod },	       { "function", f->function } };
 	size_t at = 0;
 
 	*out = '\0';

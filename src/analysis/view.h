@@ -6,11 +6,19 @@
 
 /* Selects samples; NULL: all. Objects, processes and commands are shell patterns. */
 struct view_filter {
-	const char *object;   /* a path or a base name */
-	const char *process;  /* a pid or a comm */
-	const char *command;  /* a comm */
-	const char *function; /* see matches_find() */
+	const char *object;    /* a path or a base name */
+	const char *process;   /* a pid or a comm */
+	const char *command;   /* a comm */
+	const char *function;  /* see matches_find() */
+	const char *container; /* its name, or the first digits of its id */
+	const char *pod;       /* its uid */
 };
+
+/* Says whether @f selects what ran, not code. */
+static inline bool view_filter_is_of_groups(const struct view_filter *f)
+{
+	return f->process || f->command || f->container || f->pod;
+}
 
 /*
  * Removes all samples of @p, which is symbolized, that @f does not select, from all counts. Stacks

@@ -95,6 +95,10 @@ static const struct attribute_name {
 	{ "tid", "thread.id", false },
 	{ "unit", "systemd.unit", true },
 	{ "cgroup", "linux.cgroup.path", true },
+	{ "container", "container.id", true },
+	{ "container_name", "container.name", true },
+	{ "container_runtime", "container.runtime.name", true },
+	{ "pod", "k8s.pod.uid", true },
 };
 
 static const struct attribute_name *attribute_name(const char *label)
@@ -230,8 +234,11 @@ static void resource_attribute(struct otlp *w, const char *key, const char *valu
 	message_into(attribute, whole, RESOURCE_ATTRIBUTES);
 }
 
-/* The name of a service is that of its unit, without the suffix. */
-static void service(struct otlp *w, const char *unit)
+/*
+ * The name of a service is that of the container, or of the unit without its suffix. A container
+ * without a name has none, so that a collector which knows its pod gives it one.
+ */
+static void service(struct otlp *w, const char *unit, const char *container)
 {
 	char name[512];
 	size_t n = strlen(unit);
@@ -239,28 +246,37 @@ static void service(struct otlp *w, const char *unit)
 	if (n > 8 && !strcmp(unit + n - 8, ".service"))
 		n -= 8;
 	snprintf(name, sizeof(name), "%.*s", (int)n, unit);
-	resource_attribute(w, "service.name", *name ? name : text(w, w->content->service));
+	if (container)
+		resource_attribute(w, "service.name", container);
+	else
+		resource_attribute(w, "service.name", *name ? name : text(w, w->content->service));
 }
 
 /* The resource of the labels from @first to before @end. */
 static struct resource *resource(struct otlp *w, __u32 first, __u32 end)
 {
 	const struct profile_content *c = w->content;
-	const char *unit = "";
+	const char *unit = "", *container = NULL;
 	size_t known = w->resources.n;
 	struct resource *more;
 	__u32 number;
 
 	for (__u32 i = first; i < end; i++) {
 		const struct attribute_name *a = attribute_name(text(w, c->label[i].key));
+		const char *value;
 
 		if (!a || !a->of_resource)
 			continue;
+		value = text(w, c->label[i].text);
 		if (!strcmp(a->label, "unit"))
-			unit = text(w, c->label[i].text);
-		resource_attribute(w, a->name, text(w, c->label[i].text));
+			unit = value;
+		else if (!strcmp(a->label, "container_name"))
+			container = value;
+		else if (!strcmp(a->label, "container") && !container)
+			container = "";
+		resource_attribute(w, a->name, value);
 	}
-	service(w, unit);
+	service(w, unit, container);
 	resource_attribute(w, "host.name", c->host.name);
 	resource_attribute(w, "host.arch", c->host.architecture);
 	resource_attribute(w, "os.type", "linux");

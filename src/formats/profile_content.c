@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "symbols/proc/container.h"
 #include "profile_content.h"
 
 /* Room for element @n of *@array, zeroed; a scratch one if out of memory. */
@@ -140,6 +141,18 @@ void proto_number_label(struct profile_content *c, const char *key, __u64 value)
 {
 	if (value)
 		*ADD(c, label, nlabels) = (struct content_label){ string(c, key), 0, value };
+}
+
+void content_container(struct profile_content *c, const char *cgroup)
+{
+	struct container of;
+
+	if (!cgroup || !container_of(&of, cgroup))
+		return;
+	proto_label(c, "container", of.id);
+	proto_label(c, "container_name", of.name);
+	proto_label(c, "container_runtime", of.runtime);
+	proto_label(c, "pod", of.pod);
 }
 
 void proto_sample(struct profile_content *c, const __u64 *location, size_t n, __u64 count)

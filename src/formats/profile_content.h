@@ -130,6 +130,9 @@ void proto_line(struct profile_content *c, __u64 function_id, int line);
 void proto_label(struct profile_content *c, const char *key, const char *text);
 void proto_number_label(struct profile_content *c, const char *key, __u64 number);
 
+/* Adds labels of the container and the pod of a cgroup, if that is in one; NULL: unknown. */
+void content_container(struct profile_content *c, const char *cgroup);
+
 /* Adds @count samples at @n locations, innermost first. */
 void proto_sample(struct profile_content *c, const __u64 *location, size_t n, __u64 count);
 

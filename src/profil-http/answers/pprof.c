@@ -73,6 +73,7 @@ static void sample_at(struct pprof *w, const __u64 *location_id, size_t n, __u64
 		proto_label(&w->proto, "comm", owner->command);
 		proto_label(&w->proto, "unit", owner->unit);
 		proto_label(&w->proto, "cgroup", owner->cgroup);
+		content_container(&w->proto, owner->cgroup);
 	}
 	proto_sample(&w->proto, location_id, n, count);
 }

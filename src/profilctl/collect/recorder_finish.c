@@ -200,7 +200,7 @@ static bool is_another_file(const struct recorder *r, const char *exe)
 static bool is_another_cgroup(const struct recorder *r, const struct procfs_select *s)
 {
 	__u64 now;
-	int err = s->unit ? cgroups_unit_id(&now, s->unit) : cgroups_id(&now, s->cgroup);
+	int err = cgroups_selected_id(&now, s);
 
 	return !err && now != r->asked.cgroup;
 }
@@ -212,7 +212,7 @@ static bool is_another_cgroup(const struct recorder *r, const struct procfs_sele
 static bool tell_replaced(const struct recorder *r)
 {
 	const struct procfs_select *s = &r->options->select;
-	const char *name = s->exe ? s->exe : s->unit ? s->unit : s->cgroup;
+	const char *what, *name = s->exe ? s->exe : cgroups_selected(&what, s);
 
 	if (!name || !(s->exe ? is_another_file(r, name) : is_another_cgroup(r, s)))
 		return false;

@@ -25,8 +25,9 @@
 #define IS_SECONDS "must be from 0.001 to 1000000000 seconds"
 #define IS_NAME "must not be empty"
 #define IS_SECOND_EVENT "there is another event already; give one"
-#define ROWS_NAMES \
-	"function, inlined, line, instruction, object, process, command, thread, cgroup or unit"
+#define ROWS_NAMES                                                                              \
+	"function, inlined, line, instruction, object, process, command, thread, cgroup, unit " \
+	"or container"
 
 static bool whole(unsigned long long *out, const char *arg)
 {
@@ -189,6 +190,37 @@ const char *value_unit(struct options *o, char *arg)
 	if (n >= (int)sizeof(unit))
 		return "is too long for the name of a unit";
 	o->select.unit = unit;
+	return *arg ? NULL : IS_NAME;
+}
+
+/* An id as runtimes print it, "docker://0123..." or "0123...". */
+static const char *container(const char **out, const char *arg)
+{
+	const char *scheme = strstr(arg, "://");
+
+	*out = scheme ? scheme + 3 : arg;
+	return **out ? NULL : IS_NAME;
+}
+
+const char *value_container(struct options *o, char *arg)
+{
+	return container(&o->select.container, arg);
+}
+
+const char *value_pod(struct options *o, char *arg)
+{
+	o->select.pod = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
+const char *value_only_container(struct options *o, char *arg)
+{
+	return container(&o->filter.container, arg);
+}
+
+const char *value_only_pod(struct options *o, char *arg)
+{
+	o->filter.pod = arg;
 	return *arg ? NULL : IS_NAME;
 }
 

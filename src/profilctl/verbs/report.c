@@ -17,15 +17,23 @@
 /* Stacks are not kept per process: names the command that records those of the process only. */
 static void refuse_process(const struct options *o, const struct profile *p)
 {
-	const char *name = o->filter.command ? o->filter.command : o->filter.process;
-	bool is_pid = !o->filter.command && !name[strspn(name, "0123456789")];
+	const struct view_filter *f = &o->filter;
+	const char *name = f->container ?: f->pod ?: f->command ?: f->process;
+	bool is_pid = name == f->process && !name[strspn(name, "0123456789")];
 	bool off_cpu = p->event && !strcmp(p->event, OPTIONS_OFF_CPU);
 	char clean[256];
 
-	log_err("report: stacks do not distinguish processes: leave out --process and --command, "
-		"or record only these processes: 'profilctl attach %s%s %s'",
-		is_pid ? "" : "--comm ", sanitize(clean, sizeof(clean), name),
-		off_cpu ? "--off-cpu" : "-g");
+	log_err("report: stacks do not distinguish processes: leave out --%s, or record only these "
+		"processes: 'profilctl attach %s%s %s'",
+		f->container ? "container"
+		: f->pod     ? "pod"
+		: f->command ? "command"
+			     : "process",
+		is_pid	       ? ""
+		: f->container ? "--container "
+		: f->pod       ? "--pod "
+			       : "--comm ",
+		sanitize(clean, sizeof(clean), name), off_cpu ? "--off-cpu" : "-g");
 }
 
 /* Writes calls instead of the flat profile. Returns an enum ctl_status. */
@@ -48,7 +56,7 @@ static int tree_write(FILE *out, const struct options *o, const struct profile *
 		return output_end(out, o, 0);
 	if (err == -ENODATA && !p->total)
 		log_err("report: this profile has no samples");
-	else if (err == -ENODATA && (o->filter.process || o->filter.command))
+	else if (err == -ENODATA && view_filter_is_of_groups(&o->filter))
 		refuse_process(o, p);
 	else if (err == -ENODATA && *view_filter_text(what, sizeof(what), &o->filter))
 		log_err("report: %s: there are no stacks, or not for all samples", what);

@@ -25,13 +25,15 @@ static void refuse_groups(const struct options *o)
 		"FILE' writes one that counts functions by process",
 		o->verb,
 		o->filter.process	  ? "processes"
+		: o->filter.container	  ? "containers"
+		: o->filter.pod		  ? "pods"
 		: rows_have_object(o->by) ? "commands"
 					  : rows_by_name(o->by));
 }
 
 int report_view_check_machine(const struct options *o)
 {
-	if (!asks_too_much(o) && !o->filter.process && !o->filter.command)
+	if (!asks_too_much(o) && !view_filter_is_of_groups(&o->filter))
 		return CTL_OK;
 	refuse_groups(o);
 	return CTL_USAGE;

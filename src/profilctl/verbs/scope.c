@@ -21,6 +21,11 @@ static int no_cgroup(const char *what, const char *name, int err)
 		log_err("%s %s: no cgroup2 hierarchy is mounted", what, name);
 		return CTL_ERROR;
 	}
+	if (err == -ENOTUNIQ) {
+		log_err("there are several containers whose ids begin with %s: give more of it",
+			name);
+		return CTL_USAGE;
+	}
 	log_err("no %s %s; see systemd-cgls(1)", what, name);
 	return err == -ENOENT || err == -ENOTDIR ? CTL_GONE : CTL_ERROR;
 }
@@ -78,24 +83,24 @@ static int by_exe(struct profil_msg_observe *m, const char *path)
 
 static int by_cgroup(struct profil_msg_observe *m, const struct procfs_select *s)
 {
-	int err =
-		s->unit ? cgroups_unit_id(&m->cgroup, s->unit) : cgroups_id(&m->cgroup, s->cgroup);
+	const char *what, *name = cgroups_selected(&what, s);
+	int err = cgroups_selected_id(&m->cgroup, s);
 
 	m->scope = PROFIL_SCOPE_CGROUP;
-	if (!err)
-		return CTL_OK;
-	return no_cgroup(s->unit ? "unit" : "cgroup", s->unit ? s->unit : s->cgroup, err);
+	return err < 0 ? no_cgroup(what, name, err) : CTL_OK;
 }
 
 int scope_of(struct profil_msg_observe *m, const struct options *o)
 {
 	const struct procfs_select *s = &o->select;
-	int n = !!s->comm + !!s->exe + !!s->cgroup + !!s->unit + o->all;
+	const char *what;
+	bool in_cgroup = cgroups_selected(&what, s);
+	int n = !!s->comm + !!s->exe + !!s->cgroup + !!s->unit + !!s->container + !!s->pod + o->all;
 
 	*m = (struct profil_msg_observe){ .scope = PROFIL_SCOPE_PROCESSES };
 	if (n > 1) {
-		log_err("%s: give one of --comm, --exe, --cgroup, --unit and --all; 'report' can "
-			"select further",
+		log_err("%s: give one of --comm, --exe, --cgroup, --unit, --container, --pod and "
+			"--all; 'report' can select further",
 			o->verb);
 		return CTL_USAGE;
 	}
@@ -103,7 +108,7 @@ int scope_of(struct profil_msg_observe *m, const struct options *o)
 		m->scope = PROFIL_SCOPE_MACHINE;
 	if (s->exe)
 		return by_exe(m, s->exe);
-	if (s->cgroup || s->unit)
+	if (in_cgroup)
 		return by_cgroup(m, s);
 	if (s->comm) {
 		m->scope = PROFIL_SCOPE_COMMAND;
@@ -197,6 +202,7 @@ int scope_event(struct profil_msg_observe *m, struct profile *p, const struct op
 char *scope_name(const struct profil_msg_observe *m, const struct options *o)
 {
 	const struct procfs_select *s = &o->select;
+	const char *what, *cgroup = cgroups_selected(&what, s);
 	char *name = NULL;
 	int n = -1;
 
@@ -208,10 +214,8 @@ char *scope_name(const struct profil_msg_observe *m, const struct options *o)
 		n = asprintf(&name, "command %s", s->comm);
 	else if (s->exe)
 		return strdup(s->exe);
-	else if (s->unit)
-		n = asprintf(&name, "unit %s", s->unit);
-	else if (s->cgroup)
-		n = asprintf(&name, "cgroup %s", s->cgroup);
+	else if (cgroup)
+		n = asprintf(&name, "%s %s", what, cgroup);
 	else
 		return strdup("?");
 	return n < 0 ? NULL : name;

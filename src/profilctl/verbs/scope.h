@@ -8,8 +8,8 @@
 #include "profile/profile.h"
 
 /*
- * Fills in @m by --comm, --exe, --cgroup, --unit or -a of @o, or else for processes that are added
- * one by one. Prints a message on failure and returns an enum ctl_status.
+ * Fills in @m by --comm, --exe, --cgroup, --unit, --container, --pod or -a of @o, or else for
+ * processes that are added one by one. Prints a message on failure and returns an enum ctl_status.
  */
 int scope_of(struct profil_msg_observe *m, const struct options *o);
 

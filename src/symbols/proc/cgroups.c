@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 
 #include "cgroups.h"
+#include "container.h"
 #include "base/grow.h"
 
 struct cgroup_path {
@@ -135,6 +136,60 @@ int cgroups_unit_id(__u64 *id, const char *unit)
 
 	*id = w.id;
 	return err;
+}
+
+struct wanted_container {
+	const char *name;
+	bool is_pod;
+	char found[65]; /* the id of the container, or the pod, to which @id belongs */
+	__u64 id;
+	bool several;
+};
+
+/* Directories come before those in them: the first one has all of the container. */
+static bool take_container(void *ctx, const char *path, const FTSENT *e)
+{
+	struct wanted_container *w = ctx;
+	struct container c;
+	const char *own;
+
+	if (!container_of(&c, path))
+		return false;
+	own = w->is_pod ? c.pod : c.id;
+	if (w->is_pod ? strcmp(c.pod, w->name) != 0 : !container_is(&c, w->name))
+		return false;
+	if (!w->id) {
+		w->id = e->fts_statp->st_ino;
+		snprintf(w->found, sizeof(w->found), "%s", own);
+	}
+	w->several |= strcmp(w->found, own) != 0;
+	return w->several;
+}
+
+int cgroups_container_id(__u64 *id, const char *name, bool is_pod)
+{
+	struct wanted_container w = { .name = name, .is_pod = is_pod };
+	int err = walk(take_container, &w);
+
+	*id = w.id;
+	if (w.several)
+		return -ENOTUNIQ;
+	return err == -ENOENT && w.id ? 0 : err;
+}
+
+const char *cgroups_selected(const char **what, const struct procfs_select *s)
+{
+	*what = s->unit ? "unit" : s->container ? "container" : s->pod ? "pod" : "cgroup";
+	return s->unit ? s->unit : s->container ? s->container : s->pod ? s->pod : s->cgroup;
+}
+
+int cgroups_selected_id(__u64 *id, const struct procfs_select *s)
+{
+	if (s->unit)
+		return cgroups_unit_id(id, s->unit);
+	if (s->container || s->pod)
+		return cgroups_container_id(id, s->container ?: s->pod, !s->container);
+	return cgroups_id(id, s->cgroup);
 }
 
 static int add(struct cgroups *c, __u64 id, const char *path)

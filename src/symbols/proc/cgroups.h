@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <linux/types.h>
 
+#include "procfs.h"
+
 /*
  * @path without the mount point of the hierarchy, or without a usual one, if it begins with that: a
  * part of @path, which can be empty.
@@ -28,6 +30,19 @@ int cgroups_id(__u64 *id, const char *path);
 
 /* Finds the id of the cgroup of systemd unit @unit; ".service" can be omitted. Same errors. */
 int cgroups_unit_id(__u64 *id, const char *unit);
+
+/*
+ * Finds the id of the cgroup of a container, by its name or the first digits of its id, or of the
+ * pod with uid @name. Same errors, and -ENOTUNIQ if there are several.
+ */
+int cgroups_container_id(__u64 *id, const char *name, bool is_pod);
+
+/*
+ * The name of the cgroup, unit, container or pod that @s selects, and which of these it is; NULL:
+ * none. cgroups_selected_id() finds its id. Same errors.
+ */
+const char *cgroups_selected(const char **what, const struct procfs_select *s);
+int cgroups_selected_id(__u64 *id, const struct procfs_select *s);
 
 /*
  * Walks cost a stat() for each directory, and any user may be able to create and remove

@@ -181,7 +181,8 @@ bool procfs_is_below(pid_t pid, const char *cgroup)
 
 bool procfs_is_selective(const struct procfs_select *select)
 {
-	return select->comm || select->exe || select->cgroup || select->unit;
+	return select->comm || select->exe || select->cgroup || select->unit || select->container ||
+	       select->pod;
 }
 
 static bool matches(pid_t pid, const struct procfs_select *select)

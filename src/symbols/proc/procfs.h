@@ -38,10 +38,12 @@ uid_t procfs_uid(pid_t pid);
 
 /* Selects processes by all fields that are not NULL. */
 struct procfs_select {
-	const char *comm;   /* comm, as ps(1) shows it */
-	const char *exe;    /* the executable */
-	const char *cgroup; /* this cgroup2 or below; procfs_find(): without its mount point */
-	const char *unit;   /* systemd unit; ".service" can be omitted */
+	const char *comm;      /* comm, as ps(1) shows it */
+	const char *exe;       /* the executable */
+	const char *cgroup;    /* this cgroup2 or below; procfs_find(): without its mount point */
+	const char *unit;      /* systemd unit; ".service" can be omitted */
+	const char *container; /* its name, or the first digits of its id */
+	const char *pod;       /* its uid */
 };
 
 /* Says whether any field is set. */
@@ -51,8 +53,8 @@ bool procfs_is_selective(const struct procfs_select *select);
 bool procfs_is_below(pid_t pid, const char *cgroup);
 
 /*
- * Finds the processes that @select selects, except by its unit, never kernel threads and this
- * process, in an array that the caller frees. Returns 0 or a negative errno.
+ * Finds the processes that @select selects, except by its unit, container and pod, never kernel
+ * threads and this process, in an array that the caller frees. Returns 0 or a negative errno.
  */
 int procfs_find(pid_t **out, size_t *n, const struct procfs_select *select);
 

@@ -62,5 +62,42 @@ else
 	skip "attach --cgroup returns 3 when the cgroup is replaced during the recording" "no cgroup2 hierarchy"
 fi
 
+# A cgroup named as docker's, in which one of two processes runs.
+id=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+contained=$group/docker-$id.scope
+in_container() { # COMMAND...
+	exec sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$contained" "$@"
+}
+
+# Whether exactly process PID has samples in a recording of the container NAME.
+counts_container() { # PID NAME
+	"$ctl" attach -q -d 0.2 -o "$dir/contained" --container "$2" && "$ctl" report -f json -o "$dir/json" "$dir/contained" &&
+		test "$(counted)" = "[$1]"
+}
+
+if mkdir -p "$contained" 2>/dev/null; then
+	in_container "$dir/program" 1000 & inside=$!
+	"$dir/program" 1000 & outside=$!
+	await "$inside" executes "$inside" "$dir/program"
+	check "attach --container counts the processes of a container" await "$inside" counts_container "$inside" 0123456789ab
+	total=$(jq .samples.total "$dir/json")
+	prints "--by container names it by the first digits of its id" "$total 0123456789ab" \
+		sh -c "'$ctl' report --by container '$dir/contained' | awk '\$NF == \"0123456789ab\" { print \$(NF - 2), \$NF }'"
+	prints "report --container has all of its samples" "$total" \
+		sh -c "'$ctl' report --container docker://$id -f json '$dir/contained' | jq .samples.total"
+	prints "report --container refuses another container" "profilctl: report: no samples are of container fedc" \
+		"$ctl" report --container fedc "$dir/contained"
+	"$ctl" report -f otlp -o "$dir/otlp" "$dir/contained"
+	reads protoc "OTLP has the container as a resource" "$total container.id=$id container.runtime.name=docker" sh -c \
+		"/usr/bin/python3 tests/lib/otlp.py resources '$dir/otlp' | sed 's/ host.*//'"
+	prints "attach --container refuses an unknown one" "profilctl: no container fedc; see systemd-cgls(1)" \
+		"$ctl" attach -d 1 --container fedc
+	kill "$inside" "$outside"
+	await "$daemon" rmdir "$contained"
+	rmdir "$group"
+else
+	skip "attach --container counts the processes of a container" "no cgroup2 hierarchy"
+fi
+
 daemon_stop
 finish

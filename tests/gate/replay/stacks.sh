@@ -189,7 +189,7 @@ prints "--fold-kernel --function keeps the kernel samples of the function" 7555 
 	sh -c "'$ctl' report -f folded --fold-kernel --function hot '$dir/small' | awk '{ n += \$NF } END { print n }'"
 prints "--object keeps the stacks that end in the object" 'spin;main;hot;do_it 40' folded --object '[kernel]'
 prints "--process refuses a profile with stacks" \
-	"profilctl: report: stacks do not distinguish processes: leave out --process and --command, or record only these processes: 'profilctl attach --comm one -g'" \
+	"profilctl: report: stacks do not distinguish processes: leave out --process, or record only these processes: 'profilctl attach --comm one -g'" \
 	sh -c "'$ctl' report --tree --process one '$dir/groups' 2>&1 >/dev/null"
 prints "--by object counts a sample in its innermost frame" $'99.31 7895\n0.50 40\n0.13 10' \
 	sh -c "'$ctl' report --by object -a '$dir/small' | awk '\$2 == \"%\" && /(spin|.kernel.|.anon.)$/ { print \$1, \$5 }'"

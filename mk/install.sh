@@ -95,7 +95,7 @@ install_files() {
 	for f in systemd/*.service; do put_filled "$f" "$UNITDIR/${f##*/}"; done
 	for f in systemd/*.socket systemd/*.path; do put 644 "$f" "$UNITDIR/${f##*/}"; done
 	put 644 systemd/perf-events.conf "$DATADIR/profil/perf-events.conf"
-	for f in profil profil-spool; do put 644 "systemd/$f.sysusers" "$SYSUSERSDIR/$f.conf"; done
+	for f in profil profil-spool profil-push; do put 644 "systemd/$f.sysusers" "$SYSUSERSDIR/$f.conf"; done
 }
 
 # The administrator's: one that is there stays, and one that was changed since is not removed.
@@ -124,15 +124,17 @@ remove_config() { # SUM PATH
 }
 
 units='profild.socket profild.service profil-http.socket profil-http.service profil-spool.service
-profil-interpreters.path'
+profil-push.service profil-interpreters.path'
 
 if test -z "$uninstall"; then
 	mkdir -p "$D/"
 	install_files
-	install_config systemd/profild.conf "$SYSCONFDIR/profil/profild.conf"
+	for f in systemd/*.conf; do
+		test "$f" = systemd/perf-events.conf || install_config "$f" "$SYSCONFDIR/profil/${f##*/}"
+	done
 	write_manifest
 	live || exit 0
-	systemd-sysusers "$SYSUSERSDIR/profil.conf" "$SYSUSERSDIR/profil-spool.conf"
+	systemd-sysusers "$SYSUSERSDIR/profil.conf" "$SYSUSERSDIR/profil-spool.conf" "$SYSUSERSDIR/profil-push.conf"
 	systemctl daemon-reload
 	echo "To start the daemon at the first connection: systemctl enable --now profild.socket profil-http.socket"
 	echo "To have interpreted functions in the machine's profile: systemctl enable --now profil-interpreters.path && systemctl start profil-interpreters"
@@ -157,4 +159,4 @@ grep '^d ' "$list" | sort -r | while read -r kind path; do
 done
 live || exit 0
 systemctl daemon-reload
-echo "The users profil and profil-spool, and /var/lib/profil-spool, stay: userdel and rm remove them"
+echo "The users profil, profil-spool and profil-push, and /var/lib/profil-spool and -push, stay: userdel and rm remove them"

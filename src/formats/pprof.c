@@ -134,7 +134,10 @@ static void labels(struct pprof *w, const struct place *place)
 {
 	if (w->profile->objects[place->object].kind == OBJECT_KERNEL)
 		proto_label(&w->proto, "mode", "kernel");
-	pprof_group_labels(w, place->group);
+	if (w->owner && !place->group)
+		content_owner(&w->proto, "command", &w->owner[place->object]);
+	else
+		pprof_group_labels(w, place->group);
 }
 
 /* Writes @samples at the last location; @place NULL: in no place. */
@@ -194,13 +197,18 @@ static void samples(struct pprof *w)
 
 static int collect(struct pprof *w)
 {
-	bool stacks = has_stacks(w->profile);
+	const struct profile *p = w->profile;
+	bool stacks = has_stacks(p);
 	int err = stacks ? 0 : spots_init(&w->spots, w->profile, true);
 
 	if (!err)
 		err = extents_init(&w->extents, w->profile);
 	if (!err)
 		err = profile_main_object(&w->main, w->profile);
+	if (!err && p->sums.n && !p->group_full) {
+		w->owner = owners_find(p, &p->sums);
+		err = w->owner ? 0 : -ENOMEM;
+	}
 	if (err < 0)
 		return err;
 	head(w);
@@ -230,6 +238,7 @@ static int encode(struct message *whole, const struct profile *p,
 	content_fini(&w.proto);
 	extents_fini(&w.extents);
 	free(w.mapping);
+	free(w.owner);
 	free(w.inlined);
 	return err;
 }

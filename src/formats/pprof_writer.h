@@ -3,6 +3,7 @@
 #define PROFIL_FORMATS_PPROF_WRITER_H
 
 #include "analysis/sample_location.h"
+#include "profile/owners.h"
 #include "profile_content.h"
 #include "synthetic_addresses.h"
 
@@ -19,7 +20,8 @@ struct pprof {
 	__u32 *mapping;		 /* of each extent: its id; 0: none */
 	struct inlined *inlined; /* sorted; their ids follow those of the other functions */
 	size_t ninlined;
-	__u32 main; /* the first mapping, by whose name pprof calls it all */
+	struct owner *owner; /* of each object, where places have no groups; NULL: they have */
+	__u32 main;	     /* the first mapping, by whose name pprof calls it all */
 	struct profile_content proto;
 };
 

@@ -155,6 +155,14 @@ void content_container(struct profile_content *c, const char *cgroup)
 	proto_label(c, "pod", of.pod);
 }
 
+void content_owner(struct profile_content *c, const char *command, const struct owner *o)
+{
+	proto_label(c, command, o->command);
+	proto_label(c, "unit", o->unit);
+	proto_label(c, "cgroup", o->cgroup);
+	content_container(c, o->cgroup);
+}
+
 void proto_sample(struct profile_content *c, const __u64 *location, size_t n, __u64 count)
 {
 	for (size_t i = 0; i < n; i++)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "intern_table.h"
+#include "profile/owners.h"
 #include "profile/profile.h"
 #include "protobuf.h"
 
@@ -132,6 +133,9 @@ void proto_number_label(struct profile_content *c, const char *key, __u64 number
 
 /* Adds labels of the container and the pod of a cgroup, if that is in one; NULL: unknown. */
 void content_container(struct profile_content *c, const char *cgroup);
+
+/* Adds labels of what ran an object, the command with this key. */
+void content_owner(struct profile_content *c, const char *command, const struct owner *o);
 
 /* Adds @count samples at @n locations, innermost first. */
 void proto_sample(struct profile_content *c, const __u64 *location, size_t n, __u64 count);

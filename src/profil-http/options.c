@@ -3,7 +3,9 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/config_file.h"
 #include "base/log.h"
 #include "core/proto.h"
 #include "options.h"
@@ -12,6 +14,7 @@ static const char usage[] =
 	"usage: profil-http [options]\n"
 	"Serves profild's profile of the whole machine over HTTP: pprof, OpenMetrics, a page.\n"
 	"\n"
+	"  --config FILE            read options from FILE as well\n"
 	"  --listen PATH            listen on a Unix socket [" HTTP_SOCKET_DEFAULT "]\n"
 	"  --listen HOST:PORT       listen on TCP, without authentication: loopback only\n"
 	"  --allow-remote           allow TCP addresses beyond loopback\n"
@@ -23,7 +26,8 @@ static const char usage[] =
 	"  --help, --version\n";
 
 enum {
-	OPT_LISTEN = 256,
+	OPT_CONFIG = 256,
+	OPT_LISTEN,
 	OPT_ALLOW_REMOTE,
 	OPT_GROUP,
 	OPT_SOCKET,
@@ -35,6 +39,7 @@ enum {
 };
 
 static const struct option options[] = {
+	{ "config", required_argument, NULL, OPT_CONFIG },
 	{ "listen", required_argument, NULL, OPT_LISTEN },
 	{ "allow-remote", no_argument, NULL, OPT_ALLOW_REMOTE },
 	{ "group", required_argument, NULL, OPT_GROUP },
@@ -72,9 +77,13 @@ static int add_listen(struct options *o, const char *where)
 	return 0;
 }
 
+static int read_file(struct options *o, const char *path);
+
 static int set(struct options *o, int option, const char *value)
 {
 	switch (option) {
+	case OPT_CONFIG:
+		return read_file(o, value);
 	case OPT_LISTEN:
 		return add_listen(o, value);
 	case OPT_ALLOW_REMOTE:
@@ -94,6 +103,26 @@ static int set(struct options *o, int option, const char *value)
 		return set_number(&o->user_connections, "user-connections", value, 480);
 	}
 	return -EINVAL; /* getopt has printed a message */
+}
+
+/* A line of the file. */
+static int take_line(void *options_of_file, const char *name, char *value)
+{
+	for (const struct option *x = options; x->name; x++) {
+		if (strcmp(x->name, name) != 0 || x->val == OPT_CONFIG || x->val >= OPT_HELP)
+			continue;
+		if (!value == (x->has_arg == no_argument))
+			return set(options_of_file, x->val, value);
+		log_err("%s: takes %s value", name, value ? "no" : "one");
+		return -EINVAL;
+	}
+	log_err("%s: not an option of the configuration file; see profil-http(8)", name);
+	return -EINVAL;
+}
+
+static int read_file(struct options *o, const char *path)
+{
+	return config_file_read(&o->config, path, take_line, o);
 }
 
 enum options_result options_parse(struct options *o, int argc, char **argv)

@@ -17,6 +17,7 @@ struct options {
 	unsigned int max_seconds;
 	unsigned int stacks_hz; /* rate of samples with call stacks; 0: none */
 	unsigned int user_connections;
+	char *config; /* the text of --config; lives as long as the process */
 };
 
 enum options_result {

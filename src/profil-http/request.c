@@ -91,7 +91,9 @@ static void on_result(struct result_waiter *w, struct answer *a)
 
 static struct feed *feed_of(const struct request *r)
 {
-	return r->route.kind == ANSWER_STACKS ? &r->server->stacks : &r->server->flat;
+	return r->route.kind == ANSWER_STACKS || r->route.kind == ANSWER_OTLP_STACKS
+		       ? &r->server->stacks
+		       : &r->server->flat;
 }
 
 static void want_snapshot(struct request *r)

@@ -43,6 +43,16 @@ static struct answer *parse_by(struct route *r, struct MHD_Connection *mhd)
 	return NULL;
 }
 
+static struct answer *parse_otlp(struct route *r, struct MHD_Connection *mhd)
+{
+	const char *by = parameter(mhd, "by");
+
+	r->kind = by && !strcmp(by, "stack") ? ANSWER_OTLP_STACKS : ANSWER_OTLP;
+	return by && strcmp(by, "stack") != 0 && strcmp(by, "place") != 0
+		       ? answer_text(400, "by: must be place or stack")
+		       : NULL;
+}
+
 static struct answer *parse_accept(struct route *r, struct MHD_Connection *mhd)
 {
 	switch (accept_metrics(MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Accept"))) {
@@ -71,6 +81,10 @@ struct answer *route_parse(struct route *r, struct MHD_Connection *mhd, const ch
 	if (!strcmp(url, "/debug/pprof/stacks")) {
 		r->kind = ANSWER_STACKS;
 		return parse_seconds(r, mhd, max_seconds);
+	}
+	if (!strcmp(url, "/v1development/profiles")) {
+		wrong = parse_otlp(r, mhd);
+		return wrong ? wrong : parse_seconds(r, mhd, max_seconds);
 	}
 	if (!strcmp(url, "/debug/pprof/total"))
 		return parse_by(r, mhd);

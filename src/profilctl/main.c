@@ -33,11 +33,11 @@ static const struct verb verbs[] = {
 	  OPTION_RATE | OPTION_CLOCK | OPTION_SOCKET | OPTION_COMMAND, verb_run },
 	{ "top", "[PID...]", "show the hottest functions now, of all processes or these",
 	  OPTIONS_TOP, verb_top },
-	{ "machine", "on|off|status|report|top|diff [A B]|spool [DIR]",
+	{ "machine", "on|off|status|report|top|diff [A B]|spool [DIR]|push [URL]",
 	  "profile the whole machine all the time, in the daemon",
 	  OPTIONS_REPORT | OPTIONS_VIEW | OPTIONS_TEXT | OPTION_RATE | OPTION_SOCKET |
 		  OPTION_MACHINE_DURATION | OPTION_BATCH | OPTION_COUNT | OPTION_INTERVAL |
-		  OPTION_SPOOL | OPTION_KEEP,
+		  OPTION_SPOOL | OPTION_KEEP | OPTION_PUSH | OPTION_CONFIG,
 	  verb_machine },
 	{ "report", "FILE | --since TIME [--until TIME]",
 	  "show a profile kept by -o, or the spool's of some time",
@@ -87,8 +87,10 @@ static const struct verb machine_verbs[] = {
 	{ "machine spool", "[DIR]",
 	  "write the machine's profile to a directory, interval by interval",
 	  OPTION_RATE | OPTION_SOCKET | OPTION_FORMAT | OPTION_DURATION | OPTION_INTERVAL |
-		  OPTION_SPOOL | OPTION_KEEP,
+		  OPTION_SPOOL | OPTION_KEEP | OPTION_CONFIG,
 	  verb_machine },
+	{ "machine push", "[URL]", "send the profiles of the spool by OTLP over HTTP",
+	  OPTION_DURATION | OPTION_SPOOL | OPTION_PUSH | OPTION_CONFIG, verb_machine },
 };
 
 #define NMACHINE (sizeof(machine_verbs) / sizeof(*machine_verbs))

@@ -9,6 +9,7 @@
 #include "config.h"
 #include "core/observers.h"
 #include "core/shared_maps.h"
+#include "base/config_file.h"
 #include "base/log.h"
 #include "core/proto.h"
 #include "base/cleanup.h"
@@ -263,51 +264,29 @@ static const struct option *option_of_file(const char *name)
 	return NULL;
 }
 
-/* One line: an option's name and its value, with a blank or '=' between them, up to a '#'. */
-static int read_line(struct config *c, char *line)
+/* A line of the file. */
+static int take_line(void *config, const char *name, char *value)
 {
-	static const char separators[] = " \t\n=";
-	char *name, *value, *rest, *more = NULL;
-	const struct option *o;
+	const struct option *o = option_of_file(name);
 
-	line[strcspn(line, "#")] = 0;
-	name = strtok_r(line, separators, &more);
-	if (!name)
-		return 0;
-	value = strtok_r(NULL, separators, &more);
-	rest = strtok_r(NULL, separators, &more);
-	o = option_of_file(name);
 	if (!o) {
 		log_err("%s: not an option of the configuration file; see profild(8)", name);
 		return -EINVAL;
 	}
-	if (rest || (o->has_arg != optional_argument && !value != (o->has_arg == no_argument))) {
+	if ((value && strpbrk(value, " \t")) ||
+	    (o->has_arg != optional_argument && !value != (o->has_arg == no_argument))) {
 		log_err("%s: takes %s value", name, o->has_arg == no_argument ? "no" : "one");
 		return -EINVAL;
 	}
-	return set_value(c, o->val, value);
+	return set_value(config, o->val, value);
 }
 
-/* A missing file is not an error. */
+/* No option of the file keeps its text. */
 static int read_file(struct config *c, const char *path)
 {
-	__cleanup(fclosep) FILE *f = fopen(path, "re");
-	__cleanup(freep) char *line = NULL;
-	int err = f || errno == ENOENT ? 0 : -errno;
-	size_t room = 0;
+	__cleanup(freep) char *text = NULL;
 
-	if (err)
-		log_err("cannot read %s: %s", path, strerror(-err));
-	for (unsigned int n = 1; f && !err && getline(&line, &room, f) >= 0; n++) {
-		err = read_line(c, line);
-		if (err)
-			log_err("%s:%u: invalid option", path, n);
-	}
-	if (f && !err && ferror(f)) { /* as of a directory */
-		err = errno ? -errno : -EIO;
-		log_err("cannot read %s: %s", path, strerror(-err));
-	}
-	return err;
+	return config_file_read(&text, path, take_line, c);
 }
 
 int config_parse(struct config *c, int argc, char **argv)

@@ -44,7 +44,8 @@ LAYERS = {
     f"{CTL}/output": [f"{CTL}/{x}" for x in ("options", "util")] + LIBRARY_FOLDERS,
     f"{CTL}/collect": [f"{CTL}/{x}" for x in ("output", "options", "util")] + LIBRARY_FOLDERS,
     f"{CTL}/spool": [f"{CTL}/{x}" for x in ("collect", "output", "options", "util")] + LIBRARY_FOLDERS,
-    f"{CTL}/verbs": [f"{CTL}/{x}" for x in ("spool", "collect", "output", "options", "util")] + LIBRARY_FOLDERS,
+    f"{CTL}/push": [f"{CTL}/{x}" for x in ("spool", "collect", "output", "options", "util")] + LIBRARY_FOLDERS,
+    f"{CTL}/verbs": [f"{CTL}/{x}" for x in ("push", "spool", "collect", "output", "options", "util")] + LIBRARY_FOLDERS,
     f"{CTL}/top": [f"{CTL}/{x}" for x in ("verbs", "collect", "output", "options", "util")] + LIBRARY_FOLDERS,
     CTL: [f"{CTL}/{x}" for x in ("top", "verbs", "options", "util")] + LIBRARY_FOLDERS,
     # A client of profild like profilctl, beside it on the same library.

@@ -18,11 +18,15 @@ static int encode(struct answer **out, struct encoder *e, enum answer_kind kind,
 
 	switch (kind) {
 	case ANSWER_PROFILE:
-		return pprof_answer(out, &e->names, d, &e->host, PPROF_PLACES);
+		return pprof_answer(out, &e->names, d, &e->host, PPROF_PLACES, false);
 	case ANSWER_BY_GROUP:
-		return pprof_answer(out, &e->names, d, &e->host, PPROF_GROUPS);
+		return pprof_answer(out, &e->names, d, &e->host, PPROF_GROUPS, false);
 	case ANSWER_STACKS:
-		return pprof_answer(out, &e->names, d, &e->host, PPROF_STACKS);
+		return pprof_answer(out, &e->names, d, &e->host, PPROF_STACKS, false);
+	case ANSWER_OTLP:
+		return pprof_answer(out, &e->names, d, &e->host, PPROF_PLACES, true);
+	case ANSWER_OTLP_STACKS:
+		return pprof_answer(out, &e->names, d, &e->host, PPROF_STACKS, true);
 	case ANSWER_METRICS:
 	case ANSWER_OPENMETRICS:
 		cost_of_daemon(&daemon, e->socket);

@@ -9,10 +9,12 @@
 #include "base/host_identity.h"
 
 enum answer_kind {
-	ANSWER_PROFILE,	 /* pprof, a sample for each place */
-	ANSWER_BY_GROUP, /* pprof, a sample for each group and image */
-	ANSWER_STACKS,	 /* pprof, a sample for each call stack */
-	ANSWER_METRICS,	 /* in Prometheus's format */
+	ANSWER_PROFILE,	    /* pprof, a sample for each place */
+	ANSWER_BY_GROUP,    /* pprof, a sample for each group and image */
+	ANSWER_STACKS,	    /* pprof, a sample for each call stack */
+	ANSWER_OTLP,	    /* OTLP, a sample for each place */
+	ANSWER_OTLP_STACKS, /* OTLP, a sample for each call stack */
+	ANSWER_METRICS,	    /* in Prometheus's format */
 	ANSWER_OPENMETRICS,
 	ANSWER_HOT, /* JSON */
 };

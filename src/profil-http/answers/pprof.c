@@ -69,12 +69,8 @@ static void sample_at(struct pprof *w, const __u64 *location_id, size_t n, __u64
 {
 	if (!count)
 		return;
-	if (owner) {
-		proto_label(&w->proto, "comm", owner->command);
-		proto_label(&w->proto, "unit", owner->unit);
-		proto_label(&w->proto, "cgroup", owner->cgroup);
-		content_container(&w->proto, owner->cgroup);
-	}
+	if (owner)
+		content_owner(&w->proto, "comm", owner);
 	proto_sample(&w->proto, location_id, n, count);
 }
 
@@ -284,8 +280,15 @@ static int pack(struct answer **out, const struct message *m)
 	return 0;
 }
 
+/* OTLP is compressed by none: a reader that takes it sends it on. */
+static int pack_otlp(struct answer **out, struct message *m)
+{
+	*out = answer_new(200, "application/x-protobuf", steal(m->bytes), m->n);
+	return *out ? 0 : -ENOMEM;
+}
+
 int pprof_answer(struct answer **out, struct names *n, const struct difference *d,
-		 const struct host_identity *host, enum pprof_samples samples)
+		 const struct host_identity *host, enum pprof_samples samples, bool otlp)
 {
 	struct pprof w = { .d = d,
 			   .samples = samples,
@@ -298,9 +301,10 @@ int pprof_answer(struct answer **out, struct names *n, const struct difference *
 	if (!err)
 		err = write_all(&w, n);
 	if (!err)
-		err = content_write_pprof(&w.proto, &whole);
+		err = otlp ? content_write_otlp(&w.proto, &whole)
+			   : content_write_pprof(&w.proto, &whole);
 	if (!err)
-		err = pack(out, &whole);
+		err = otlp ? pack_otlp(out, &whole) : pack(out, &whole);
 	message_fini(&whole);
 	content_fini(&w.proto);
 	locations_fini(&w.at);

@@ -15,8 +15,8 @@ enum pprof_samples {
 	PPROF_STACKS, /* a call stack; the difference must have them */
 };
 
-/* Returns 0 or a negative errno. */
+/* In pprof's format, or in that of OTLP. Returns 0 or a negative errno. */
 int pprof_answer(struct answer **out, struct names *n, const struct difference *d,
-		 const struct host_identity *host, enum pprof_samples samples);
+		 const struct host_identity *host, enum pprof_samples samples, bool otlp);
 
 #endif

@@ -1,7 +1,6 @@
 /* difference.c - the samples between two snapshots */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "difference.h"
 
@@ -103,39 +102,16 @@ static int subtract_stacks(struct difference *d)
 	return 0;
 }
 
-static const char *agree(const char *a, const char *b)
-{
-	return a && b && !strcmp(a, b) ? a : NULL;
-}
-
-/*
- * Places have no groups, but if all samples of an object have the same command, unit or cgroup, so
- * do its places. Not if some samples have no group because the table of groups was full.
- */
+/* Not if some samples have no group because the table of groups was full. */
 static int find_owners(struct difference *d, const struct names *n)
 {
 	const struct profile *p = n->profile;
 
-	d->owner = calloc(p->nobjects + 1, sizeof(*d->owner));
-	if (!d->owner)
-		return -ENOMEM;
 	if (d->to->head.group_full != (d->from ? d->from->head.group_full : 0))
-		return 0;
-	places_each(place, &d->sums) {
-		const struct group *g = &p->groups[place->group];
-		struct owner *o = &d->owner[place->object];
-
-		if (!place->group) {
-			*o = (struct owner){ .seen = true };
-		} else if (!o->seen) {
-			*o = (struct owner){ g->command, g->unit, g->cgroup, true };
-		} else {
-			o->command = agree(o->command, g->command);
-			o->unit = agree(o->unit, g->unit);
-			o->cgroup = agree(o->cgroup, g->cgroup);
-		}
-	}
-	return 0;
+		d->owner = calloc(p->nobjects + 1, sizeof(*d->owner));
+	else
+		d->owner = owners_find(p, &d->sums);
+	return d->owner ? 0 : -ENOMEM;
 }
 
 static void set_times(struct difference *d)

@@ -3,15 +3,8 @@
 #define PROFIL_PROFIL_HTTP_MACHINE_DIFFERENCE_H
 
 #include "names.h"
+#include "profile/owners.h"
 #include "snapshot.h"
-
-/* The command, unit and cgroup that ran an object; NULL if there are several, or if unknown. */
-struct owner {
-	const char *command;
-	const char *unit;
-	const char *cgroup;
-	bool seen;
-};
 
 struct difference {
 	const struct snapshot *from; /* NULL: from the start */

@@ -25,7 +25,9 @@ int options_add(struct options *o, char *operand)
 void options_fini(struct options *o)
 {
 	free(o->argv);
+	free(o->config);
 	o->argv = NULL;
+	o->config = NULL;
 }
 
 const char *options_stack_mode(const struct options *o, const char *operand)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/config_file.h"
 #include "base/log.h"
 
 #include "formats/format.h"
@@ -89,6 +90,18 @@ static const struct option_row rows[] = {
 	  .value = value_max_age },
 	{ OPTION_KEEP, 0, "max-size", "BYTES",
 	  "spool: remove the oldest above this size (default: 512M)", .value = value_max_size },
+	{ OPTION_PUSH, 0, "once", NULL, "push: end when all profiles in the spool are sent",
+	  FLAG(once) },
+	{ OPTION_PUSH, 0, "endpoint", "URL", "push: where to, instead of an operand",
+	  .value = value_endpoint },
+	{ OPTION_PUSH, 0, "header", "NAME: VALUE", "push: send this with each request",
+	  .value = value_header },
+	{ OPTION_PUSH, 0, "state", "FILE",
+	  "push: note here what was sent (default:\n"
+	  "                              /var/lib/profil-push/sent)",
+	  .value = value_state },
+	{ OPTION_CONFIG, 0, "config", "FILE", "read options from FILE as well",
+	  .value = value_nothing },
 	{ OPTION_INPUT, 'i', "input", "FILE", "profile to read, instead of an operand",
 	  .value = value_input },
 	{ OPTION_ROWS, 'n', "rows", "N", "show at most N rows, the hottest", .value = value_rows },
@@ -289,7 +302,44 @@ static void refuse(const struct options *o, __u64 allowed, int c, const char *to
 	}
 }
 
-static int take(struct options *o, const struct option_row *r, bool by_letter, char *arg)
+static int take(struct options *o, __u64 allowed, const struct option_row *r, bool by_letter,
+		char *arg);
+
+struct config_options {
+	struct options *options;
+	__u64 allowed;
+};
+
+/* An option of a file, by its long name. */
+static int take_line(void *config, const char *name, char *value)
+{
+	const struct config_options *c = config;
+
+	for (size_t i = 0; i < NROWS; i++) {
+		const struct option_row *r = &rows[i];
+
+		if (!(c->allowed & r->bit) || r->bit == OPTION_CONFIG || strcmp(r->name, name) != 0)
+			continue;
+		if (argument_of(r) != optional_argument &&
+		    !value != (argument_of(r) == no_argument)) {
+			log_err("%s: takes %s value", name, value ? "no" : "one");
+			return -EINVAL;
+		}
+		return take(c->options, c->allowed, r, false, value);
+	}
+	log_err("%s: not an option of 'profilctl %s'", name, c->options->verb);
+	return -EINVAL;
+}
+
+static int take_config(struct options *o, __u64 allowed, const char *path)
+{
+	struct config_options c = { o, allowed };
+
+	return config_file_read(&o->config, path, take_line, &c);
+}
+
+static int take(struct options *o, __u64 allowed, const struct option_row *r, bool by_letter,
+		char *arg)
 {
 	char letter[] = "-?";
 	const char *wrong;
@@ -300,6 +350,8 @@ static int take(struct options *o, const struct option_row *r, bool by_letter, c
 		*((bool *)((char *)o + r->flag)) = true;
 		return 0;
 	}
+	if (r->bit == OPTION_CONFIG)
+		return take_config(o, allowed, arg);
 	wrong = r->instead ? r->instead : r->value(o, arg);
 	if (!wrong)
 		return 0;
@@ -434,7 +486,7 @@ int options_parse(struct options *o, __u64 allowed, int argc, char **argv)
 			refuse(o, allowed, c, argv[optind - 1]);
 			return -EINVAL;
 		}
-		if (take(o, row_of(allowed, c), c < LONG_FIRST, optarg) < 0)
+		if (take(o, allowed, row_of(allowed, c), c < LONG_FIRST, optarg) < 0)
 			return -EINVAL;
 	}
 	if (allowed & OPTION_SLICES && o->format == format_find("html") && !o->slice_ns &&

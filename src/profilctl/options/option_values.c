@@ -224,6 +224,28 @@ const char *value_only_pod(struct options *o, char *arg)
 	return *arg ? NULL : IS_NAME;
 }
 
+const char *value_endpoint(struct options *o, char *arg)
+{
+	o->endpoint = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
+const char *value_header(struct options *o, char *arg)
+{
+	if (!strchr(arg, ':') || strpbrk(arg, "\r\n"))
+		return "must be NAME: VALUE";
+	if (o->nheaders == OPTIONS_HEADERS_MAX)
+		return "there are too many; the limit is " NUMBER(OPTIONS_HEADERS_MAX);
+	o->header[o->nheaders++] = arg;
+	return NULL;
+}
+
+const char *value_state(struct options *o, char *arg)
+{
+	o->state = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
 /* Accepts a cgroup's path with the mount point, or without the first or with a last slash, too. */
 const char *value_cgroup(struct options *o, char *arg)
 {

@@ -12,6 +12,7 @@
 #include "analysis/view.h"
 
 #define OPTIONS_SLICES_MAX 1000
+#define OPTIONS_HEADERS_MAX 16
 #define OPTIONS_RATE_MIN 1
 #define OPTIONS_RATE_MAX 50000
 #define OPTIONS_RATE_DEFAULT 999 /* of record and attach */
@@ -60,6 +61,8 @@
 #define OPTION_TREE (1ull << 45)
 #define OPTION_KERNEL_STACKS (1ull << 46)
 #define OPTION_CONTAINER (1ull << 48)
+#define OPTION_PUSH (1ull << 49)
+#define OPTION_CONFIG (1ull << 54)
 #define OPTION_SPAN (1ull << 50)
 #define OPTION_SPOOL (1ull << 51)
 #define OPTION_KEEP (1ull << 52)
@@ -129,6 +132,12 @@ struct options {
 	const char *check;     /* of optimize: a command, with {} for the program */
 	const char *optimized; /* the program to compare with */
 	size_t rounds;	       /* 0: the default */
+	const char *endpoint;  /* of push; NULL: the environment says */
+	const char *header[OPTIONS_HEADERS_MAX];
+	size_t nheaders;
+	const char *state; /* the file in which push keeps what it has sent; NULL: the default */
+	bool once;	   /* push ends when all is sent */
+	char *config;	   /* the text of --config */
 	bool help;
 	char *input;  /* of -i, until options_parse() makes it the last operand */
 	size_t npids; /* number of operands from -p */

@@ -13,6 +13,7 @@
 #include "profilctl/collect/recorder.h"
 #include "formats/format.h"
 #include "profilctl/output/output.h"
+#include "profilctl/push/push.h"
 #include "profilctl/spool/spool.h"
 #include "symbols/symbolize.h"
 #include "report_view.h"
@@ -316,7 +317,7 @@ static int compare_files(const struct options *o)
 
 static int usage(void)
 {
-	log_err("machine: needs one of on, off, status, report, top, diff and spool");
+	log_err("machine: needs one of on, off, status, report, top, diff, spool and push");
 	return CTL_USAGE;
 }
 
@@ -333,6 +334,8 @@ int verb_machine(const struct options *o)
 		rest.spool = rest.argc ? rest.argv[0] : o->spool;
 		return spool_keep(&rest);
 	}
+	if (!strcmp(what, "push") && rest.argc < 2)
+		return push_spool(&rest, rest.argc ? rest.argv[0] : o->endpoint);
 	if (rest.argc)
 		return usage();
 	if (!strcmp(what, "on"))

@@ -30,7 +30,9 @@ check "it may write where the daemon reads" grep -qx "StateDirectory=$(
 	sed -n 's,.*PROFIL_INTERPRETERS_FILE "/var/lib/\(.*\)/.*,\1,p' src/core/interpreters_file.h)" \
 	"$units/profil-interpreters.service"
 check "it is run when packages change" grep -qx 'PathChanged=/var/lib/dpkg/status' "$units/profil-interpreters.path"
-check "make install installs profild.conf" cmp systemd/profild.conf "$root/etc/profil/profild.conf"
+for f in profild profil-http spool push; do
+	check "make install installs $f.conf" cmp "systemd/$f.conf" "$root/etc/profil/$f.conf"
+done
 check "no installed file has a placeholder" test -z "$(grep -rlI '@[A-Z]*@' "$root")"
 for page in src/*/*.[1-8]; do
 	test -e "$page" || continue

@@ -17,6 +17,13 @@ profiles() {
 	awk '$2 < (NR < 3 ? 10 : 90) { print; bad = 1 } END { exit bad }' "$dir/sums"
 }
 
+# The samples of OTLP are those that a reader made by protoc finds, and the rules of its receivers hold.
+otlp() {
+	get '/v1development/profiles?seconds=2' --fail -o "$dir/otlp" || return
+	test "$(/usr/bin/python3 tests/lib/otlp.py total "$dir/otlp")" -gt 0 &&
+		/usr/bin/python3 tests/lib/otlp.py types "$dir/otlp" | grep -q 'samples count cpu nanoseconds [1-9]'
+}
+
 # How many snapshots profil-http has taken so far.
 snapshots() {
 	get /debug/pprof/total -o "$dir/total" -D - | tr -d '\r' | sed -n 's/^Profil-Snapshots: .*-//p'
@@ -39,6 +46,7 @@ test_pprof() {
 	fi
 	check "the checker builds with google/pprof's profile package" build_checker
 	check "profiles are valid, with dense ids and a mapping for each location" profiles
+	check "OTLP is valid for its receivers" otlp
 	top=$(PPROF_TMPDIR=$dir HOME=$dir go tool pprof -top "http://127.0.0.1:$port/debug/pprof/profile?seconds=1" 2>&1)
 	if [[ $top == *'Type: cpu'*'Duration: '*"flat%"*bash* ]]; then
 		ok "go tool pprof reads a profile by TCP and shows the busy function"

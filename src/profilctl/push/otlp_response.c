@@ -1,0 +1,93 @@
+/* otlp_response.c - reads an ExportProfilesServiceResponse */
+#include <stdio.h>
+#include <string.h>
+
+#include "otlp_http.h"
+
+/* partial_success = 1, with rejected_profiles = 1 and error_message = 2 */
+enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+
+struct reader {
+	const char *at;
+	const char *end;
+	bool wrong;
+};
+
+struct field {
+	__u64 number;
+	__u64 value; /* of a varint */
+	struct reader bytes;
+};
+
+static __u64 varint(struct reader *r)
+{
+	__u64 value = 0;
+
+	for (unsigned int shift = 0; shift < 64 && r->at < r->end; shift += 7) {
+		unsigned char byte = (unsigned char)*r->at++;
+
+		value |= (__u64)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return value;
+	}
+	r->wrong = true;
+	return 0;
+}
+
+/* Reads the next field. Returns false at the end of the message or of what can be read. */
+static bool next(struct reader *r, struct field *f)
+{
+	__u64 key, n = 0;
+
+	if (r->at == r->end)
+		return false;
+	key = varint(r);
+	*f = (struct field){ .number = key >> 3 };
+	switch ((enum wire_type)(key & 7)) {
+	case WIRE_VARINT:
+		f->value = varint(r);
+		break;
+	case WIRE_BYTES:
+		n = varint(r);
+		break;
+	case WIRE_FIXED64:
+		n = 8;
+		break;
+	case WIRE_FIXED32:
+		n = 4;
+		break;
+	default:
+		r->wrong = true;
+	}
+	if (r->wrong || n > (__u64)(r->end - r->at))
+		return false;
+	f->bytes = (struct reader){ r->at, r->at + n, false };
+	r->at += n;
+	return true;
+}
+
+static void partial_success(struct otlp_answer *a, struct reader *r)
+{
+	struct field f;
+
+	while (next(r, &f)) {
+		if (f.number == 1)
+			a->rejected = f.value;
+		else if (f.number == 2)
+			snprintf(a->why, sizeof(a->why), "%.*s", (int)(f.bytes.end - f.bytes.at),
+				 f.bytes.at);
+	}
+}
+
+void otlp_read_response(struct otlp_answer *a, const char *bytes, size_t n)
+{
+	struct reader whole = { bytes, bytes + n, false };
+	struct field f;
+
+	a->rejected = 0;
+	*a->why = '\0';
+	while (next(&whole, &f)) {
+		if (f.number == 1)
+			partial_success(a, &f.bytes);
+	}
+}

@@ -109,6 +109,10 @@ static const struct option_row rows[] = {
 	  .value = value_limit },
 	{ OPTION_ALL_ROWS, 'a', "all", NULL, "show also rows with few samples, or none",
 	  FLAG(all) },
+	{ OPTION_FAIL, 0, "fail-on", "PERCENT",
+	  "end with status 7 if a function's share has grown by so many\n"
+	  "                              points or more, and not by chance",
+	  .value = value_fail_on },
 	{ OPTION_FULL_NAMES, 0, "full-names", NULL, "do not shorten names", FLAG(full_names) },
 	{ OPTION_SLICES, 0, "slices", "NxT",
 	  "show samples over time: N slices of T seconds or more", .value = value_slices },

@@ -224,6 +224,17 @@ const char *value_only_pod(struct options *o, char *arg)
 	return *arg ? NULL : IS_NAME;
 }
 
+const char *value_fail_on(struct options *o, char *arg)
+{
+	char *end;
+
+	o->fail_percent = strtod(arg, &end);
+	end += *end == '%';
+	return *end || !(o->fail_percent > 0 && o->fail_percent <= 100)
+		       ? "must be more than 0, and at most 100 %"
+		       : NULL;
+}
+
 const char *value_endpoint(struct options *o, char *arg)
 {
 	o->endpoint = arg;

@@ -67,6 +67,7 @@
 #define OPTION_SPOOL (1ull << 51)
 #define OPTION_KEEP (1ull << 52)
 #define OPTION_CHECK (1ull << 53)
+#define OPTION_FAIL (1ull << 55)
 #define OPTION_COMMAND (1ull << 63) /* not an option: the first operand begins a command */
 
 #define OPTIONS_TEXT (OPTION_ROWS | OPTION_LIMIT | OPTION_ALL_ROWS | OPTION_FULL_NAMES)
@@ -135,9 +136,10 @@ struct options {
 	const char *endpoint;  /* of push; NULL: the environment says */
 	const char *header[OPTIONS_HEADERS_MAX];
 	size_t nheaders;
-	const char *state; /* the file in which push keeps what it has sent; NULL: the default */
-	bool once;	   /* push ends when all is sent */
-	char *config;	   /* the text of --config */
+	const char *state;   /* the file in which push keeps what it has sent; NULL: the default */
+	bool once;	     /* push ends when all is sent */
+	char *config;	     /* the text of --config */
+	double fail_percent; /* diff fails if a share has grown by as much; 0: it does not */
 	bool help;
 	char *input;  /* of -i, until options_parse() makes it the last operand */
 	size_t npids; /* number of operands from -p */

@@ -10,6 +10,7 @@ enum ctl_status {
 	CTL_DENIED,    /* permission denied by the daemon or the kernel */
 	CTL_NO_DAEMON, /* no daemon answers, and none can be started */
 	CTL_GONE,      /* no such process */
+	CTL_GROWN,     /* diff --fail-on: a share has grown */
 
 	/* record and run only: their status is otherwise the command's. */
 	CTL_FAILED = 125,

@@ -219,6 +219,56 @@ int diff_write(FILE *out, const struct options *o, const struct profile *a, cons
 	return err;
 }
 
+/* The function whose share has grown most, by as much as makes --fail-on fail; NULL: none. */
+static const struct change *most_grown(const struct options *o, const struct changes *c, size_t *n)
+{
+	const struct change *most = NULL;
+
+	*n = 0;
+	for (size_t i = 0; i < c->n; i++) {
+		const struct change *x = &c->change[i];
+		double by = x->percent[1] - x->percent[0];
+
+		if (!x->significant || by < o->fail_percent)
+			continue;
+		++*n;
+		if (!most || by > most->percent[1] - most->percent[0])
+			most = x;
+	}
+	return most;
+}
+
+/* Judges the changes by --fail-on. Prints a message and returns an enum ctl_status. */
+static int judge(const struct options *o, const struct profile *a, const struct profile *b)
+{
+	const struct change *most;
+	struct changes c;
+	char name[4096];
+	size_t n;
+	int err, status = CTL_OK;
+
+	if (!o->fail_percent)
+		return CTL_OK;
+	err = compare_init(&c, a, b);
+	most = err ? NULL : most_grown(o, &c, &n);
+	if (err < 0 || !c.sampled) {
+		log_err("diff: --fail-on: %s", err < 0 ? strerror(-err)
+						       : "the samples of a sleep depend on each "
+							 "other: no change is judged");
+		status = err < 0 ? CTL_ERROR : CTL_USAGE;
+	} else if (most) {
+		log_err("diff: the share of %zu function%s grew by %g points or more, most of all "
+			"%s: "
+			"from %.2f to %.2f %%",
+			n, n == 1 ? "" : "s", o->fail_percent,
+			sanitize(name, sizeof(name), most->name), most->percent[0],
+			most->percent[1]);
+		status = CTL_GROWN;
+	}
+	compare_fini(&c);
+	return status;
+}
+
 static const char *event_of(const struct profile *p)
 {
 	return p->event ? p->event : "CPU time";
@@ -275,5 +325,7 @@ int verb_diff(const struct options *o)
 		pager_begin();
 	status = output_end(out, &to, diff_write(out, &to, a, b));
 	pager_end();
+	if (!status)
+		status = judge(&to, a, b);
 	return status ? status : partial;
 }

@@ -67,6 +67,19 @@ says "diff --json writes JSON" '"significant":true' "$ctl" diff --json "$dir/a" 
 sed 's/"tick_ns":1000000/&,"event":"off-cpu"/' "$dir/a" >"$dir/asleep"
 says "diff of off-CPU time has columns of threads asleep" ' A asleep +B asleep +change ' "$ctl" diff "$dir/asleep" "$dir/asleep"
 says "diff refuses one file" 'needs two files' "$ctl" diff "$dir/a"
+fails_on() { # STATUS PERCENT BEFORE AFTER
+	"$ctl" diff --fail-on "$2" "$dir/$3" "$dir/$4" >"$dir/out" 2>"$dir/said"
+	test $? -eq "$1" || { cat "$dir/said"; return 1; }
+}
+
+check "diff --fail-on ends with 7 when a share has grown by so much" fails_on 7 5% a slower
+prints "diff --fail-on says what has grown" "profilctl: diff: the share of 1 function grew by 5 points or more, most of all cold: from 30.00 to 35.00 %" \
+	cat "$dir/said"
+check "diff --fail-on prints the changes all the same" grep -Eq '^[*] *30.00 +35.00' "$dir/out"
+check "diff --fail-on accepts a smaller growth" fails_on 0 5.01 a slower
+check "diff --fail-on accepts what may be chance" fails_on 0 0.5 a noise
+check "diff --fail-on refuses off-CPU time, whose changes are not judged" fails_on 2 1 asleep asleep
+says "diff --fail-on refuses 0" 'must be more than 0' "$ctl" diff --fail-on 0 "$dir/a" "$dir/slower"
 says "diff refuses a profile without samples" 'empty has no samples' "$ctl" diff "$dir/a" "$dir/empty"
 
 # Samples of an event are not of time.

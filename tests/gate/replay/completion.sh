@@ -113,7 +113,7 @@ check "bash does not expand the names of processes" test ! -e ran
 cd - >/dev/null || exit 1
 kill $named
 
-check "make install installs the completions" env -u MAKEFLAGS make -s install B="$BUILD" \
+check "make install installs the completions" env -u MAKEFLAGS flock "$BUILD" make -s install B="$BUILD" \
 	SAN="${SAN:-}" DESTDIR="$dir/root" PREFIX=/opt/profil
 for file in bash-completion/completions/profilctl zsh/site-functions/_profilctl \
 	fish/vendor_completions.d/profilctl.fish; do

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../../lib/lib.sh"
 
 root=$dir/root
-if ! said=$(env -u MAKEFLAGS make -s install B="$BUILD" SAN="${SAN:-}" DESTDIR="$root" PREFIX=/opt/profil 2>&1); then
+if ! said=$(env -u MAKEFLAGS flock "$BUILD" make -s install B="$BUILD" SAN="${SAN:-}" DESTDIR="$root" PREFIX=/opt/profil 2>&1); then
 	fail "make install" "$said"
 	finish
 fi
@@ -107,8 +107,8 @@ check "make uninstall succeeds" uninstall DESTDIR="$root" PREFIX=/opt/profil
 check "make uninstall leaves nothing" test -z "$(find "$root" -mindepth 1)"
 mkdir -p "$root/usr/local/bin" "$root/usr/local/share/man" "$root/etc"
 find "$root" | sort >"$dir/before"
-check "make install installs below another prefix" env -u MAKEFLAGS make -s install B="$BUILD" SAN="${SAN:-}" DESTDIR="$root"
-check "make install installs over itself" env -u MAKEFLAGS make -s install B="$BUILD" SAN="${SAN:-}" DESTDIR="$root"
+check "make install installs below another prefix" env -u MAKEFLAGS flock "$BUILD" make -s install B="$BUILD" SAN="${SAN:-}" DESTDIR="$root"
+check "make install installs over itself" env -u MAKEFLAGS flock "$BUILD" make -s install B="$BUILD" SAN="${SAN:-}" DESTDIR="$root"
 echo 'rate 50' >>"$root/etc/profil/profild.conf"
 touch "$root/usr/local/lib/other"
 uninstall DESTDIR="$root" >"$dir/words"

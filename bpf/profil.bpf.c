@@ -84,6 +84,19 @@ int observed_tracepoint(void *ctx)
 	return 1; /* 0 would drop the event for other users of perf */
 }
 
+/* The kernel links uprobes to programs of another type than other tracepoints. */
+SEC("uprobe")
+int observed_uprobe(void *ctx)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	const struct arch_regs *user = (void *)bpf_task_pt_regs(task);
+	struct sample s = { .user_mode = true };
+
+	s.user_pc = arch_pc(user);
+	event_count(&s, task, bpf_get_attach_cookie(ctx), 1);
+	return 1;
+}
+
 /* Read again rather than kept: tick_event() has no room on the stack for it. */
 static __always_inline __u32 wide_attachments(void)
 {

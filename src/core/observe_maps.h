@@ -218,6 +218,9 @@ _Static_assert(sizeof(struct profil_sleeper) == 32, "128 of them are a page");
 #define PROFIL_EVENT_OFF_CPU 0x100
 #define PROFIL_OFF_CPU_LEAST_NS 1000 /* the shortest period */
 
+/* A uprobe as an event: in place of perf_event_attr's type; config as a tracepoint's. */
+#define PROFIL_EVENT_UPROBE 0x101
+
 /* Interpreted languages. */
 enum profil_language {
 	PROFIL_LANGUAGE_NONE,

@@ -67,11 +67,7 @@ static int mount_tracefs(void)
 	return fd < 0 ? -ENOENT : fd;
 }
 
-/*
- * Opens the folder of all tracepoints. If tracefs is not mounted, as in many containers, root opens
- * a detached mount of it. Returns a descriptor or a negative errno.
- */
-static int open_tracefs(void)
+int events_open_tracefs(void)
 {
 	static const char *const places[] = { "/sys/kernel/tracing/events",
 					      "/sys/kernel/debug/tracing/events" };
@@ -86,7 +82,7 @@ static int open_tracefs(void)
 	return err == -ENOENT ? mount_tracefs() : err ? err : fd;
 }
 
-static int read_id(struct event *e, int folder, const char *path)
+int event_read_id(struct event *e, int folder, const char *path)
 {
 	__cleanup(closep) int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
 	__cleanup(fclosep) FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
@@ -111,11 +107,11 @@ static int find_tracepoint(struct event *e, const char *name)
 	if (!colon || colon == name || !colon[1] || strchr(name, '/') || *name == '.' ||
 	    colon[1] == '.')
 		return -ENOENT;
-	folder = open_tracefs();
+	folder = events_open_tracefs();
 	if (folder < 0)
 		return folder;
 	snprintf(path, sizeof(path), "%.*s/%s/id", (int)(colon - name), name, colon + 1);
-	return read_id(e, folder, path);
+	return event_read_id(e, folder, path);
 }
 
 const char *event_name(const char *name)
@@ -160,7 +156,7 @@ bool event_is_here(const struct event *e)
 					.exclude_hv = 1 };
 	int fd;
 
-	if (event_is_off_cpu(e))
+	if (event_is_off_cpu(e) || e->type == PROFIL_EVENT_UPROBE)
 		return true;
 	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
 	if (fd >= 0)
@@ -195,7 +191,7 @@ static int walk(const char *top, void (*show)(void *ctx, const char *name, const
 		char name[256];
 
 		if (e->fts_level != 3 || strcmp(e->fts_name, "id") ||
-		    read_id(&found, AT_FDCWD, e->fts_path))
+		    event_read_id(&found, AT_FDCWD, e->fts_path))
 			continue;
 		snprintf(name, sizeof(name), "%s:%s", event->fts_parent->fts_name, event->fts_name);
 		show(ctx, name, &found);
@@ -207,7 +203,7 @@ static int walk(const char *top, void (*show)(void *ctx, const char *name, const
 int events_each_tracepoint(void (*show)(void *ctx, const char *name, const struct event *e),
 			   void *ctx)
 {
-	__cleanup(closep) int folder = open_tracefs();
+	__cleanup(closep) int folder = events_open_tracefs();
 	char path[64];
 
 	if (folder < 0)

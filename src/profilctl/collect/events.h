@@ -36,4 +36,14 @@ void events_each(void (*show)(void *ctx, const char *name, const struct event *e
 int events_each_tracepoint(void (*show)(void *ctx, const char *name, const struct event *e),
 			   void *ctx);
 
+/*
+ * Opens the folder of all tracepoints. If tracefs is not mounted, as in many containers, root opens
+ * a detached mount of it. Returns a descriptor or a negative errno.
+ */
+int events_open_tracefs(void);
+
+/* Reads the number of a tracepoint from the file @path in @folder. Returns 0 or a negative errno.
+ */
+int event_read_id(struct event *e, int folder, const char *path);
+
 #endif

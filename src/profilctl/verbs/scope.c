@@ -10,6 +10,7 @@
 
 #include "formats/format.h"
 #include "profilctl/collect/events.h"
+#include "profilctl/collect/uprobes.h"
 #include "symbols/proc/cgroups.h"
 #include "symbols/proc/mounts.h"
 #include "scope.h"
@@ -127,6 +128,15 @@ static int no_event(const struct options *o, int err)
 			o->event);
 		return CTL_DENIED;
 	}
+	if (uprobe_is(o->event)) {
+		log_err("event %s: %s", o->event,
+			err == -ENXIO	     ? "there is no such file"
+			: err == -ENOENT     ? "the file has no such function or probe"
+			: err == -ENOEXEC    ? "it is not an ELF file"
+			: err == -EOPNOTSUPP ? "this kernel has no uprobes"
+					     : strerror(-err));
+		return err == -ENXIO || err == -ENOENT ? CTL_USAGE : CTL_ERROR;
+	}
 	log_err("unknown event %s; 'profilctl list --events' shows those of this machine",
 		o->event);
 	return CTL_USAGE;
@@ -166,7 +176,7 @@ int scope_event(struct profil_msg_observe *m, struct profile *p, const struct op
 
 	if (!o->event)
 		return CTL_OK;
-	err = event_find(&e, o->event);
+	err = uprobe_is(o->event) ? uprobe_define(&e, o->event) : event_find(&e, o->event);
 	if (err < 0)
 		return no_event(o, err);
 	if (!event_is_here(&e)) {

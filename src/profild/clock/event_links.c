@@ -87,6 +87,7 @@ int event_choice_check(const struct event_choice *c, bool privileged)
 	case PERF_TYPE_HARDWARE:
 		return c->config < PERF_COUNT_HW_MAX ? 0 : -EOPNOTSUPP;
 	case PERF_TYPE_TRACEPOINT:
+	case PROFIL_EVENT_UPROBE:
 		if (!privileged)
 			return -EACCES;
 		return c->config == TRACE_FN || c->frequency ? -EOPNOTSUPP : 0;
@@ -102,7 +103,7 @@ int event_choice_check(const struct event_choice *c, bool privileged)
 static int perf_event(const struct event_choice *c, uint32_t frequency, int cpu)
 {
 	struct perf_event_attr attr = {
-		.type = c->type,
+		.type = c->type == PROFIL_EVENT_UPROBE ? PERF_TYPE_TRACEPOINT : c->type,
 		.size = sizeof(attr),
 		.config = c->config,
 		.sample_period = c->period,
@@ -130,7 +131,8 @@ static int event_open(const struct event_choice *c, int cpu)
 /* True if one link is for all CPUs. */
 static bool is_one_link(uint32_t type)
 {
-	return type == PERF_TYPE_TRACEPOINT || type == PROFIL_EVENT_OFF_CPU;
+	return type == PERF_TYPE_TRACEPOINT || type == PROFIL_EVENT_UPROBE ||
+	       type == PROFIL_EVENT_OFF_CPU;
 }
 
 static uint64_t cookie_of(const struct event_links *e, const struct slot *s)
@@ -144,9 +146,10 @@ static uint64_t cookie_of(const struct event_links *e, const struct slot *s)
 
 static int program_of(const struct event_links *e, const struct event_choice *c)
 {
-	return event_programs_fd(e->programs, c->type == PERF_TYPE_TRACEPOINT
-						      ? EVENT_PROGRAM_TRACEPOINT
-						      : EVENT_PROGRAM_PERF);
+	return event_programs_fd(e->programs,
+				 c->type == PERF_TYPE_TRACEPOINT  ? EVENT_PROGRAM_TRACEPOINT
+				 : c->type == PROFIL_EVENT_UPROBE ? EVENT_PROGRAM_UPROBE
+								  : EVENT_PROGRAM_PERF);
 }
 
 static int link_one(const struct event_links *e, struct slot *s, int cpu)

@@ -43,6 +43,7 @@ struct event_programs {
 void event_programs_leave_out(struct profil_bpf *skel)
 {
 	bpf_program__set_autoload(skel->progs.observed_tracepoint, false);
+	bpf_program__set_autoload(skel->progs.observed_uprobe, false);
 	bpf_program__set_autoload(skel->progs.sched_switch, false);
 }
 
@@ -77,11 +78,14 @@ static int load(struct event_programs *p)
 		return err;
 	bpf_object__for_each_program(program, skel->obj)
 		bpf_program__set_autoload(program, program == skel->progs.observed_tracepoint ||
+							   program == skel->progs.observed_uprobe ||
 							   program == skel->progs.sched_switch);
 	if (!err)
 		err = bpf_object__load(skel->obj);
 	if (!err)
 		err = keep(&p->fd[EVENT_PROGRAM_TRACEPOINT], skel->progs.observed_tracepoint);
+	if (!err)
+		err = keep(&p->fd[EVENT_PROGRAM_UPROBE], skel->progs.observed_uprobe);
 	if (!err)
 		err = keep(&p->fd[EVENT_PROGRAM_OFF_CPU], skel->progs.sched_switch);
 	profil_bpf__destroy(skel);

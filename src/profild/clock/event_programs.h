@@ -20,6 +20,7 @@ struct event_programs *event_programs_close(struct event_programs *p);
 enum event_program {
 	EVENT_PROGRAM_PERF, /* of perf events; the clock's own, which is always loaded */
 	EVENT_PROGRAM_TRACEPOINT,
+	EVENT_PROGRAM_UPROBE,
 	EVENT_PROGRAM_OFF_CPU,
 	EVENT_PROGRAMS
 };

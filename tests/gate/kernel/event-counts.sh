@@ -63,7 +63,37 @@ cycles() {
 	fi
 }
 
+# Calls and static probes are met exactly so often, whatever else the machine does.
+probes() {
+	local probes=$dir/probes event
+
+	check "a program with probes is built" "${CC:-gcc}" -O2 -g -o "$probes" tests/programs/probes.c
+	if ! "$ctl" record -q -e "uprobe:$probes:counted" -o "$dir/kept" -- true 2>"$dir/stderr" && grep -q 'no uprobes' "$dir/stderr"; then
+		skip "calls and static probes are counted" "$(cat "$dir/stderr")"
+		return
+	fi
+	for event in "uprobe:$probes:counted 1000 counted" "usdt:$probes:profil_test:hit 2000 fire" \
+		"usdt:$probes:profil_test:guarded 3000 fire_guarded"; do
+		# shellcheck disable=SC2086 # three words
+		set -- $event
+		check "record -e $1 returns 0" "$ctl" record -q -g -e "$1" -o "$dir/kept" -- "$probes" 1000
+		# shellcheck disable=SC2016 # jq's variables
+		check "record -e $1 counts each one, in its function, called from main" jq -e --arg name "$3" --argjson n "$2" --arg event "$1" \
+			'.samples.total == $n and .samples.binned == $n and .event == $event and .functions[0].name == $name and
+			(.stacks as $s | [$s.frames[][0]] | index("main") != null and index($name) != null)' "$dir/kept"
+	done
+	refuses_probe "uprobe:$probes:nothing" "profilctl: event uprobe:$probes:nothing: the file has no such function or probe"
+	refuses_probe "usdt:$probes:profil_test:nothing" "profilctl: event usdt:$probes:profil_test:nothing: the file has no such function or probe"
+	refuses_probe uprobe:no-such-library.so:nothing "profilctl: event uprobe:no-such-library.so:nothing: there is no such file"
+	refuses_probe "uprobe:tests/programs/probes.c:counted" "profilctl: event uprobe:tests/programs/probes.c:counted: it is not an ELF file"
+}
+
+refuses_probe() { # EVENT WORDS
+	prints "record refuses -e $1" "$2" "$ctl" record -e "$1" -- true
+}
+
 daemon_start
+probes
 counts minor-faults write_pages 5000 minor
 counts major-faults read_pages 300 major "$dir/pages"
 not_minor

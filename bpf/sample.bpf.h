@@ -201,16 +201,23 @@ __attribute__((noinline)) int hit(__u64 entry, __u64 pc, __u32 n)
 }
 
 /*
- * The user's pc, which a profile counts. Late in execve() the saved pc is the new image's entry
+ * The user's pc, which a profile counts. Late in execve() the saved pc is the @new_image's entry
  * point, before the exec programs have run. An unprivileged owner must not learn that address.
  */
+static __always_inline __u64 pc_shown(__u64 user_pc, bool user_mode, __u32 target_flags,
+				      bool new_image)
+{
+	if (user_pc && !user_mode && target_flags & PROFIL_TARGET_UNPRIVILEGED && new_image)
+		return PROFIL_PC_NOWHERE;
+	return user_pc;
+}
+
 static __always_inline __u64 profil_pc_of(const struct sample *s, const struct task_struct *task,
 					  __u64 entry, const struct profil_target *target)
 {
-	if (s->user_pc && !s->user_mode && (target->flags & PROFIL_TARGET_UNPRIVILEGED) &&
-	    BPF_CORE_READ_BITFIELD(task, in_execve) && !is_image(task, entry))
-		return PROFIL_PC_NOWHERE;
-	return s->user_pc;
+	bool new_image = BPF_CORE_READ_BITFIELD(task, in_execve) && !is_image(task, entry);
+
+	return pc_shown(s->user_pc, s->user_mode, target->flags, new_image);
 }
 
 /*

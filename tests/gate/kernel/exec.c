@@ -98,3 +98,19 @@ Test(synth_exec, a_secret_image_ends_the_profile_of_an_unprivileged_owner)
 	}
 	cr_expect_eq(t->members, 0);
 }
+
+/* Late in execve() the saved pc is where the new image begins. */
+Test(synth_exec, the_first_pc_of_a_new_image_is_hidden_from_an_unprivileged_owner)
+{
+	for (unsigned int i = 0; i < 8; i++) {
+		bool hidden = i == 6;
+		struct synth_pc a = { .user_pc = 0x400000,
+				      .user_mode = i & 1,
+				      .target_flags = i & 2 ? PROFIL_TARGET_UNPRIVILEGED : 0,
+				      .new_image = i & 4 };
+
+		SYNTHETIC_RUN(&s, pc, &a);
+		cr_expect_eq(a.shown, hidden ? PROFIL_PC_NOWHERE : a.user_pc, "%u: %#llx", i,
+			     a.shown);
+	}
+}

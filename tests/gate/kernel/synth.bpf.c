@@ -146,6 +146,13 @@ int synth_weight(struct synth_weight *a)
 }
 
 SEC("syscall")
+int synth_pc(struct synth_pc *a)
+{
+	a->shown = pc_shown(a->user_pc, a->user_mode, a->target_flags, a->new_image);
+	return 0;
+}
+
+SEC("syscall")
 int synth_thin(struct synth_thin *a)
 {
 	struct profil_target *target = target_of(profil_entry(0, a->target & PROFIL_ENTRY_TARGET));

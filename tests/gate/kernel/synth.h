@@ -112,6 +112,16 @@ struct synth_weight {
 	__u64 weight; /* out: the events that the sample stands for */
 };
 
+/* synth_pc(): a sample at @user_pc, for a target with @target_flags. */
+struct synth_pc {
+	__u64 user_pc;
+	__u32 user_mode;
+	__u32 target_flags;
+	__u32 new_image; /* execve() has loaded another image than the target's */
+	__u32 zero;
+	__u64 shown; /* out: the pc that is counted */
+};
+
 /* synth_thin(): a sample of @ns for the target number @target; out: @n samples are counted. */
 struct synth_thin {
 	__u64 ns;

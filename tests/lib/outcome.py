@@ -1,5 +1,5 @@
 # outcome.py - verdicts of a suite that is a Python program, and its totals, in the words of lib.sh
-passed = failed = skipped = 0
+passed = failed = skipped = unsure = 0
 
 
 def ok(fact, held, why=""):
@@ -14,7 +14,14 @@ def skip(fact, why):
     print(f"skip {fact}: {why}", flush=True)
 
 
+def no_verdict(fact, why):
+    global unsure
+    unsure += 1
+    print(f"no verdict {fact}: {why}", flush=True)
+
+
 def finish():
     """Returns the exit status."""
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return failed > 0 or not passed + skipped
+    print(f"{passed} passed, {failed} failed, {skipped} skipped"
+          + (f", {unsure} without a verdict" if unsure else ""))
+    return failed > 0 or not passed + skipped + unsure

@@ -9,6 +9,13 @@
 
 #include "core/arch.h"
 
+/* clang 21 and newer warn where BPF_CORE_READ() reads a member of a const structure. */
+#ifdef __clang__
+#if __has_warning("-Wdefault-const-init-var-unsafe")
+#pragma clang diagnostic ignored "-Wdefault-const-init-var-unsafe"
+#endif
+#endif
+
 struct atomic_t {
 	int counter;
 } __attribute__((preserve_access_index));

@@ -127,6 +127,8 @@ compilers() {
 	names=$(inside root sh -c 'apt-cache pkgnames | sed -nE "s/^(gcc-(1[2-9]|[2-9][0-9])|clang-(1[4-9]|[2-9][0-9]))$/\1/p"' | sort -V)
 	for name in $names; do
 		how='FAILS: see above'
+		kept='' # what clang and gcc themselves need stays
+		! inside root dpkg -s "$name" >"$dir/out" 2>&1 || kept=1
 		does "$name is installed" root "apt-get install -q -y --no-install-recommends $name"
 		case $name in
 		gcc-*) does "$name builds everything without a warning" user \
@@ -140,7 +142,7 @@ compilers() {
 			;;
 		esac
 		table+=$(printf '  %-9s %-9s %s' "$release" "$name" "$how")$'\n'
-		does "$name is removed" root "apt-get purge -q -y --autoremove $name; rm -rf /home/user/profil/build/$name"
+		test "$kept" || does "$name is removed" root "apt-get purge -q -y --autoremove $name; rm -rf /home/user/profil/build/$name"
 	done
 }
 

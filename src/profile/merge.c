@@ -30,32 +30,6 @@ static bool is_same_object(const struct object *a, const struct object *b)
 	       is_same_build(a, b);
 }
 
-static int add_object(struct profile *into, const struct object *o, __u32 *index)
-{
-	int err;
-
-	for (*index = 0; *index < into->nobjects; ++*index) {
-		struct object *same = &into->objects[*index];
-
-		if (!is_same_object(same, o))
-			continue;
-		if (!*same->build_id)
-			memcpy(same->build_id, o->build_id, sizeof(same->build_id));
-		return 0;
-	}
-	err = profile_add_object(into, o->path, o->dev, o->ino, -1, index);
-	if (err < 0)
-		return err;
-	memcpy(into->objects[*index].build_id, o->build_id, sizeof(o->build_id));
-	into->objects[*index].kernel_text = o->kernel_text;
-	into->objects[*index].file_bytes = o->file_bytes;
-	into->objects[*index].file_mtime_ns = o->file_mtime_ns;
-	memcpy(into->objects[*index].unnamed, o->unnamed, sizeof(o->unnamed));
-	into->objects[*index].program = o->program;
-	into->objects[*index].pid = o->pid;
-	return segments_copy(&into->objects[*index].segments, &o->segments);
-}
-
 static bool is_same_name(const char *a, const char *b)
 {
 	return a && b ? !strcmp(a, b) : a == b;
@@ -142,10 +116,78 @@ static int add_group(struct merge *m, const struct group *g, __u32 *index)
 	return err;
 }
 
+/*
+ * The slot of the object, or the free one for it. The hash is of its path alone: a build id can be
+ * found later.
+ */
+static __u32 *object_slot_of(const struct merge *m, const struct object *o)
+{
+	__u64 h = hash_text((__u64)o->pid * 0x9e3779b97f4a7c15u, o->path);
+	size_t at = (size_t)(h ^ h >> 32) & (m->object_room - 1);
+
+	while (m->object_slot[at] && !is_same_object(&m->into->objects[m->object_slot[at] - 1], o))
+		at = (at + 1) & (m->object_room - 1);
+	return &m->object_slot[at];
+}
+
+/* Keeps half of the slots free. */
+static int make_object_room(struct merge *m)
+{
+	const struct profile *p = m->into;
+	size_t room = m->object_room ? m->object_room : ROOM_MIN;
+	__u32 *slot;
+
+	while (2 * (p->nobjects + 1) >= room)
+		room *= 2;
+	if (room == m->object_room)
+		return 0;
+	slot = calloc(room, sizeof(*slot));
+	if (!slot)
+		return -ENOMEM;
+	free(m->object_slot);
+	m->object_slot = slot;
+	m->object_room = room;
+	for (__u32 i = 0; i < p->nobjects; i++)
+		*object_slot_of(m, &p->objects[i]) = i + 1;
+	return 0;
+}
+
+static int add_object(struct merge *m, const struct object *o, __u32 *index)
+{
+	int err = make_object_room(m);
+	struct profile *into = m->into;
+	struct object *own;
+	__u32 *slot;
+
+	if (err < 0)
+		return err;
+	slot = object_slot_of(m, o);
+	if (*slot) {
+		*index = *slot - 1;
+		own = &into->objects[*index];
+		if (!*own->build_id)
+			memcpy(own->build_id, o->build_id, sizeof(own->build_id));
+		return 0;
+	}
+	err = profile_add_object(into, o->path, o->dev, o->ino, -1, index);
+	if (err < 0)
+		return err;
+	*slot = *index + 1;
+	own = &into->objects[*index];
+	memcpy(own->build_id, o->build_id, sizeof(o->build_id));
+	own->kernel_text = o->kernel_text;
+	own->file_bytes = o->file_bytes;
+	own->file_mtime_ns = o->file_mtime_ns;
+	memcpy(own->unnamed, o->unnamed, sizeof(o->unnamed));
+	own->program = o->program;
+	own->pid = o->pid;
+	return segments_copy(&own->segments, &o->segments);
+}
+
 static int object_number(struct merge *m, const struct numbers *n, const struct profile *from,
 			 __u32 object, __u32 *index)
 {
-	int err = n->object[object] ? 0 : add_object(m->into, &from->objects[object], index);
+	int err = n->object[object] ? 0 : add_object(m, &from->objects[object], index);
 
 	if (n->object[object])
 		*index = n->object[object] - 1;
@@ -337,6 +379,8 @@ void merge_end(struct merge *m)
 	count_together(m);
 	profile_sort_functions(m->into);
 	free(m->slot);
+	free(steal(m->object_slot));
+	m->object_room = 0;
 	m->slot = NULL;
 	m->room = 0;
 }

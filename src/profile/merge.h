@@ -11,6 +11,8 @@ struct merge {
 	size_t sorted; /* functions of @into that are sorted and merged already */
 	__u32 *slot;   /* hash table of the groups of @into: indices; 0: free */
 	size_t room;
+	__u32 *object_slot; /* the same of its objects: indices + 1 */
+	size_t object_room;
 };
 
 /*

@@ -51,6 +51,21 @@ static void tell_replaced(const struct table *before, const struct table *now)
 			   table_total(before), 1e9 / (double)before->head->period_ns);
 }
 
+/* Of a sample with an interrupt of its own, by the bench. */
+#define SAMPLE_NS 17500u
+
+/* The rate is that of everybody's processes. */
+static void tell_cost(__u64 period_ns)
+{
+	double percent = period_ns ? 100.0 * SAMPLE_NS / (double)period_ns : 0;
+
+	if (percent >= 1)
+		log_notice(
+			"at that rate it takes about %.0f %% of each busy CPU; without -F it has "
+			"the daemon's, usually 100 Hz",
+			percent);
+}
+
 static int on(const struct options *o)
 {
 	__cleanup(closep) int table = -1;
@@ -71,6 +86,7 @@ static int on(const struct options *o)
 	table_close(&before);
 	log_notice("the machine's profile is on, at %.6g Hz",
 		   t.head->period_ns ? 1e9 / (double)t.head->period_ns : 0);
+	tell_cost(t.head->period_ns);
 	table_close(&t);
 	return CTL_OK;
 }

@@ -39,7 +39,10 @@ check "the kernel has its build id" jq -e --arg id "$build_id" \
 check "functions of the kernel have names" jq -e '[.functions[] | select(.object == "[kernel]" and .named)] | length > 0' \
 	<(zcat "$dir"/whole/*.json.gz | tail -n 1)
 
+check "the cost of a high rate of the whole machine is said" grep -q 'about 9 % of each busy CPU' <("$ctl" machine on -F 5000 2>&1)
+"$ctl" machine off
 "$ctl" machine on 2>"$dir/on"
+check "that of the usual rate is not worth a line" test "$(wc -l <"$dir/on")" -eq 1
 killed "$dir/killed" :
 check "a second spool in the same directory is refused" sh -c "! '$ctl' machine spool '$dir/killed' 2>'$dir/second' && grep -q 'another process does' '$dir/second'"
 kill "$keeper"

@@ -62,12 +62,12 @@ def share(b, name):
 
 def mouse(b):
     b.mouse("mouseMoved", *at(b, "hot"))
-    fact("hover shows the frame's function, samples and share", b.value(DETAILS), ["hot (spin)", "7,850 samples, 98.74 %, 7.850 s; in itself 7,000, 88.05 %"])
+    fact("hover shows the frame's function, samples and share", b.value(DETAILS), ["hot (spin)", "7,850 samples, 98.74 %, 7.850 s; self 7,000, 88.05 %"])
     b.click(*at(b, "hot"))
     fact("a click makes the frame as wide as the graph", (share(b, "hot"), share(b, "main")), (100, 100))
     fact("a zoomed graph has only the frames above and below", [f[0] for f in b.value(FRAMES)], ["all samples", "main", "hot", "inner", "hot", "cold", "do_it"])
     b.mouse("mouseMoved", *at(b, "cold"))
-    fact("hover in a zoomed graph shows the share of the visible samples", b.value(DETAILS)[1], "300 samples, 3.77 %, 3.82 % of what is shown, 0.300 s; in itself 300, 3.77 %")
+    fact("hover in a zoomed graph shows the share of the visible samples", b.value(DETAILS)[1], "300 samples, 3.77 %, 3.82 % of what is shown, 0.300 s; self 300, 3.77 %")
     b.click(*at(b, "main"))
     fact("a click on a caller zooms out to the caller", (share(b, "hot"), share(b, "cold")), (99, 4))
     b.key("Escape")
@@ -201,8 +201,8 @@ def two(b):
     b.open(path)
     b.mouse("mouseMoved", *at(b, "cold"))
     fact("hover in a diff shows both profiles", b.value(DETAILS), [
-        "cold (spin)", "before: 300 samples, 3.77 %, 0.300 s; in itself 300, 3.77 %",
-        "after: 900 samples, 10.53 %, 0.900 s; in itself 900, 10.53 %", "change: +6.75 points"])
+        "cold (spin)", "before: 300 samples, 3.77 %, 0.300 s; self 300, 3.77 %",
+        "after: 900 samples, 10.53 %, 0.900 s; self 900, 10.53 %", "change: +6.75 points"])
     colour = "(name) => [...document.querySelectorAll('.frame')].filter((e) => e.getAttribute('aria-label').startsWith(name)).map((e) => e.classList[1]).join()"
     fact("a diff colours significant growth alone",
          [b.value(f"({colour})('{name}')") for name in ("cold, 7", "inner", "do_it", "main")], ["more", "same", "same", "same"])

@@ -150,7 +150,7 @@
 		function side(k, i) {
 			const [n, self, all] = [t.total[k][i], t.self[k][i], t.total[k][0]];
 			const time = data.tick_ns[k] ? `, ${((n * data.tick_ns[k]) / 1e9).toFixed(3)} s` : "";
-			const own = trees[0] === t ? `; in itself ${count(self)}, ${percent(self, all)}` : "";
+			const own = trees[0] === t ? `; self ${count(self)}, ${percent(self, all)}` : "";
 			const part = zoomed ? `, ${percent(n, t.total[k][zoomed])} of what is shown` : "";
 
 			return `${count(n)} samples, ${percent(n, all)}${part}${time}${own}`;

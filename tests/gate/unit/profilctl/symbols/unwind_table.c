@@ -182,20 +182,6 @@ Test(unwind_table, has_a_limited_number_of_rows_for_a_function)
 	unwind_table_fini(&t);
 }
 
-/* Each function takes some tenths of a second. */
-Test(unwind_table, is_read_in_limited_time)
-{
-	__u64 begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), took_ns;
-	struct unwind_table t;
-
-	build_table(&t, 60, 16000);
-	took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns;
-	cr_expect_lt(took_ns, 6000000000ull, "it took %llu ms", took_ns / 1000000);
-	cr_expect_lt(t.n, 60 * 16000);
-	cr_expect_eq(kind(&t.row[t.n - 1]), PROFIL_UNWIND_NONE);
-	unwind_table_fini(&t);
-}
-
 static const struct profil_unwind_row *row_of_symbol(struct unwind_table *t, const char *name,
 						     __u64 more)
 {

@@ -129,8 +129,9 @@ test nightly: deps
 test-run: all tests
 	$(Q)$(RUN) gate
 
-# SUITES="SUITE...": a part of the night, as tests/run.sh --where names it.
-nightly-run: all tests $(if $(SAN)$(SUITES),,$(DEB)/.built $(DEB_NEXT)/.built)
+# SUITES="SUITE...": a part of the night, as tests/run.sh --where names it. Some take the packages.
+OF_PACKAGES = tests/night/packages.sh tests/night/vm/run.sh
+nightly-run: all tests $(if $(SAN),,$(if $(filter $(OF_PACKAGES),$(or $(SUITES),$(OF_PACKAGES))),$(DEB)/.built $(DEB_NEXT)/.built))
 	$(Q)$(RUN) night $(SUITES)
 
 demo: DEPS = demo

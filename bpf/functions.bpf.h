@@ -78,7 +78,8 @@ struct interpreting {
 	__u32 seen;   /* Perl: functions of this stretch, */
 	__u32 shared; /* and whether the next one is also the first of the next stretch */
 	struct code_heap heap[CODE_HEAPS];
-	__u64 base; /* of libjvm.so */
+	__u64 java_process; /* key of java_bases */
+	__u64 base;	    /* of libjvm.so */
 	__u32 zero;
 	__u32 known; /* the thread's frames were looked for; 2: and found */
 	struct {

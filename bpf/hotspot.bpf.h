@@ -10,7 +10,8 @@
  *
  * The cache is found by a variable of libjvm.so. Code in the cache does not say where the library
  * is. The client says so when it has met the process; until then, each walk or sample that meets
- * code of the library notes its base for the process.
+ * code of the library notes its base for the process. Each attachment notes its own, because its
+ * descriptor says which file the library is, and may be wrong.
  *
  * What the compiler has inlined is part of the method that contains it.
  */
@@ -25,17 +26,25 @@
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, JAVA_PROCESSES);
-	__type(key, __u64);   /* as in->owner */
+	__type(key, __u64);   /* in->java_process */
 	__type(value, __u64); /* base of libjvm.so */
 } java_bases SEC(".maps");
+
+/* A process, to one attachment. */
+static __always_inline __u64 java_process(const struct interpreting *in)
+{
+	return mix(in->owner ^ mix(in->epoch));
+}
 
 /* Notes where the library is, whose code the running process executes. */
 static __always_inline void hotspot_note(struct interpreting *in, __u64 base)
 {
-	__u64 *known = bpf_map_lookup_elem(&java_bases, &in->owner);
+	__u64 *known;
 
+	in->java_process = java_process(in);
+	known = bpf_map_lookup_elem(&java_bases, &in->java_process);
 	if (!known || *known != base)
-		bpf_map_update_elem(&java_bases, &in->owner, &base, BPF_ANY);
+		bpf_map_update_elem(&java_bases, &in->java_process, &base, BPF_ANY);
 }
 
 /* Reads heap @i of the array at @heaps. */
@@ -56,9 +65,11 @@ static __always_inline void hotspot_heap(struct interpreting *in, __u64 heaps, _
 /* @base is where the client says that the library is. */
 static __always_inline bool hotspot_begin(struct interpreting *in, __u64 base)
 {
-	__u64 *seen = bpf_map_lookup_elem(&java_bases, &in->owner), array = 0, heaps = 0;
+	__u64 *seen, array = 0, heaps = 0;
 	__u32 n = 0;
 
+	in->java_process = java_process(in);
+	seen = bpf_map_lookup_elem(&java_bases, &in->java_process);
 	in->base = seen ? *seen : base;
 	if (!in->base || bpf_probe_read_user(&array, 8, (void *)(in->base + in->d.runtime)) ||
 	    bpf_probe_read_user(&n, 4, (void *)array) ||

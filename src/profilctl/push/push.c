@@ -62,22 +62,13 @@ static __attribute__((format(printf, 3, 4))) void drop(struct push *p, const cha
 	log_warning("%s is dropped: %s", name, sanitize(clean, sizeof(clean), reason));
 }
 
-static bool is_listed(const struct spool_entry *all, size_t n, const char *name)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (!strcmp(all[i].name, name))
-			return true;
-	}
-	return false;
-}
-
 /* Counts what waited and is not in the spool any more. */
 static void count_removed(struct push *p, const struct spool_entry *all, size_t n)
 {
 	__u64 removed = 0;
 
 	for (size_t i = 0; i < p->nwaiting; i++)
-		removed += !is_listed(all, n, p->waiting[i].name) &&
+		removed += !spool_dir_has(all, n, p->waiting[i].name) &&
 			   !sent_log_has(&p->sent, p->waiting[i].name) &&
 			   strcmp(p->waiting[i].name, p->now) != 0;
 	if (!removed)
@@ -92,7 +83,7 @@ static void count_removed(struct push *p, const struct spool_entry *all, size_t 
 /* After a restart: if the last one sent has been removed, so may have been others behind it. */
 static void tell_gap(const struct push *p, const struct spool_entry *all, size_t n)
 {
-	if (p->scans || !*p->sent.last || !n || is_listed(all, n, p->sent.last) ||
+	if (p->scans || !*p->sent.last || !n || spool_dir_has(all, n, p->sent.last) ||
 	    strcmp(p->sent.last, all[0].name) >= 0)
 		return;
 	log_warning(

@@ -125,15 +125,6 @@ int sent_log_add(struct sent_log *s, const char *name)
 	return 0;
 }
 
-static bool is_in(const struct spool_entry *spool, size_t n, const char *name)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (!strcmp(spool[i].name, name))
-			return true;
-	}
-	return false;
-}
-
 /* Keeps the last name: it says up to when the spool was sent. */
 int sent_log_compact(struct sent_log *s, const struct spool_entry *spool, size_t n)
 {
@@ -145,7 +136,7 @@ int sent_log_compact(struct sent_log *s, const struct spool_entry *spool, size_t
 	if (s->n < COMPACT_MIN || s->n < 2 * n)
 		return 0;
 	for (size_t i = 0; i < s->n; i++) {
-		if (is_in(spool, n, s->name[i]) || !strcmp(s->name[i], s->last))
+		if (spool_dir_has(spool, n, s->name[i]) || !strcmp(s->name[i], s->last))
 			memmove(s->name[kept++], s->name[i], sizeof(*s->name));
 	}
 	s->n = kept;

@@ -70,6 +70,17 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+static int is_name(const void *name, const void *entry)
+{
+	return strcmp(name, ((const struct spool_entry *)entry)->name);
+}
+
+/* The start is part of the name, so that names have the order of by_name(). */
+bool spool_dir_has(const struct spool_entry *all, size_t n, const char *name)
+{
+	return n && bsearch(name, all, n, sizeof(*all), is_name);
+}
+
 /* Lists the spool's files in @dir, or with @leftovers the incomplete ones. */
 static int list(struct spool_entry **out, size_t *n, DIR *dir, bool leftovers)
 {

@@ -31,6 +31,9 @@ struct spool_entry {
 /* Lists the spool @path, sorted by time; the caller frees *@out. Returns 0 or a negative errno. */
 int spool_dir_list(struct spool_entry **out, size_t *n, const char *path);
 
+/* True if @name is one of the @n files of spool_dir_list(). */
+bool spool_dir_has(const struct spool_entry *all, size_t n, const char *name);
+
 struct spool_dir {
 	const char *path; /* not owned */
 	int fd;

@@ -307,6 +307,10 @@ Test(ctl_spool, gives_unique_names_and_removes_the_oldest)
 	}
 	cr_assert_eq(spool_dir_list(&all, &n, path), 0);
 	cr_assert_eq(n, 9);
+	for (size_t i = 0; i < n; i++)
+		cr_expect(spool_dir_has(all, n, all[i].name), "%s", all[i].name);
+	cr_expect_not(spool_dir_has(all, n, "machine-20231114T221320Z-60s.3.json.gz"));
+	cr_expect_not(spool_dir_has(all, 0, all[0].name));
 	cr_expect_str_eq(all[1].name, "machine-20231114T221320Z-60s.2.json.gz");
 	cr_expect_str_eq(all[3].name, "machine-20231114T221320Z-60s.json.gz");
 	cr_expect_eq(all[3].start, 1700000000);

@@ -120,7 +120,7 @@ def callers(b):
 
 
 def links(b):
-    """A zoomed place has an address, which can be sent to somebody."""
+    """A zoomed place has an address, which opens the same place."""
     b.click(*at(b, "hot"))
     address = b.value("location.hash")
     b.value("location.hash = '#zoom=0'")

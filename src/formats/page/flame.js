@@ -303,7 +303,7 @@
 			if (e) e.scrollIntoView({ block: "nearest", inline: "nearest" });
 		}
 
-		// The address of the page says what is shown: it can be sent to somebody, and "back" of the browser works.
+		// The address of the page says what is shown, so that it can be sent, and the browser's "back" works.
 		const address = () => `#${t === trees[0] ? "zoom" : "callers"}=${zoomed}`;
 
 		function zoom(i) {

@@ -30,7 +30,7 @@ for how in true cycle negative huge wild rewritten exec; do
 		'any(.functions[]; .object == "python" and .name == "a_visible_name" and .samples > 0)' "$dir/json"
 done
 
-# Bob's frames have a name that only those may read who may read his memory.
+# Bob's frames have a name that only root and Bob may see: the name is in memory that others may not read.
 canary=canary_$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
 sees() { # COMMAND...: attaches by it to a process of bob's, until that has ended
 	FALSE_NAME=$canary setpriv --reuid="$bob" --regid="$bob" --clear-groups "$program" true 2 &

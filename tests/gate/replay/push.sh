@@ -105,7 +105,7 @@ await "$pusher" grep -q '^2 hang' "$dir/in/log"
 kill -KILL "$pusher"
 wait "$pusher" 2>/dev/null
 receive
-check "push goes on after it was killed" push --once "$url"
+check "push sends the rest after it was killed" push --once "$url"
 prints "what was sent before it was killed is not sent again" "2 3" taken
 keep 1 2 3
 receive hang

@@ -242,7 +242,7 @@ else
 fi
 rm -f "$dwo"
 
-# libdw opens the file by its path, later: nobody else may be able to put another one there.
+# libdw opens the file by its path, later: no other user may be able to replace it there.
 away=$spin
 mkdir -m 777 "$dir/open"
 spin=$dir/open/spin

@@ -81,7 +81,7 @@ def deeds(build, daemon):
 
 
 def restarts(daemon, env, user):
-    """Whether a profile goes on after a kill of the daemon."""
+    """True if a profile continues to count after the daemon was killed."""
     victim = subprocess.Popen([f"{daemon.dir}/victim", "samples", "2"], env=env, stdout=subprocess.PIPE, text=True, **user)
     try:
         victim.wait(0.7)

@@ -63,17 +63,14 @@ static int put_places(FILE *out, const struct profile *p, __u32 object,
 
 int bolt_write(FILE *out, const struct profile *p)
 {
-	struct symbol_names names = { 0 };
+	__cleanup(symbol_names_fini) struct symbol_names names = { 0 };
 	__cleanup(closep) int fd = -1;
 	__u32 object;
 	int err = profile_main_object(&object, p);
 
-	if (!err && p->nobjects)
-		fd = elf_file_open(&p->objects[object]);
-	if (!err)
-		err = fd < 0 ? -ENODATA : symbol_names_read(&names, fd);
-	if (!err)
-		err = put_places(out, p, object, &names);
-	symbol_names_fini(&names);
-	return err;
+	if (err)
+		return err;
+	fd = p->nobjects ? elf_file_open(&p->objects[object]) : -1;
+	err = fd < 0 ? -ENODATA : symbol_names_read(&names, fd);
+	return err ? err : put_places(out, p, object, &names);
 }

@@ -399,19 +399,17 @@ static int put_file(FILE *out, struct writer *w)
 	return put_features(out, w, h.data.offset + h.data.bytes);
 }
 
+static void writer_fini(struct writer *w)
+{
+	perf_mappings_fini(&w->mappings);
+	message_fini(&w->data);
+}
+
 int perf_write(FILE *out, const struct profile *p)
 {
-	struct writer w = { .profile = p };
-	int err = message_init(&w.data);
+	__cleanup(writer_fini) struct writer w = { .profile = p };
 
 	describe_event(&w);
-	if (!err)
-		err = perf_mappings_init(&w.mappings, p);
-	if (!err)
-		err = put_records(&w);
-	if (!err)
-		err = put_file(out, &w);
-	perf_mappings_fini(&w.mappings);
-	message_fini(&w.data);
-	return err;
+	return message_init(&w.data) ?: perf_mappings_init(&w.mappings, p) ?: put_records(&w)
+		?: put_file(out, &w);
 }

@@ -207,23 +207,17 @@ static int by_start(const void *a, const void *b)
 
 int perf_mappings_init(struct perf_mappings *m, const struct profile *p)
 {
-	struct names names = { 0 };
+	__cleanup(names_fini) struct names names = { 0 };
 	int err;
 
 	*m = (struct perf_mappings){ .profile = p };
-	err = extents_init(&m->extents, p);
-	if (!err)
-		err = names_init(&names, p);
-	if (!err)
-		err = add_frames(m);
-	if (!err)
-		err = add_extents(m, &names);
-	if (!err)
-		err = add_kernel(m);
-	if (!err && m->n)
+	err = extents_init(&m->extents, p) ?: names_init(&names, p) ?: add_frames(m)
+		?: add_extents(m, &names) ?: add_kernel(m);
+	if (err)
+		return err;
+	if (m->n)
 		qsort(m->mapping, m->n, sizeof(*m->mapping), by_start);
-	names_fini(&names);
-	return err;
+	return 0;
 }
 
 void perf_mappings_fini(struct perf_mappings *m)

@@ -1,6 +1,8 @@
 /* pprof_proto.c - writes the messages of pprof's profile.proto */
 #include <errno.h>
 
+#include "base/cleanup.h"
+
 #include "profile_content.h"
 
 /* The fields of profile.proto, by message. */
@@ -141,18 +143,15 @@ static int write_all(struct pprof_proto *w)
 	return ferror(w->whole->f) || ferror(w->part.f) || ferror(w->line.f) ? -ENOMEM : 0;
 }
 
+static void pprof_proto_fini(struct pprof_proto *w)
+{
+	message_fini(&w->part);
+	message_fini(&w->line);
+}
+
 int content_write_pprof(struct profile_content *c, struct message *out)
 {
-	struct pprof_proto w = { .content = c, .whole = out };
-	int err = content_complete(c);
+	__cleanup(pprof_proto_fini) struct pprof_proto w = { .content = c, .whole = out };
 
-	if (!err)
-		err = message_init(&w.part);
-	if (!err)
-		err = message_init(&w.line);
-	if (!err)
-		err = write_all(&w);
-	message_fini(&w.part);
-	message_fini(&w.line);
-	return err;
+	return content_complete(c) ?: message_init(&w.part) ?: message_init(&w.line) ?: write_all(&w);
 }

@@ -50,8 +50,6 @@ static int on_idle(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct results *s = userdata;
 
-	(void)source;
-	(void)usec;
 	if (!s->idle_busy)
 		worker_submit(s->worker, &s->idle);
 	s->idle_busy = true;

@@ -146,7 +146,6 @@ static size_t on_answer(char *bytes, size_t one, size_t n, void *http)
 	struct otlp_http *h = http;
 	char *more;
 
-	(void)one;
 	h->too_long = h->answer_n + n > ANSWER_MAX;
 	more = h->too_long ? NULL : realloc(h->answer, h->answer_n + n + 1);
 	if (!more)
@@ -164,7 +163,6 @@ static int on_progress(void *http, curl_off_t all, curl_off_t now, curl_off_t al
 	const struct otlp_http *h = http;
 	struct pollfd p = { .fd = h->stop, .events = POLLIN };
 
-	(void)all, (void)now, (void)all_up, (void)now_up;
 	return poll(&p, 1, 0) > 0;
 }
 
@@ -204,18 +202,18 @@ static void set_options(struct otlp_http *h)
 static int prepare(struct otlp_http *h, const char *const *header, size_t nheaders)
 {
 	const char *compression = setting("COMPRESSION", NULL);
-	int err = add_header(h, "Content-Type: application/x-protobuf");
 
 	h->gzip = !compression || strcmp(compression, "none") != 0;
-	if (!err && h->gzip)
-		err = add_header(h, "Content-Encoding: gzip");
-	if (!err) /* libcurl would wait a second for "100 Continue" */
-		err = add_header(h, "Expect:");
-	if (!err)
-		err = add_headers(h, setting("HEADERS", NULL));
-	for (size_t i = 0; i < nheaders && !err; i++)
-		err = add_header(h, header[i]);
-	h->easy = err ? NULL : h->curl->easy_init();
+	/* Without "Expect:", libcurl would wait a second for "100 Continue". */
+	if (add_header(h, "Content-Type: application/x-protobuf") || add_header(h, "Expect:") ||
+	    (h->gzip && add_header(h, "Content-Encoding: gzip")) ||
+	    add_headers(h, setting("HEADERS", NULL)))
+		return -ENOMEM;
+	for (size_t i = 0; i < nheaders; i++) {
+		if (add_header(h, header[i]))
+			return -ENOMEM;
+	}
+	h->easy = h->curl->easy_init();
 	if (!h->easy)
 		return -ENOMEM;
 	set_options(h);

@@ -127,7 +127,6 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 {
 	struct debug_file *f = *userdata;
 
-	(void)name, (void)base, (void)file, (void)link, (void)crc, (void)found;
 	if (f->separate < 0 && !f->fetched) {
 		f->separate = fetch(f, module);
 		if (f->separate >= 0)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "quota.h"
-#include "subids.h"
+#include "base/subids.h"
 
 #define NSEC_A_SECOND 1000000000ULL
 #define USER_BUCKETS 64

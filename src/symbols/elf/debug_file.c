@@ -19,6 +19,7 @@
 #include "debuginfod.h"
 #include "elf_file.h"
 #include "elf_image.h"
+#include "file_account.h"
 #include "separate_debug.h"
 #include "read_budget.h"
 #include "unpack_limit.h"
@@ -29,15 +30,15 @@
 struct debug_file {
 	Dwfl *dwfl;
 	Dwfl_Module *module;
-	int separate;		   /* the separate debug file */
-	bool fetched;		   /* the servers were asked for it */
-	char *path;		   /* of the file with the DWARF; NULL: unknown */
-	char *folder;		   /* of that */
-	bool unknown;		   /* a section is compressed as this libelf cannot read it */
-	__u64 charged;		   /* what it unpacks to, if another user can have made it */
-	bool foreign;		   /* another user can have made it, or its separate debug file */
-	bool packed;		   /* its debug information takes too much: it is not read */
-	struct read_budget budget; /* for the debug information */
+	int separate;		      /* the separate debug file */
+	bool fetched;		      /* the servers were asked for it */
+	char *path;		      /* of the file with the DWARF; NULL: unknown */
+	char *folder;		      /* of that */
+	bool unknown;		      /* a section is compressed as this libelf cannot read it */
+	__u64 charged;		      /* what it unpacks to, if it has an account */
+	struct file_account *account; /* the maker's; NULL: no other user can have made it */
+	bool packed;		      /* its debug information takes too much: it is not read */
+	struct read_budget budget;    /* for the debug information */
 
 	/* What dwz(1) has moved to a file that several debug files share. */
 	bool has_alternate;
@@ -52,7 +53,8 @@ struct debug_file *debug_file_close(struct debug_file *f)
 		return NULL;
 	dwfl_end(f->dwfl);
 	dwarf_end(f->alternate);
-	unpack_discharge(f->charged);
+	if (f->account)
+		file_account_give(f->account, f->charged);
 	read_budget_end(&f->budget);
 	elf_end(f->alternate_elf);
 	closep(&f->alternate_fd);
@@ -99,12 +101,14 @@ static void check_packed(struct debug_file *f, Elf *elf, int fd)
 {
 	__u64 bytes = unpack_dwarf_bytes(elf);
 
-	f->foreign |= !file_is_trusted(fd);
-	if (bytes > (f->foreign ? UNPACK_FILE_BYTES : UNPACK_TRUSTED_BYTES))
+	if (!f->account)
+		f->account = file_account_of(fd);
+	if (bytes > (f->account ? UNPACK_FILE_BYTES : UNPACK_TRUSTED_BYTES))
 		f->packed = true;
-	else if (f->foreign && (!unpack_abbreviations_within(elf) || !unpack_charge(bytes)))
+	else if (f->account &&
+		 (!unpack_abbreviations_within(elf) || !file_account_take(f->account, bytes)))
 		f->packed = true;
-	else if (f->foreign)
+	else if (f->account)
 		f->charged += bytes;
 	f->unknown |= unpack_is_unknown(elf);
 }
@@ -182,8 +186,8 @@ static void check_symbols(struct debug_file *f, Elf *elf, int fd)
 	Elf_Scn *scn;
 	GElf_Shdr sh;
 
-	if (unpack_symbols_within(elf, file_is_trusted(fd) ? UNPACK_TRUSTED_BYTES
-							   : UNPACK_SYMBOLS_BYTES))
+	if (unpack_symbols_within(elf, file_account_of(fd) ? UNPACK_SYMBOLS_BYTES
+							   : UNPACK_TRUSTED_BYTES))
 		return;
 	elf = dwfl_module_getelf(f->module, &bias);
 	scn = elf ? elf_image_section(elf, ".gnu_debugdata", &sh) : NULL;
@@ -247,7 +251,7 @@ int debug_file_nsymbols(struct debug_file *f)
 	int n = dwfl_module_getsymtab(f->module);
 
 	progress_end_debuginfod();
-	if (f->foreign && n > FOREIGN_SYMBOLS_MAX) {
+	if (f->account && n > FOREIGN_SYMBOLS_MAX) {
 		note_symbols(f);
 		return 0;
 	}
@@ -307,7 +311,7 @@ const char *debug_file_folder(const struct debug_file *f)
 
 bool debug_file_is_trusted(const struct debug_file *f)
 {
-	return !f->foreign;
+	return !f->account;
 }
 
 Dwarf *debug_file_dwarf(struct debug_file *f, Dwarf_Addr *bias)
@@ -324,7 +328,7 @@ Dwarf *debug_file_dwarf(struct debug_file *f, Dwarf_Addr *bias)
 
 void debug_file_resume(struct debug_file *f)
 {
-	f->budget.limited = f->foreign;
+	f->budget.account = f->account;
 	read_budget_resume(&f->budget);
 }
 

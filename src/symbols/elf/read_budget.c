@@ -8,12 +8,6 @@
 #include "base/clocks.h"
 
 #include "read_budget.h"
-#include "unpack_limit.h"
-
-#define WINDOW_NS 60000000000ull
-
-/* The time for all such files in the present minute. */
-static __u64 window_ns, used_ns;
 
 /* The resident memory that is of no file. Other threads' is in it: a limit too early does no harm.
  */
@@ -32,16 +26,16 @@ static __u64 own_bytes(void)
 
 void read_budget_resume(struct read_budget *b)
 {
-	if (!b->limited)
+	if (!b->account)
 		return;
 	b->before_bytes = own_bytes();
 	b->before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	b->reading = true;
 }
 
-void read_budget_begin(struct read_budget *b, bool limited)
+void read_budget_begin(struct read_budget *b, struct file_account *account)
 {
-	*b = (struct read_budget){ .limited = limited };
+	*b = (struct read_budget){ .account = account };
 	read_budget_resume(b);
 }
 
@@ -63,7 +57,7 @@ static bool has_memory(struct read_budget *b)
 
 	if (bytes <= b->charged)
 		return true;
-	if (bytes > READ_FILE_BYTES || !unpack_charge(bytes - b->charged))
+	if (bytes > READ_FILE_BYTES || !file_account_take(b->account, bytes - b->charged))
 		return false;
 	b->charged = bytes;
 	return true;
@@ -73,12 +67,7 @@ static bool has_time(const struct read_budget *b)
 {
 	__u64 used = cpu_ns_of(b);
 
-	if (now_ns() - __atomic_load_n(&window_ns, __ATOMIC_RELAXED) > WINDOW_NS) {
-		__atomic_store_n(&window_ns, now_ns(), __ATOMIC_RELAXED);
-		__atomic_store_n(&used_ns, 0, __ATOMIC_RELAXED);
-	}
-	return b->cpu_ns + used <= READ_FILE_CPU_NS &&
-	       __atomic_load_n(&used_ns, __ATOMIC_RELAXED) + used <= READ_ALL_CPU_NS;
+	return b->cpu_ns + used <= READ_FILE_CPU_NS && file_account_has_time(b->account, used);
 }
 
 bool read_budget_left(struct read_budget *b)
@@ -98,13 +87,14 @@ void read_budget_pause(struct read_budget *b)
 	used = cpu_ns_of(b);
 	b->bytes = bytes_of(b);
 	b->cpu_ns += used;
-	__atomic_add_fetch(&used_ns, used, __ATOMIC_RELAXED);
+	file_account_use_time(b->account, used);
 	b->reading = false;
 }
 
 void read_budget_end(struct read_budget *b)
 {
 	read_budget_pause(b);
-	unpack_discharge(b->charged);
+	if (b->account)
+		file_account_give(b->account, b->charged);
 	*b = (struct read_budget){ 0 };
 }

@@ -5,18 +5,19 @@
 #include <stdbool.h>
 #include <linux/types.h>
 
+#include "file_account.h"
+
 /*
  * What libdw makes of a section can be a hundred times as large as the section: a unit of 12 bytes
- * becomes a kilobyte. So the growth of this process is measured while it reads such a file. All
- * such files that are open share UNPACK_ALL_BYTES of unpack_limit.h, and READ_ALL_CPU_NS a minute.
+ * becomes a kilobyte. So the growth of this process is measured while it reads such a file, and is
+ * charged to the file's account.
  */
 #define READ_FILE_BYTES (64ull << 20)
 #define READ_FILE_CPU_NS 500000000ull
-#define READ_ALL_CPU_NS 1000000000ull
 
 /* All zero: without limits. */
 struct read_budget {
-	bool limited;
+	struct file_account *account; /* NULL: no limits */
 	bool reading;
 	bool spent;
 	__u64 bytes; /* what the file took before it was last resumed, */
@@ -26,8 +27,8 @@ struct read_budget {
 	__u64 charged;
 };
 
-/* Begins to read a file; @limited: another user can have made it. */
-void read_budget_begin(struct read_budget *b, bool limited);
+/* Begins to read a file of @account. */
+void read_budget_begin(struct read_budget *b, struct file_account *account);
 
 /* What is done meanwhile is of other files. */
 void read_budget_pause(struct read_budget *b);

@@ -1,13 +1,7 @@
 /* unpack_limit.c - limits what compressed sections of ELF files may unpack to */
 #include <gelf.h>
-#include <limits.h>
 #include <lzma.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "symbols/proc/mounts.h"
 
 #include "elf_image.h"
 #include "unpack_limit.h"
@@ -18,27 +12,6 @@
 #define COMPRESSED_ZSTD 2 /* ELFCOMPRESS_ZSTD, which older elf.h lack */
 #define TRIED_BYTES (1u << 20)
 #define ABBREVIATIONS_MAX (2u << 20)
-
-/* What the open files that other users can have made unpack to. */
-static __u64 charged;
-
-bool file_is_trusted(int fd)
-{
-	char self[64], path[PATH_MAX];
-	struct stat st, here;
-	ssize_t n;
-
-	if (fstat(fd, &st) < 0 || (st.st_uid && st.st_uid != geteuid()) || st.st_mode & S_IWOTH ||
-	    (st.st_mode & S_IWGRP && st.st_gid)) /* /usr/local is its group's in Debian */
-		return false;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	n = readlink(self, path, sizeof(path) - 1);
-	if (n <= 0)
-		return false;
-	path[n] = '\0';
-	return *path == '/' && !mounts_has_server_for("self", path) && !stat(path, &here) &&
-	       here.st_dev == st.st_dev && here.st_ino == st.st_ino;
-}
 
 /* GNU's older form: the name begins with ".zdebug", the contents with "ZLIB" and the size. */
 static __u64 gnu_bytes(Elf_Scn *scn)
@@ -139,17 +112,4 @@ bool unpack_symbols_within(Elf *elf, __u64 most)
 	} while (ret == LZMA_OK && bytes <= most);
 	lzma_end(&s);
 	return ret == LZMA_STREAM_END && bytes <= most;
-}
-
-bool unpack_charge(__u64 bytes)
-{
-	if (__atomic_add_fetch(&charged, bytes, __ATOMIC_RELAXED) <= UNPACK_ALL_BYTES)
-		return true;
-	unpack_discharge(bytes);
-	return false;
-}
-
-void unpack_discharge(__u64 bytes)
-{
-	__atomic_sub_fetch(&charged, bytes, __ATOMIC_RELAXED);
 }

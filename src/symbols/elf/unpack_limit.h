@@ -10,20 +10,12 @@
 /*
  * A stranger's file of some hundred kilobytes can have sections that unpack to gigabytes, which
  * libdw and libdwfl do without a limit. So it is known before they see the file. Debug information
- * of a file that another user can have made may unpack to UNPACK_FILE_BYTES, and that of all such
- * files together, while they are open, to UNPACK_ALL_BYTES; others to UNPACK_TRUSTED_BYTES.
+ * of a file that another user can have made may unpack to UNPACK_FILE_BYTES, and is
+ * charged to the account of the file's maker while it is open; others to UNPACK_TRUSTED_BYTES.
  */
 #define UNPACK_FILE_BYTES (64ull << 20)
 #define UNPACK_SYMBOLS_BYTES (16ull << 20) /* .gnu_debugdata, which is unpacked twice */
-#define UNPACK_ALL_BYTES (128ull << 20)
 #define UNPACK_TRUSTED_BYTES (4ull << 30)
-
-/*
- * Says that no other user can have made the file @fd: one of root or of this user, that is found at
- * its path in this mount namespace, and not on a file system whose server says to whom files
- * belong.
- */
-bool file_is_trusted(int fd);
 
 /* Says whether a section of @elf is compressed by zstd, and this libelf cannot read that. */
 bool unpack_is_unknown(Elf *elf);
@@ -42,9 +34,5 @@ bool unpack_abbreviations_within(Elf *elf);
  * piece by piece; true without the section.
  */
 bool unpack_symbols_within(Elf *elf, __u64 most);
-
-/* Takes @bytes from what all untrusted files may unpack to. Returns false if it is exhausted. */
-bool unpack_charge(__u64 bytes);
-void unpack_discharge(__u64 bytes);
 
 #endif

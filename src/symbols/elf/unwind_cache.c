@@ -14,11 +14,10 @@
 
 #include "core/arch.h"
 #include "base/cleanup.h"
-#include "symbols/proc/mounts.h"
 #include "base/grow.h"
 
+#include "file_account.h"
 #include "separate_debug.h"
-#include "unpack_limit.h"
 #include "unwind_cache.h"
 
 #define MAGIC "profiluw"
@@ -294,8 +293,8 @@ int unwind_cache_table(struct unwind_table *t, int dir, int fd, const char *buil
 	if (cached && !load(t, dir, name))
 		return 0;
 	err = unwind_table_open(t, fd, debug, stop);
-	if (err || !cached || !t->n || t->n > ROWS_MOST || !file_is_trusted(fd) ||
-	    (debug >= 0 && !file_is_trusted(debug)))
+	if (err || !cached || !t->n || t->n > ROWS_MOST || file_account_of(fd) ||
+	    (debug >= 0 && file_account_of(debug)))
 		return err;
 	h = header_of(t->row, t->n * sizeof(*t->row));
 	h.rows = t->n;

@@ -17,6 +17,7 @@
 #include "go_pclntab.h"
 #include "go_stack_switch.h"
 #include "read_budget.h"
+#include "file_account.h"
 #include "unpack_limit.h"
 #include "unwind_row.h"
 #include "unwind_table.h"
@@ -375,10 +376,10 @@ static bool fits_machine(Elf *elf, GElf_Ehdr *header)
 	return gelf_getehdr(elf, header) && header->e_machine == ARCH_ELF_MACHINE;
 }
 
-static int read_within(struct unwind_table *t, Elf *elf, Elf *debug, __u64 limit,
+static int read_within(struct unwind_table *t, Elf *elf, Elf *debug, struct file_account *account,
 		       const struct unwind_stop *stop)
 {
-	struct reader r = { .out = t, .elf = elf, .debug = elf, .limit = limit, .stop = stop };
+	struct reader r = { .out = t, .elf = elf, .debug = elf, .stop = stop };
 	GElf_Ehdr header;
 	GElf_Shdr sh;
 	int err;
@@ -388,9 +389,10 @@ static int read_within(struct unwind_table *t, Elf *elf, Elf *debug, __u64 limit
 		r.debug = debug;
 	if (!fits_machine(elf, &header))
 		return -ENOEXEC;
+	r.limit = account ? UNPACK_FILE_BYTES : UNPACK_TRUSTED_BYTES;
 	r.entry = header.e_entry;
 	r.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	read_budget_begin(&r.budget, limit != UNPACK_TRUSTED_BYTES);
+	read_budget_begin(&r.budget, account);
 	err = elf_image_segments(&r.segments, elf);
 	if (!err)
 		err = elf_image_code(&r.code, elf, 0);
@@ -412,21 +414,22 @@ static int read_within(struct unwind_table *t, Elf *elf, Elf *debug, __u64 limit
 
 int unwind_table_read(struct unwind_table *t, Elf *elf, Elf *debug)
 {
-	return read_within(t, elf, debug, UNPACK_TRUSTED_BYTES, NULL);
+	return read_within(t, elf, debug, NULL, NULL);
 }
 
 int unwind_table_open(struct unwind_table *t, int fd, int debug_fd, const struct unwind_stop *stop)
 {
-	bool trusted = file_is_trusted(fd) && (debug_fd < 0 || file_is_trusted(debug_fd));
-	__u64 limit = trusted ? UNPACK_TRUSTED_BYTES : UNPACK_FILE_BYTES;
+	struct file_account *account = file_account_of(fd);
 	Elf *elf, *debug;
 	int err;
 
 	*t = (struct unwind_table){ 0 };
+	if (!account && debug_fd >= 0)
+		account = file_account_of(debug_fd);
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	debug = debug_fd < 0 ? NULL : elf_begin(debug_fd, ELF_C_READ_MMAP, NULL);
-	err = elf ? read_within(t, elf, debug, limit, stop) : -ENOEXEC;
+	err = elf ? read_within(t, elf, debug, account, stop) : -ENOEXEC;
 	elf_end(debug);
 	elf_end(elf);
 	return err;

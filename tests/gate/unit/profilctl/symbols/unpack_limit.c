@@ -15,6 +15,7 @@
 #include "symbols/dwarf_lines.h"
 #include "symbols/elf/debug_file.h"
 #include "symbols/elf/elf_image.h"
+#include "symbols/elf/file_account.h"
 #include "symbols/elf/unpack_limit.h"
 #include "symbols/elf/unwind_table.h"
 
@@ -76,7 +77,7 @@ Test(unpack_limit, leaves_out_mini_debug_information_of_gigabytes)
 		      "{ head -c 64 b; head -c 80000000 /dev/zero; } | xz -c > mini && "
 		      "objcopy --add-section .gnu_debugdata=mini a");
 	fd = open_writable();
-	cr_expect_not(file_is_trusted(fd));
+	cr_expect_not_null(file_account_of(fd));
 	cr_expect_not(is_within(fd, UNPACK_FILE_BYTES));
 	cr_expect(is_within(fd, 80000064));
 	cr_expect_gt(symbols_in(fd), 0, "dynamic symbols remain");
@@ -232,13 +233,4 @@ Test(unpack_limit, leaves_out_a_symbol_table_that_takes_a_hundred_megabytes)
 	cr_assert_eq(fchmod(fd, 0644), 0);
 	cr_expect_gt(symbols_in(fd), 530000, "of this user's own file");
 	close(fd);
-}
-
-Test(unpack_limit, counts_what_all_files_unpack_to)
-{
-	cr_expect(unpack_charge(UNPACK_ALL_BYTES));
-	cr_expect_not(unpack_charge(1));
-	unpack_discharge(1);
-	cr_expect(unpack_charge(1));
-	unpack_discharge(UNPACK_ALL_BYTES);
 }

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/cleanup.h"
-#include "base/log.h"
+#include "cleanup.h"
+#include "log.h"
 #include "subids.h"
 
 #define RANGES_MAX 100000

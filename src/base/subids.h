@@ -1,6 +1,6 @@
 /* subids.h - which user owns a subordinate user id: /etc/subuid */
-#ifndef PROFIL_PROFILD_QUOTA_SUBIDS_H
-#define PROFIL_PROFILD_QUOTA_SUBIDS_H
+#ifndef PROFIL_BASE_SUBIDS_H
+#define PROFIL_BASE_SUBIDS_H
 
 #include <sys/types.h>
 

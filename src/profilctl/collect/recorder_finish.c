@@ -301,8 +301,11 @@ int recorder_finish(struct recorder *r)
 	const struct options *o = r->options;
 	int status = recorder_end(r);
 
-	if (!status && !(o->quiet && o->apart && !o->output))
+	if (!status && !(o->quiet && o->apart && !o->output)) {
 		status = output_write(steal(r->out), o, r->profile);
+		if (status)
+			output_rescue(o, r->profile);
+	}
 	if (!status)
 		recorder_tell_written(r);
 	tell_running(r);

@@ -1,5 +1,7 @@
 /* output.c - opens the output of a report, and writes it in the format of the options */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -157,4 +159,47 @@ int output_end(FILE *out, const struct options *o, int err)
 		log_err("cannot write %s: %s%s", is_stdout(o) ? "the report" : o->output,
 			reason(err), replaces ? "; the file that was there is unchanged" : "");
 	return CTL_ERROR;
+}
+
+/* Writes @p to a new file in @folder, whose name is @path then. Returns 0 or a negative errno. */
+static int write_elsewhere(char path[PATH_MAX], const char *folder, const struct profile *p)
+{
+	FILE *out;
+	int fd, err;
+
+	if (snprintf(path, PATH_MAX, "%s/profil.XXXXXX", folder) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	fd = mkostemp(path, O_CLOEXEC);
+	out = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!out) {
+		err = -errno;
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	err = json_write(out, p, true);
+	if (!err && (fflush(out) || fsync(fd) < 0))
+		err = -errno;
+	if (fclose(out) && !err)
+		err = -errno;
+	if (err)
+		unlink(path);
+	return err;
+}
+
+void output_rescue(const struct options *o, const struct profile *p)
+{
+	struct text_options t = text_options_of(o, stderr);
+	const char *folder = getenv("TMPDIR");
+	char path[PATH_MAX];
+
+	if (is_apart(o) || is_stdout(o))
+		return;
+	if (!write_elsewhere(path, folder && *folder ? folder : "/tmp", p)) {
+		log_notice("the profile is in %s instead ('profilctl report' reads it)", path);
+		return;
+	}
+	t.by = ROWS_FUNCTION;
+	log_notice("the profile, which no file could take:");
+	text_write(stderr, p, &t);
 }

@@ -22,6 +22,12 @@ bool output_is_text(const struct options *o);
 /* Writes @p in the format of @o and closes @out. */
 int output_write(FILE *out, const struct options *o, const struct profile *p);
 
+/*
+ * Keeps @p, of samples that are nowhere else, after output_write() has failed to write the file of
+ * -o: as a profile in TMPDIR, or as text on standard error where that is impossible, too.
+ */
+void output_rescue(const struct options *o, const struct profile *p);
+
 /* Closes @out after writing a report returned @err. */
 int output_end(FILE *out, const struct options *o, int err);
 

@@ -227,7 +227,10 @@ static int write_selected(struct recorder *r, struct profile *p)
 		return status;
 	if (output_is_text(o))
 		report_view_describe(r->out, o, p, total);
-	return output_write(steal(r->out), o, p);
+	status = output_write(steal(r->out), o, p);
+	if (status)
+		output_rescue(o, p);
+	return status;
 }
 
 /* What is missing is said before: a filter removes the samples that are lost. */

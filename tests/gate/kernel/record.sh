@@ -114,7 +114,14 @@ fi
 records "record returns 2 at a rate that the tick does not have" 2 --clock tick -F 4999 -s "$dir/none" -- true
 said "record says that the tick has the kernel's rate" "profilctl: the tick does not count .*CONFIG_HZ .*"
 records "record returns 2 for an invalid option" 2 -F 0 -- true
-records "record returns 125 when the disk is full" 125 -f json -o /dev/full -- true
+# The samples are nowhere else, so that a failed write must not lose them.
+mkdir "$dir/rescue"
+TMPDIR=$dir/rescue records "record returns 125 when the disk is full" 125 -f json -o /dev/full -- gzip -1 -c "$dir/text"
+check "record says that the disk is full" grep -q '^profilctl: cannot write /dev/full: no space left on device$' "$dir/err"
+check "record names the file with the profile" grep -qF "profilctl: the profile is in $(echo "$dir"/rescue/profil.*) instead" "$dir/err"
+check "the profile of a full disk is whole" sh -c "'$ctl' report '$dir'/rescue/profil.* | grep -q gzip"
+TMPDIR=$dir/none records "record returns 125 where no file can be written" 125 -f json -o /dev/full -- gzip -1 -c "$dir/text"
+check "record writes the profile as text where no file can be written" grep -q ' gzip$' "$dir/err"
 
 "$ctl" record -F 4999 -o "$dir/kept" -- gzip -1 -c "$dir/text" >/dev/null 2>"$dir/err" || cat "$dir/err"
 # shellcheck disable=SC2016 # jq's

@@ -171,7 +171,8 @@ static void node_write(FILE *out, const struct profile *p, const struct call_gra
 	size_t columns = t->columns > COLUMNS ? t->columns : COLUMNS;
 	size_t room = columns - NUMBERS_COLUMNS, most = room / 2;
 	size_t indent = depth < most ? depth : most;
-	char text[4096], fitting[4096], clean[4096], file[300], level[32] = "", interval[32] = "";
+	char text[4096], fitting[4096], clean[4096], file[300], level[32] = "", interval[32] = "",
+								self[32] = "";
 	const char *name = tree_name(p, n->frame, text, sizeof(text));
 
 	if (!profile_is_off_cpu(p))
@@ -182,9 +183,10 @@ static void node_write(FILE *out, const struct profile *p, const struct call_gra
 	if (!t->full_names)
 		name = fit_name(fitting, sizeof(fitting), name,
 				room - indent - strlen(level) - columns_of(file));
-	fprintf(out, "%6.2f %% %11s %6.2f %%  %*s%s%s%s\n", profile_percent(p, n->total), interval,
-		profile_percent(p, n->self), (int)indent, "", level,
-		sanitize(clean, sizeof(clean), name), file);
+	if (!t->callers && !t->of)
+		snprintf(self, sizeof(self), " %6.2f %%", profile_percent(p, n->self));
+	fprintf(out, "%6.2f %% %11s%s  %*s%s%s%s\n", profile_percent(p, n->total), interval, self,
+		(int)indent, "", level, sanitize(clean, sizeof(clean), name), file);
 }
 
 static int by_total(const void *a, const void *b)
@@ -270,8 +272,8 @@ int text_tree(FILE *out, const struct profile *p, const struct text_tree *t)
 		call_graph_fini(&g);
 		return err;
 	}
-	fprintf(out, "\n incl. %%  %10s  %s  function, and below it %s\n",
-		profile_is_off_cpu(p) ? "" : "95 % of it", callers ? "starts %" : "  self %",
+	fprintf(out, "\n incl. %%  %10s%s  function, and below it %s\n",
+		profile_is_off_cpu(p) ? "" : "95 % of it", callers ? "" : "    self %",
 		callers ? "its callers" : "what it calls");
 	graph_write(out, p, &g, t, hottest);
 	fputc('\n', out);

@@ -349,7 +349,11 @@ tree() { # ARGS...
 }
 
 prints "--tree shows inclusive and own shares" $'99.95 0.00 main\n99.95 99.52 hot' tree --tree --percent-limit 0.5
-prints "--callers shows the callers of a function" $'0.45 0.00 cold\n0.43 0.00 hot\n0.43 0.00 hot\n0.43 0.43 main' tree --callers cold -a
+callers() { # ARGS...
+	"$ctl" report "$@" "$dir/stacks" | awk '/%/ && $NF ~ /^(main|hot|cold)$/ { print $1, NF, $NF }'
+}
+prints "--callers shows the callers of a function, without a column of its own samples" \
+	$'0.45 5 cold\n0.43 5 hot\n0.43 5 hot\n0.43 5 main' callers --callers cold -a
 prints "-n limits the rows of a tree, and their callers are among these" $'99.95 0.00 main\n99.95 99.52 hot' tree --tree -n 2
 check "--tree -o writes a file" "$ctl" report --tree -o "$dir/tree" "$dir/stacks"
 check "--tree -o writes text" grep -q ' main$' "$dir/tree"

@@ -105,9 +105,21 @@ static char *container_name(const struct group *g)
 											    : name;
 }
 
-/* The name of @g for rows of this kind. */
-static char *group_name(const struct group *g, enum rows_by by)
+/* Samples without a group are of the profile's host. */
+static char *host_name(const struct profile *p, const struct group *g)
 {
+	const char *name = g && g->host ? g->host : p->host.name;
+
+	return strdup(*name ? name : "(unknown host)");
+}
+
+/* The name of @g for rows of this kind. */
+static char *group_name(const struct profile *p, const struct group *g, enum rows_by by)
+{
+	if (by == ROWS_HOST)
+		return host_name(p, g);
+	if (group_is_rest(g))
+		return strdup("(not distinguished)");
 	switch (by) {
 	case ROWS_THREAD:
 		return thread_name(g);
@@ -132,12 +144,14 @@ static bool has_kind(const struct profile *p, enum rows_by by)
 	for (size_t i = 1; i < p->ngroups; i++) {
 		const struct group *g = &p->groups[i];
 
+		if (group_is_rest(g))
+			continue;
 		if (by == ROWS_THREAD	 ? g->tid || g->thread
 		    : by == ROWS_PROCESS ? g->pid || g->start_ns
 					 : true)
 			return true;
 	}
-	return !p->binned;
+	return by == ROWS_HOST || !p->binned;
 }
 
 static int add_groups(struct rows *rows, const struct profile *p, enum rows_by by)
@@ -147,8 +161,10 @@ static int add_groups(struct rows *rows, const struct profile *p, enum rows_by b
 
 	if (!err && !has_kind(p, by))
 		return -ENOENT;
+	if (!err && !p->ngroups && by == ROWS_HOST)
+		err = add(rows, &(struct row){ .name = host_name(p, NULL), .samples = p->binned });
 	for (size_t i = 0; i < p->ngroups && !err; i++) {
-		char *name = i ? group_name(&p->groups[i], by) : strdup("(not distinguished)");
+		char *name = group_name(p, &p->groups[i], by);
 
 		err = add(rows, &(struct row){ .name = name, .samples = samples[i] });
 	}
@@ -298,7 +314,7 @@ static const char *const names[] = {
 	[ROWS_OBJECT] = "object",	[ROWS_PROCESS] = "process",
 	[ROWS_COMMAND] = "command",	[ROWS_THREAD] = "thread",
 	[ROWS_CGROUP] = "cgroup",	[ROWS_UNIT] = "unit",
-	[ROWS_CONTAINER] = "container",
+	[ROWS_CONTAINER] = "container", [ROWS_HOST] = "host",
 };
 
 const char *rows_by_name(enum rows_by by)

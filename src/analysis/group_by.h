@@ -17,6 +17,7 @@ enum rows_by {
 	ROWS_CGROUP,
 	ROWS_UNIT,
 	ROWS_CONTAINER,
+	ROWS_HOST,
 };
 
 struct row {

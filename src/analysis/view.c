@@ -65,7 +65,7 @@ static int find_groups(struct passes *k, const struct profile *p, const struct v
 		return -EOPNOTSUPP;
 	k->group = calloc(p->ngroups, sizeof(*k->group));
 	for (size_t i = 1; k->group && i < p->ngroups; i++)
-		k->group[i] = group_passes(&p->groups[i], f);
+		k->group[i] = !group_is_rest(&p->groups[i]) && group_passes(&p->groups[i], f);
 	return k->group ? 0 : -ENOMEM;
 }
 

@@ -22,6 +22,7 @@ void pprof_group_labels(struct pprof *w, __u32 group)
 	proto_label(&w->proto, "thread", g->thread);
 	proto_label(&w->proto, "cgroup", g->cgroup);
 	proto_label(&w->proto, "unit", g->unit);
+	proto_label(&w->proto, "host", g->host);
 	content_container(&w->proto, g->cgroup);
 	proto_number_label(&w->proto, "pid", (__u64)g->pid);
 	proto_number_label(&w->proto, "tid", (__u64)g->tid);

@@ -77,7 +77,7 @@ static int append(struct call_tree *t, const struct call_node *node)
 	return 0;
 }
 
-static int add_roots(struct call_tree *t)
+int call_tree_init(struct call_tree *t)
 {
 	const struct call_node root = { 0 };
 	int err = 0;
@@ -90,7 +90,7 @@ static int add_roots(struct call_tree *t)
 int call_tree_add(struct call_tree *t, __u32 parent, __u32 object, __u64 offset, __u32 *index)
 {
 	struct call_node node = { .parent = parent, .object = object, .offset = offset };
-	int err = add_roots(t);
+	int err = call_tree_init(t);
 	__u32 *slot;
 
 	if (!err)
@@ -118,7 +118,7 @@ int call_tree_add_all(struct call_tree *t, const struct call_tree *from)
 
 		to[i] = (__u32)i;
 		if (i < CALL_ROOTS)
-			err = add_roots(t);
+			err = call_tree_init(t);
 		else
 			err = call_tree_add(t, to[n->parent], n->object, n->offset, &to[i]);
 		if (!err)
@@ -168,7 +168,7 @@ static int add_counted(struct call_tree *t, const struct call_tree *from, __u64 
 
 		to[i] = (__u32)i;
 		if (i < CALL_ROOTS)
-			err = add_roots(t);
+			err = call_tree_init(t);
 		else if (wanted[i])
 			err = call_tree_add(t, to[n->parent], n->object, n->offset, &to[i]);
 		else

@@ -52,6 +52,9 @@ struct call_tree {
 
 void call_tree_fini(struct call_tree *t);
 
+/* Adds the roots, unless they are there. Returns 0 or -ENOMEM. */
+int call_tree_init(struct call_tree *t);
+
 /*
  * Finds or adds the node of @object and @offset below @parent, which is an index from an earlier
  * call or an enum call_root. Returns 0 or -ENOMEM.

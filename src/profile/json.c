@@ -91,13 +91,14 @@ static json_t *groups_of(const struct profile *p)
 	for (size_t i = 0; i < p->ngroups; i++) {
 		const struct group *g = &p->groups[i];
 
-		all = append(all,
-			     json_pack("{so si si sI sI so so so sI}", "command",
-				       jsonname(g->command), "pid", (int)g->pid, "tid", (int)g->tid,
-				       "uid", (json_int_t)g->uid, "start_ns",
-				       (json_int_t)g->start_ns, "thread", name_or_null(g->thread),
-				       "cgroup", name_or_null(g->cgroup), "unit",
-				       name_or_null(g->unit), "samples", (json_int_t)samples[i]));
+		all = append(all, json_pack("{so si si sI sI so so so so* sI}", "command",
+					    jsonname(g->command), "pid", (int)g->pid, "tid",
+					    (int)g->tid, "uid", (json_int_t)g->uid, "start_ns",
+					    (json_int_t)g->start_ns, "thread",
+					    name_or_null(g->thread), "cgroup",
+					    name_or_null(g->cgroup), "unit", name_or_null(g->unit),
+					    "host", g->host ? jsonname(g->host) : NULL, "samples",
+					    (json_int_t)samples[i]));
 	}
 	return all;
 }
@@ -157,6 +158,8 @@ static json_t *object_of(const struct profile *p, __u32 index)
 		err |= json_object_set_new(j, "path_hex", hex_of(o->path));
 	if (*o->unnamed)
 		err |= json_object_set_new(j, "unnamed", json_string(o->unnamed));
+	if (o->host)
+		err |= json_object_set_new(j, "host", jsonname(o->host));
 	if (o->interpreted)
 		err |= json_object_set_new(j, "interpreted", json_interpreted(p, index));
 	if (!err)

@@ -61,6 +61,17 @@ static int load_segments(struct segments *out, const json_t *o)
 	return 0;
 }
 
+/* Reads a string, NULL if missing. Returns 0, -EINVAL or -ENOMEM. */
+static int load_name(char **out, const json_t *from, const char *key)
+{
+	const json_t *name = json_object_get(from, key);
+
+	*out = json_is_string(name) ? strdup(json_string_value(name)) : NULL;
+	if (*out)
+		return 0;
+	return !name || json_is_null(name) ? 0 : json_is_string(name) ? -ENOMEM : -EINVAL;
+}
+
 static int load_objects(struct profile *p, const json_t *objects)
 {
 	const json_t *o;
@@ -89,7 +100,8 @@ static int load_objects(struct profile *p, const json_t *objects)
 		snprintf(p->objects[index].unnamed, PROFILE_UNNAMED_MAX, "%s",
 			 unnamed ? unnamed : "");
 		p->objects[index].pid = pid;
-		err = load_segments(&p->objects[index].segments, o);
+		err = load_name(&p->objects[index].host, o, "host")
+			      ?: load_segments(&p->objects[index].segments, o);
 		if (!err)
 			err = json_interpreted_load(&p->objects[index],
 						    json_object_get(o, "interpreted"));
@@ -362,17 +374,6 @@ static int load_functions(struct profile *p, const json_t *functions)
 	return adds_up(p) ? 0 : -EINVAL;
 }
 
-/* Reads a string, NULL if missing. Returns 0, -EINVAL or -ENOMEM. */
-static int load_name(char **out, const json_t *from, const char *key)
-{
-	const json_t *name = json_object_get(from, key);
-
-	*out = json_is_string(name) ? strdup(json_string_value(name)) : NULL;
-	if (*out)
-		return 0;
-	return !name || json_is_null(name) ? 0 : json_is_string(name) ? -ENOMEM : -EINVAL;
-}
-
 /* Takes ownership of the strings of @g. */
 static int add_group(struct profile *p, struct group *g)
 {
@@ -403,7 +404,8 @@ static int load_groups(struct profile *p, const json_t *groups)
 		g.start_ns = (__u64)start_ns;
 		err = load_name(&g.command, group, "command") |
 		      load_name(&g.thread, group, "thread") |
-		      load_name(&g.cgroup, group, "cgroup") | load_name(&g.unit, group, "unit");
+		      load_name(&g.cgroup, group, "cgroup") | load_name(&g.unit, group, "unit") |
+		      load_name(&g.host, group, "host");
 		if (err | add_group(p, &g))
 			return -EINVAL;
 	}

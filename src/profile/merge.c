@@ -6,16 +6,11 @@
 #include "base/cleanup.h"
 
 #include "merge.h"
+#include "merge_parts.h"
 
 /* Functions are merged when their number has doubled since the last time, and is at least this. */
 #define FUNCTIONS_MIN 16384
 #define ROOM_MIN 64
-
-/* Index + 1 in @into of each object and group of @from; 0: not looked up yet. */
-struct numbers {
-	__u32 *object;
-	__u32 *group;
-};
 
 /* Profiles of earlier versions have no build id of the kernel. */
 static bool is_same_build(const struct object *a, const struct object *b)
@@ -24,22 +19,22 @@ static bool is_same_build(const struct object *a, const struct object *b)
 	       (a->kind == OBJECT_KERNEL && (!*a->build_id || !*b->build_id));
 }
 
-static bool is_same_object(const struct object *a, const struct object *b)
-{
-	return a->kind == b->kind && a->pid == b->pid && !strcmp(a->path, b->path) &&
-	       is_same_build(a, b);
-}
-
 static bool is_same_name(const char *a, const char *b)
 {
 	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static bool is_same_object(const struct object *a, const struct object *b)
+{
+	return a->kind == b->kind && a->pid == b->pid && !strcmp(a->path, b->path) &&
+	       is_same_build(a, b) && is_same_name(a->host, b->host);
 }
 
 static bool is_same_group(const struct group *a, const struct group *b)
 {
 	return a->pid == b->pid && a->tid == b->tid && a->start_ns == b->start_ns &&
 	       is_same_name(a->command, b->command) && is_same_name(a->thread, b->thread) &&
-	       is_same_name(a->cgroup, b->cgroup);
+	       is_same_name(a->cgroup, b->cgroup) && is_same_name(a->host, b->host);
 }
 
 static __u64 hash_text(__u64 h, const char *s)
@@ -90,7 +85,7 @@ static int copy_name(char **out, const char *name)
 	return name && !*out ? -ENOMEM : 0;
 }
 
-static int add_group(struct merge *m, const struct group *g, __u32 *index)
+int merge_group(struct merge *m, const struct group *g, __u32 *index)
 {
 	struct group own = { .pid = g->pid, .tid = g->tid, .uid = g->uid, .start_ns = g->start_ns };
 	int err = make_room(m);
@@ -103,11 +98,9 @@ static int add_group(struct merge *m, const struct group *g, __u32 *index)
 	if (*slot)
 		return 0;
 	if (copy_name(&own.command, g->command) | copy_name(&own.thread, g->thread) |
-	    copy_name(&own.cgroup, g->cgroup) | copy_name(&own.unit, g->unit)) {
-		free(own.command);
-		free(own.thread);
-		free(own.cgroup);
-		free(own.unit);
+	    copy_name(&own.cgroup, g->cgroup) | copy_name(&own.unit, g->unit) |
+	    copy_name(&own.host, g->host)) {
+		group_fini(&own);
 		return -ENOMEM;
 	}
 	err = profile_add_group(m->into, &own, index);
@@ -181,35 +174,45 @@ static int add_object(struct merge *m, const struct object *o, __u32 *index)
 	memcpy(own->unnamed, o->unnamed, sizeof(o->unnamed));
 	own->program = o->program;
 	own->pid = o->pid;
-	return segments_copy(&own->segments, &o->segments);
+	return segments_copy(&own->segments, &o->segments) ?: copy_name(&own->host, o->host);
 }
 
-static int object_number(struct merge *m, const struct numbers *n, const struct profile *from,
-			 __u32 object, __u32 *index)
+int merge_object(struct merge *m, const struct numbers *n, const struct profile *from, __u32 object,
+		 __u32 *index)
 {
-	int err = n->object[object] ? 0 : add_object(m, &from->objects[object], index);
+	struct object like = from->objects[object];
+	int err;
 
-	if (n->object[object])
+	if (n->object[object]) {
 		*index = n->object[object] - 1;
-	n->object[object] = *index + 1;
+		return 0;
+	}
+	/* Code of a process, which another host's can have the number of. */
+	if (m->of_hosts && like.kind == OBJECT_ANON && !like.host)
+		like.host = (char *)from->host.name;
+	err = add_object(m, &like, index);
+	n->object[object] = err ? 0 : *index + 1;
 	return err;
 }
 
-/* Group 0 is for samples without a group, in every profile. */
+/* Group 0 is for samples without a group, in every profile of one host. */
 static int group_number(struct merge *m, const struct numbers *n, const struct profile *from,
 			__u32 group, __u32 *index)
 {
+	struct group like =
+		group ? from->groups[group] : (struct group){ .command = (char *)GROUP_REST };
 	int err = 0;
 
-	if (group && !n->group[group])
-		err = add_group(m, &from->groups[group], &n->group[group]);
-	*index = group ? n->group[group] : 0;
+	if (m->of_hosts && !like.host)
+		like.host = (char *)from->host.name;
+	if (!n->group[group] && (group || like.host))
+		err = merge_group(m, &like, &n->group[group]);
+	*index = n->group[group];
 	return err;
 }
 
-/* Functions of interpreted languages have other offsets in each recording. */
-static int own_offset(const struct merge *m, const struct profile *from, __u32 object, __u32 own,
-		      __u64 *offset)
+int merge_offset(const struct merge *m, const struct profile *from, __u32 object, __u32 own,
+		 __u64 *offset)
 {
 	struct object *to = &m->into->objects[own];
 	const struct interpreted *functions = from->objects[object].interpreted;
@@ -238,11 +241,11 @@ static int add_places(struct merge *m, const struct numbers *n, const struct pro
 		struct place own = *place;
 
 		if (!err)
-			err = object_number(m, n, from, place->object, &own.object);
+			err = merge_object(m, n, from, place->object, &own.object);
 		if (!err)
 			err = group_number(m, n, from, place->group, &own.group);
 		if (!err)
-			err = own_offset(m, from, place->object, own.object, &own.offset);
+			err = merge_offset(m, from, place->object, own.object, &own.offset);
 		if (!err)
 			err = places_add(into, &own);
 	}
@@ -257,10 +260,10 @@ static int add_functions(struct merge *m, const struct numbers *n, const struct 
 		struct function own = from->functions[i];
 
 		own.slices = NULL;
-		err = object_number(m, n, from, own.object, &own.object);
+		err = merge_object(m, n, from, own.object, &own.object);
 		if (!err)
-			err = own_offset(m, from, from->functions[i].object, own.object,
-					 &own.offset);
+			err = merge_offset(m, from, from->functions[i].object, own.object,
+					   &own.offset);
 		if (!err)
 			err = copy_name(&own.name, from->functions[i].name);
 		if (!err)
@@ -303,8 +306,10 @@ static void count_together(struct merge *m)
 	p->nfunctions = m->sorted = n;
 }
 
-static void add_outcomes(struct profile *into, const struct profile *from)
+static void add_outcomes(const struct merge *m, const struct profile *from)
 {
+	struct profile *into = m->into;
+
 	into->total += from->total;
 	into->unmatched += from->unmatched;
 	into->lost += from->lost;
@@ -320,6 +325,10 @@ static void add_outcomes(struct profile *into, const struct profile *from)
 	into->sleepers_full += from->sleepers_full;
 	into->unseen_ns += from->unseen_ns;
 	into->duration_ns += from->duration_ns;
+	into->cpu_ns =
+		m->added == 1 || (into->cpu_ns && from->cpu_ns) ? into->cpu_ns + from->cpu_ns : 0;
+	if (from->started < into->started)
+		into->started = from->started;
 	into->binned = into->places.sum;
 }
 
@@ -345,7 +354,9 @@ static int add(struct merge *m, const struct numbers *n, const struct profile *f
 		err = add_places(m, n, from, &into->sums, &from->sums);
 	if (!err)
 		err = add_functions(m, n, from);
-	add_outcomes(into, from);
+	if (!err)
+		err = merge_stacks(m, n, from);
+	add_outcomes(m, from);
 	if (into->nfunctions > 2 * m->sorted + FUNCTIONS_MIN)
 		count_together(m);
 	return err;
@@ -363,24 +374,36 @@ int merge_add(struct merge *m, const struct profile *from)
 			      : -EDOM;
 	else
 		err = begin(m->into, from);
+	if (!err)
+		err = merge_host(m, from);
 	if (err < 0)
 		return err;
 	m->added++;
 	n.object = calloc(from->nobjects + 1, sizeof(*n.object));
 	n.group = calloc(from->ngroups + 1, sizeof(*n.group));
-	err = n.object && n.group ? add(m, &n, from) : -ENOMEM;
+	n.frame = calloc(from->calls.nframes + 1, sizeof(*n.frame));
+	err = n.object && n.group && n.frame ? add(m, &n, from) : -ENOMEM;
 	free(n.object);
 	free(n.group);
+	free(n.frame);
 	return err;
 }
 
-void merge_end(struct merge *m)
+int merge_end(struct merge *m)
 {
+	int err = merge_sums(m);
+
 	count_together(m);
 	profile_sort_functions(m->into);
-	free(m->slot);
+	merge_forget(m);
+	free(steal(m->frame_slot));
+	m->frame_room = 0;
+	return err;
+}
+
+void merge_forget(struct merge *m)
+{
+	free(steal(m->slot));
 	free(steal(m->object_slot));
-	m->object_room = 0;
-	m->slot = NULL;
-	m->room = 0;
+	m->room = m->object_room = 0;
 }

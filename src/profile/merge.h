@@ -13,17 +13,23 @@ struct merge {
 	size_t room;
 	__u32 *object_slot; /* the same of its objects: indices + 1 */
 	size_t object_room;
+	__u32 *frame_slot; /* the same of the frames of its stacks */
+	size_t frame_room;
+	bool of_hosts; /* the profiles added are of more than one host */
 };
 
 /*
- * Adds @from, which is symbolized and has no stacks: its samples, and those objects, groups and
+ * Adds @from, which is symbolized: its samples with their stacks, and those objects, groups and
  * functions that have samples. Objects with the same path and build id are merged, as are groups
- * with the same fields. Returns 0, -ENOMEM, or -EDOM if samples of @from stand for another time or
- * event than those of @into.
+ * with the same fields and host. Returns 0, -ENOMEM, or -EDOM if samples of @from stand for another
+ * time or event than those of @into.
  */
 int merge_add(struct merge *m, const struct profile *from);
 
-/* Completes @into: merges and sorts its functions. Frees what is not part of it. */
-void merge_end(struct merge *m);
+/*
+ * Completes @into: merges and sorts its functions. Frees what is not part of it. Returns 0 or
+ * -ENOMEM.
+ */
+int merge_end(struct merge *m);
 
 #endif

@@ -14,12 +14,19 @@ struct profile *profile_new(void)
 	return calloc(1, sizeof(struct profile));
 }
 
-static void group_fini(struct group *g)
+void group_fini(struct group *g)
 {
 	free(g->command);
 	free(g->thread);
 	free(g->cgroup);
 	free(g->unit);
+	free(g->host);
+}
+
+bool group_is_rest(const struct group *g)
+{
+	return !g->pid && !g->tid && !g->start_ns && !g->thread && !g->cgroup &&
+	       !strcmp(g->command, GROUP_REST);
 }
 
 void profile_free(struct profile *p)
@@ -30,6 +37,7 @@ void profile_free(struct profile *p)
 		closep(&p->objects[i].fd);
 		segments_fini(&p->objects[i].segments);
 		free(p->objects[i].path);
+		free(p->objects[i].host);
 		interpreted_free(p->objects[i].interpreted);
 	}
 	for (size_t i = 0; i < p->nfunctions; i++) {
@@ -187,7 +195,7 @@ int profile_add_group(struct profile *p, const struct group *g, __u32 *index)
 	int err = 0;
 
 	if (!p->ngroups) {
-		others.command = strdup("[others]");
+		others.command = strdup(GROUP_REST);
 		err = others.command ? append_group(p, &others) : -ENOMEM;
 	}
 	if (!err)

@@ -60,6 +60,8 @@ struct object {
 	 * the runtime whose perf map was not found. "": they have names, or it is not known.
 	 */
 	char unnamed[PROFILE_UNNAMED_MAX];
+	char *host; /* ANON: its machine, in a sum of several hosts' profiles; NULL: the profile's
+		     */
 	bool ended; /* ANON: the process had ended before its perf map was last looked for */
 	struct interpreted *interpreted; /* the functions of INTERPRETED; else NULL */
 	int fd; /* the file (ANON: its perf map), opened while a target had it mapped; -1: none */
@@ -77,7 +79,16 @@ struct group {
 	char *thread;	/* the thread's comm; NULL: not grouped by thread */
 	char *cgroup;	/* path in cgroup2; NULL: unknown */
 	char *unit;	/* systemd unit; NULL: none */
+	char *host;	/* in a sum of several hosts' profiles; NULL: the profile's; "": unknown */
 };
+
+/* The command of a group for the samples without one. */
+#define GROUP_REST "[others]"
+
+void group_fini(struct group *g);
+
+/* Says whether @g is for the samples without a group: the first one, and of a sum one per host. */
+bool group_is_rest(const struct group *g);
 
 struct function {
 	char *name; /* NULL: unknown, printed as object+0xOFFSET */

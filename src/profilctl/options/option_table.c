@@ -56,7 +56,7 @@ static const struct option_row rows[] = {
 	  .value = value_json },
 	{ OPTION_BY, 0, "by", "WHAT",
 	  "group text by function, inlined, line, instruction, object,\n"
-	  "                              process, command, thread, cgroup, unit or container",
+	  "                              process, command, thread, cgroup, unit, container or host",
 	  .value = value_by },
 	{ OPTION_FILTER, 0, "object", "NAME", "only samples in this file; * and ? are wildcards",
 	  .value = value_object },

@@ -25,9 +25,9 @@
 #define IS_SECONDS "must be from 0.001 to 1000000000 seconds"
 #define IS_NAME "must not be empty"
 #define IS_SECOND_EVENT "there is another event already; give one"
-#define ROWS_NAMES                                                                              \
-	"function, inlined, line, instruction, object, process, command, thread, cgroup, unit " \
-	"or container"
+#define ROWS_NAMES                                                                               \
+	"function, inlined, line, instruction, object, process, command, thread, cgroup, unit, " \
+	"container or host"
 
 static bool whole(unsigned long long *out, const char *arg)
 {

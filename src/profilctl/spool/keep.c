@@ -96,9 +96,8 @@ static int take_samples(struct keeper *k)
 {
 	struct profile *p = k->interval.into;
 	__u64 now_ns = clock_ns(CLOCK_BOOTTIME), real_ns = clock_ns(CLOCK_REALTIME);
-	int err = machine_source_take(&k->source, &k->interval);
+	int err = machine_source_take(&k->source, &k->interval) ?: merge_end(&k->interval);
 
-	merge_end(&k->interval);
 	p->started = (time_t)((k->began_real_ns + 500000000u) / 1000000000u);
 	p->started_boot_ns = k->began_ns;
 	p->duration_ns = now_ns - k->began_ns;

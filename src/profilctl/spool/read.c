@@ -8,8 +8,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-#include "profilctl/output/load.h"
-#include "profile/merge.h"
 #include "profilctl/util/exit_status.h"
 #include "spool.h"
 #include "spool_dir.h"
@@ -82,65 +80,23 @@ static int nothing(const char *path, const struct spool_entry *all, size_t n,
 	return CTL_ERROR;
 }
 
-static int add_file(struct merge *m, const char *dir, const struct spool_entry *e)
+/* Adds the chosen files. */
+static int add_files(struct file_list *l, const char *path, const struct spool_entry *all, size_t n)
 {
-	__cleanup(profile_freep) struct profile *p = NULL;
-	__cleanup(freep) char *path = NULL;
-	int status, err;
+	int err = 0;
 
-	if (asprintf(&path, "%s/%s", dir, e->name) < 0) {
-		path = NULL;
-		return CTL_ERROR;
+	for (size_t i = 0; i < n && !err; i++) {
+		char *file;
+
+		err = file_list_add(l,
+				    asprintf(&file, "%s/%s", path, all[i].name) < 0 ? NULL : file);
 	}
-	if (access(path, F_OK) < 0 && errno == ENOENT)
-		return CTL_OK; /* removed by rotation since the list was read */
-	status = load_profile(&p, path);
-	if (status)
-		return status;
-	err = merge_add(m, p);
-	if (err == -EDOM)
-		log_err("%s: its samples stand for %.6g ms, those before it for %.6g ms: take a "
-			"span of time without such a change",
-			path, (double)p->tick_ns / 1e6, (double)m->into->tick_ns / 1e6);
-	else if (err < 0)
-		log_err("cannot read %s: %s", path, strerror(-err));
-	return err < 0 ? CTL_ERROR : CTL_OK;
+	return err ? CTL_ERROR : CTL_OK;
 }
 
-/* Names the sum by its span of time. */
-static int name(struct profile *p, const struct merge *m, const struct spool_entry *all, size_t n)
-{
-	char since[64], until[64], *command;
-
-	time_text(since, sizeof(since), all[0].start);
-	time_text(until, sizeof(until), all[n - 1].start + all[n - 1].seconds);
-	if (asprintf(&command, "%s, %s to %s (%zu profile%s)", p->command, since, until, m->added,
-		     m->added == 1 ? "" : "s") < 0)
-		return -ENOMEM;
-	free(p->command);
-	p->command = command;
-	return 0;
-}
-
-/* Adds up @n files. */
-static int sum(struct profile **out, const char *path, const struct spool_entry *all, size_t n)
-{
-	__cleanup(profile_freep) struct profile *p = profile_new();
-	struct merge m = { .into = p };
-	size_t bad = 0;
-
-	for (size_t i = 0; p && i < n; i++)
-		bad += add_file(&m, path, &all[i]) != CTL_OK;
-	if (!p || !m.added || name(p, &m, all, n) < 0) {
-		log_err("none of the profiles in the spool %s can be read", path);
-		return CTL_ERROR;
-	}
-	merge_end(&m);
-	*out = steal(p);
-	return bad ? CTL_PARTIAL : CTL_OK;
-}
-
-int spool_read(struct profile **out, const struct options *o, const struct time_span *span)
+/* Adds the files of @span, which begin at *@since and end at *@until. */
+static int files(struct file_list *l, const struct options *o, const struct time_span *span,
+		 time_t *since, time_t *until)
 {
 	const char *path = o->spool ? o->spool : SPOOL_DIR_DEFAULT;
 	__cleanup(freep) struct spool_entry *all = NULL;
@@ -150,14 +106,44 @@ int spool_read(struct profile **out, const struct options *o, const struct time_
 	if (err < 0)
 		return no_spool(path, err);
 	chosen = choose(all, n, span);
-	return chosen ? sum(out, path, all, chosen) : nothing(path, all, n, span);
+	if (!chosen)
+		return nothing(path, all, n, span);
+	*since = all[0].start;
+	*until = all[chosen - 1].start + all[chosen - 1].seconds;
+	return add_files(l, path, all, chosen);
 }
 
-int spool_load(struct profile **out, const struct options *o, const char *what)
+int spool_files(struct file_list *l, const struct options *o, const struct time_span *span)
 {
-	struct time_span span;
+	time_t since, until;
 
-	if (access(what, F_OK) < 0 && time_span_is(&span, what, time(NULL)))
-		return spool_read(out, o, &span);
-	return load_profile(out, what);
+	return files(l, o, span, &since, &until);
+}
+
+/* Names the sum by its span of time, too. */
+static int name(struct profile *p, time_t since, time_t until)
+{
+	char begin[64], end[64], *command;
+
+	time_text(begin, sizeof(begin), since);
+	time_text(end, sizeof(end), until);
+	if (asprintf(&command, "%s, %s to %s", p->command, begin, end) < 0)
+		return -ENOMEM;
+	free(p->command);
+	p->command = command;
+	return 0;
+}
+
+int spool_read(struct profile **out, const struct options *o, const struct time_span *span)
+{
+	struct file_list l = { 0 };
+	time_t since, until;
+	int status = files(&l, o, span, &since, &until);
+
+	if (!status)
+		status = file_sum(out, &l);
+	file_list_fini(&l);
+	if ((!status || status == CTL_PARTIAL) && name(*out, since, until) < 0)
+		return CTL_ERROR;
+	return status;
 }

@@ -3,6 +3,7 @@
 #define PROFIL_PROFILCTL_SPOOL_SPOOL_H
 
 #include "profilctl/options/options.h"
+#include "profilctl/output/file_sum.h"
 #include "profile/profile.h"
 #include "profilctl/util/time_words.h"
 
@@ -24,7 +25,13 @@ int spool_keep(const struct options *o);
  */
 int spool_read(struct profile **out, const struct options *o, const struct time_span *span);
 
-/* Reads the operand @what of a verb: a file, or a span of time SINCE..UNTIL. Returns likewise. */
-int spool_load(struct profile **out, const struct options *o, const char *what);
+/* Adds the names of these files to @l. Prints a message on failure; returns an enum ctl_status. */
+int spool_files(struct file_list *l, const struct options *o, const struct time_span *span);
+
+/*
+ * Adds up the profiles that the @n operands name: files, folders with the profiles below them,
+ * patterns, and spans of time SINCE..UNTIL of the spool. Returns likewise.
+ */
+int operands_load(struct profile **out, const struct options *o, char *const *what, size_t n);
 
 #endif

@@ -11,9 +11,9 @@
 #include "analysis/find_function.h"
 #include "analysis/line_counts.h"
 #include "analysis/sample_location.h"
-#include "profilctl/output/load.h"
 #include "profilctl/output/output.h"
 #include "profilctl/output/text.h"
+#include "profilctl/spool/spool.h"
 #include "base/sanitize.h"
 #include "profilctl/util/terminal.h"
 #include "symbols/short_name.h"
@@ -298,15 +298,16 @@ int verb_annotate(const struct options *o)
 {
 	__cleanup(profile_freep) struct profile *p = NULL;
 	struct matches m = { 0 };
-	int status;
+	int status, partial;
 
-	if (o->argc != 2) {
-		log_err("annotate: needs a function and a file: 'profilctl annotate FUNCTION "
-			"FILE'");
+	if (o->argc < 2) {
+		log_err("annotate: needs a function and files: 'profilctl annotate FUNCTION "
+			"FILE...'");
 		return CTL_USAGE;
 	}
-	status = load_profile(&p, o->argv[1]);
-	if (!status)
+	status = operands_load(&p, o, o->argv + 1, (size_t)o->argc - 1);
+	partial = status == CTL_PARTIAL ? status : CTL_OK;
+	if (!status || partial)
 		status = find(&m, p, o->argv[0], o->argv[1]);
 	if (!status) {
 		size_t columns = terminal_columns(STDOUT_FILENO);
@@ -319,5 +320,5 @@ int verb_annotate(const struct options *o)
 		pager_end();
 	}
 	matches_fini(&m);
-	return status;
+	return status ? status : partial;
 }

@@ -280,10 +280,10 @@ static const char *event_of(const struct profile *p)
  */
 static int load(struct profile **a, struct profile **b, const struct options *o)
 {
-	int status = spool_load(a, o, o->argv[0]), partial = status;
+	int status = operands_load(a, o, o->argv, 1), partial = status;
 
 	if (!status || status == CTL_PARTIAL)
-		status = spool_load(b, o, o->argv[1]);
+		status = operands_load(b, o, o->argv + 1, 1);
 	if (status && status != CTL_PARTIAL)
 		return status;
 	if (!quantity_is_same(*a, *b)) {
@@ -307,8 +307,9 @@ int verb_diff(const struct options *o)
 	int status, partial;
 
 	if (o->argc != 2) {
-		log_err("diff: needs two files or two times: 'profilctl diff BEFORE AFTER', or "
-			"'diff 02:00..03:00 03:00..04:00'");
+		log_err("diff: needs two files, folders, quoted patterns or times: 'profilctl diff "
+			"BEFORE AFTER', 'diff \"*/before.gz\" \"*/after.gz\"', or 'diff "
+			"02:00..03:00 03:00..04:00'");
 		return CTL_USAGE;
 	}
 	if (!o->format) /* two profiles have no format for a file */

@@ -97,7 +97,7 @@ static int program_read(struct program *b, const struct options *o)
 {
 	for (int i = 1; i < o->argc; i++) {
 		__cleanup(profile_freep) struct profile *p = NULL;
-		int status = spool_load(&p, o, o->argv[i]);
+		int status = operands_load(&p, o, o->argv + i, 1);
 
 		if (status && status != CTL_PARTIAL)
 			return status;

@@ -72,7 +72,7 @@ static int tree_write(FILE *out, const struct options *o, const struct profile *
 }
 
 /*
- * Reads a file, or a span of time from a spool. Prints a message on failure and returns an enum
+ * Reads files, or a span of time from a spool. Prints a message on failure and returns an enum
  * ctl_status.
  */
 static int read_profile(struct profile **p, const struct options *o)
@@ -81,13 +81,13 @@ static int read_profile(struct profile **p, const struct options *o)
 	struct time_span span;
 	const char *wrong;
 
-	if (o->argc != !timed) {
-		log_err("report: needs one file or a time: 'profilctl report FILE', or "
+	if (timed ? o->argc > 0 : !o->argc) {
+		log_err("report: needs files or a time: 'profilctl report FILE...', or "
 			"'--since 03:00 --until 03:30'");
 		return CTL_USAGE;
 	}
 	if (!timed)
-		return spool_load(p, o, o->argv[0]);
+		return operands_load(p, o, o->argv, (size_t)o->argc);
 	switch (time_span_parse(&span, o->since, o->until, time(NULL), &wrong)) {
 	case 0:
 		return spool_read(p, o, &span);

@@ -46,7 +46,7 @@ is "a span may be an operand" 23 "2026-11-22 00:00..2026-11-22 00:01"
 "$ctl" report --spool "$spool" --since 2026-11-22 -f json >"$dir/sum"
 check "samples of every outcome are added up" jq -e '.samples.unmatched == 6 and .samples.lost == 3 and
 	.duration_ns == 180e9 and (.functions | map(.samples) == [1110, 1110])' "$dir/sum"
-check "the report names the time of its profiles" grep -q "2026-11-22 00:00:00 to 2026-11-22 00:02:00 (3 profiles)" \
+check "the report names the time of its profiles" grep -q "(3 profiles), 2026-11-22 00:00:00 to 2026-11-22 00:02:00" \
 	<("$ctl" report --spool "$spool" --since 2026-11-22)
 check "diff compares two spans" jq -e '.total == [5, 23]' \
 	<("$ctl" diff --json --spool "$spool" "2026-11-21..2026-11-22" "2026-11-22..2026-11-22 00:01")
@@ -72,7 +72,7 @@ refuses "a spool that does not exist is refused" 1 "there is no spool" "$ctl" re
 refuses "an invalid time is refused" 2 "teatime is not a time" "$ctl" report --spool "$spool" --since teatime
 refuses "a span that ends before it begins is refused" 2 "--until is not after --since" \
 	"$ctl" report --spool "$spool" --since -1h --until -2h
-refuses "a file together with a time is refused" 2 "needs one file or a time" "$ctl" report --since 03:00 "$dir/one"
+refuses "a file together with a time is refused" 2 "needs files or a time" "$ctl" report --since 03:00 "$dir/one"
 refuses "an invalid size is refused" 2 "--max-size 1X" "$ctl" machine spool --max-size 1X "$spool"
 refuses "an invalid age is refused" 2 "--max-age never" "$ctl" machine spool --max-age never "$spool"
 head -c 100 "$spool/machine-20261122T000000Z-60s.json.gz" >"$spool/machine-20261122T000000Z-60s.3.json.gz"

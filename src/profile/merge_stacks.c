@@ -1,0 +1,115 @@
+/* merge_stacks.c - the sum of the stacks of several profiles */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#include "merge.h"
+#include "merge_parts.h"
+
+#define ROOM_MIN 1024
+
+static bool is_same_frame(const struct call_frame *a, const struct call_frame *b)
+{
+	return a->object == b->object && a->offset == b->offset && !a->name == !b->name &&
+	       (!a->name || !strcmp(a->name, b->name));
+}
+
+/* The slot of the frame, or the free one for it. Inlined functions differ by name only. */
+static __u32 *slot_of(const struct merge *m, const struct call_frame *f)
+{
+	__u64 h = (f->offset ^ (__u64)f->object << 40) * 0x9e3779b97f4a7c15u;
+	size_t at;
+
+	for (const char *s = f->name; s && *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+	at = (size_t)(h ^ h >> 32) & (m->frame_room - 1);
+	while (m->frame_slot[at] && !is_same_frame(&m->into->calls.frame[m->frame_slot[at] - 1], f))
+		at = (at + 1) & (m->frame_room - 1);
+	return &m->frame_slot[at];
+}
+
+/* Keeps half of the slots free. */
+static int make_room(struct merge *m)
+{
+	const struct call_tree *t = &m->into->calls;
+	size_t room = m->frame_room ? m->frame_room : ROOM_MIN;
+	__u32 *slot;
+
+	while (2 * (t->nframes + 1) >= room)
+		room *= 2;
+	if (room == m->frame_room)
+		return 0;
+	slot = calloc(room, sizeof(*slot));
+	if (!slot)
+		return -ENOMEM;
+	free(m->frame_slot);
+	m->frame_slot = slot;
+	m->frame_room = room;
+	for (size_t i = 0; i < t->nframes; i++)
+		*slot_of(m, &t->frame[i]) = (__u32)i + 1;
+	return 0;
+}
+
+/* The index in the sum of frame @frame of @from. */
+static int add_frame(struct merge *m, const struct numbers *n, const struct profile *from,
+		     __u32 frame, __u32 *index)
+{
+	struct call_frame own = from->calls.frame[frame];
+	int err = make_room(m) ?: merge_object(m, n, from, own.object, &own.object) ?:
+		  merge_offset(m, from, from->calls.frame[frame].object, own.object, &own.offset);
+	__u32 *slot;
+
+	if (err < 0)
+		return err;
+	slot = slot_of(m, &own);
+	if (!*slot) {
+		own.name = own.name ? strdup(own.name) : NULL;
+		if (!own.name && from->calls.frame[frame].name)
+			return -ENOMEM;
+		err = call_tree_add_frame(&m->into->calls, &own, index);
+		*slot = err ? 0 : *index + 1;
+	}
+	*index = *slot - 1;
+	return err;
+}
+
+static int add_node(struct merge *m, const struct numbers *n, const struct profile *from,
+		    const struct call_node *node, __u32 parent, __u32 *index)
+{
+	struct call_tree *t = &m->into->calls;
+	__u64 offset = node->offset;
+	__u32 object, frame;
+	int err = merge_object(m, n, from, node->object, &object) ?:
+		  merge_offset(m, from, node->object, object, &offset) ?:
+		  call_tree_add(t, parent, object, offset, index);
+
+	if (!err && !n->frame[node->frame]) {
+		err = add_frame(m, n, from, node->frame, &frame);
+		n->frame[node->frame] = err ? 0 : frame + 1;
+	}
+	if (!err)
+		t->node[*index].frame = n->frame[node->frame] - 1;
+	return err;
+}
+
+int merge_stacks(struct merge *m, const struct numbers *n, const struct profile *from)
+{
+	const struct call_tree *t = &from->calls;
+	__cleanup(freep) __u32 *to = calloc(t->n + 1, sizeof(*to));
+	int err = to ? 0 : -ENOMEM;
+
+	for (__u32 i = 0; i < t->n && !err; i++) {
+		const struct call_node *node = &t->node[i];
+
+		to[i] = i;
+		if (i >= CALL_ROOTS)
+			err = add_node(m, n, from, node, to[node->parent], &to[i]);
+		else
+			err = call_tree_init(&m->into->calls);
+		if (!err)
+			m->into->calls.node[to[i]].count += node->count;
+	}
+	return err;
+}

@@ -6,8 +6,8 @@
 #        nightly.py age FILE TODAY
 #
 # append: adds an entry. FACTS is what its first line says after the kind: commit, machine, times and totals.
-#         FAILURES and UNSURE are files of lines "SUITE: [GUEST] FAIL NAME: WHY" and "SUITE: skip NAME: WHY" or
-#         "SUITE: no verdict NAME: WHY"; SUITES is one of the suites that ran, one a line.
+#         FAILURES has lines "SUITE: FAIL NAME: WHY", of guests "SUITE: GUEST VERSION FAIL PART: NAME: WHY"; UNSURE
+#         "SUITE: skip NAME: WHY" or "SUITE: no verdict NAME: WHY"; SUITES is one of the suites that ran, one a line.
 # open:   prints what has to be looked into: each red that no later line closes, and each test without a verdict in the
 #         last three nights. Prints too what it cannot read.
 # age:    prints how many commits and days ago the last whole night was.
@@ -132,7 +132,10 @@ def lines_of(path, word):
         for text in file:
             if match := FOUND.fullmatch(text.rstrip("\n")):
                 suite, guest, name, why = match.groups()
-                yield f"{word} {suite}: {guest + ' ' if guest else ''}{name}: {(why or '-')[:WHY]}"
+                if guest:  # a colon in the name would end it in the record
+                    test, _, why = (why or "-").partition(": ")
+                    name = f"{guest} {name} / {test}"
+                yield f"{word} {suite}: {name}: {(why or '-')[:WHY]}"
 
 
 def append(path, kind, facts, failures, unsure, suites):

@@ -98,9 +98,13 @@ check "the totals count a test without a verdict" grep -qx '1 passed, 0 failed, 
 part 'echo skip g: no jq: sudo make deps; echo 1 passed, 0 failed, 1 skipped'
 enters "a missing tool leaves a test without a verdict" 2 "covers $dir/suite.sh
 no verdict $dir/suite.sh: g: no jq: sudo make deps"
-part 'echo "trixie   6.12.1   FAIL s: a: so"; echo 4 passed, 1 failed, 0 skipped; exit 1'
-enters "a guest's red has the guest's name" 1 "covers $dir/suite.sh
-red $dir/suite.sh: trixie s: a: so"
+part 'echo "trixie   6.12.1   FAIL s: a: so"; echo "trixie   6.12.1   FAIL s: b: so: low"; echo "4 passed, 2 failed, 0 skipped"; exit 1'
+enters "a guest's red has the names of guest, suite and test" 1 "covers $dir/suite.sh
+red $dir/suite.sh: trixie s / a: so
+red $dir/suite.sh: trixie s / b: so: low"
+echo "fixed $dir/suite.sh: trixie s / a by abcdef12" >>"$dir/record"
+read -r _ commit from _ < <(sed -n 2p "$dir/record")
+open_is "a line fixed closes one red of a guest's suite" "$dir/suite.sh: trixie s / b: so: low (at $commit, $from)"
 
 # An acceptance is over when a commit is younger than its day: the verdict depends on the tree alone.
 today=$(git -c safe.directory="$PWD" log -1 --format=%cd --date=format:%F 2>/dev/null)

@@ -78,10 +78,10 @@ struct interpreting {
 	__u32 seen;   /* Perl: functions of this stretch, */
 	__u32 shared; /* and whether the next one is also the first of the next stretch */
 	struct code_heap heap[CODE_HEAPS];
-	__u64 java_process; /* key of java_bases */
+	__u64 java_process; /* hash of the process */
 	__u64 base;	    /* of libjvm.so */
-	__u32 zero;
-	__u32 known; /* the thread's frames were looked for; 2: and found */
+	__u32 java_set;	    /* key of java_bases */
+	__u32 known;	    /* the thread's frames were looked for; 2: and found */
 	struct {
 		__u64 base;
 		__u64 of; /* as in spot_count() */

@@ -16,35 +16,51 @@
  * What the compiler has inlined is part of the method that contains it.
  */
 
+#include "core/java_bases.h"
 #include "functions.bpf.h"
+#include "permission.bpf.h"
 
-#define JAVA_PROCESSES 4096
 #define SEGMENT_HOPS 16
 #define SEGMENT_UNUSED 255
 #define JAVA_CLASS_BYTES 56
 
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, JAVA_PROCESSES);
-	__type(key, __u64);   /* in->java_process */
-	__type(value, __u64); /* base of libjvm.so */
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, JAVA_SETS);
+	__type(key, __u32); /* in->java_set */
+	__type(value, struct java_set);
 } java_bases SEC(".maps");
 
-/* A process, to one attachment. */
-static __always_inline __u64 java_process(const struct interpreting *in)
+static __always_inline __u64 interpreted_owner(const struct task_struct *task)
 {
-	return mix(in->owner ^ mix(in->epoch));
+	return (__u64)(__u32)task->tgid << 32 | (__u32)task->self_exec_id;
 }
 
-/* Notes where the library is, whose code the running process executes. */
-static __always_inline void hotspot_note(struct interpreting *in, __u64 base)
+/* The set of a process, to one attachment. */
+static __always_inline struct java_set *java_set(struct interpreting *in)
 {
-	__u64 *known;
+	in->java_process = mix(in->owner ^ mix(in->epoch));
+	in->java_set = in->java_process % JAVA_SETS;
+	return bpf_map_lookup_elem(&java_bases, &in->java_set);
+}
 
-	in->java_process = java_process(in);
-	known = bpf_map_lookup_elem(&java_bases, &in->java_process);
-	if (!known || *known != base)
-		bpf_map_update_elem(&java_bases, &in->java_process, &base, BPF_ANY);
+/*
+ * Notes where the library is, if the loaded descriptor is HotSpot's, whose code the running process
+ * executes. Global, as interpreter_find().
+ */
+__attribute__((noinline)) int hotspot_note(__u64 base)
+{
+	struct interpreting *in = interpreting_here();
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct java_set *s;
+
+	if (!in || in->d.kind != PROFIL_INTERPRETER_HOTSPOT)
+		return 0;
+	in->owner = interpreted_owner(task);
+	s = java_set(in);
+	if (s && java_base_find(s, in->java_process) != base)
+		java_base_keep(s, account_of(task), in->java_process, base);
+	return 0;
 }
 
 /* Reads heap @i of the array at @heaps. */
@@ -65,12 +81,11 @@ static __always_inline void hotspot_heap(struct interpreting *in, __u64 heaps, _
 /* @base is where the client says that the library is. */
 static __always_inline bool hotspot_begin(struct interpreting *in, __u64 base)
 {
-	__u64 *seen, array = 0, heaps = 0;
+	struct java_set *s = java_set(in);
+	__u64 seen = s ? java_base_find(s, in->java_process) : 0, array = 0, heaps = 0;
 	__u32 n = 0;
 
-	in->java_process = java_process(in);
-	seen = bpf_map_lookup_elem(&java_bases, &in->java_process);
-	in->base = seen ? *seen : base;
+	in->base = seen ? seen : base;
 	if (!in->base || bpf_probe_read_user(&array, 8, (void *)(in->base + in->d.runtime)) ||
 	    bpf_probe_read_user(&n, 4, (void *)array) ||
 	    bpf_probe_read_user(&heaps, 8, (void *)(array + 8)))

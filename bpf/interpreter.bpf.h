@@ -120,9 +120,7 @@ __attribute__((noinline)) int interpreter_find(__u32 slot, __u64 base, __u32 at)
 	v8 = in->d.kind == PROFIL_INTERPRETER_V8;
 	hotspot = in->d.kind == PROFIL_INTERPRETER_HOTSPOT;
 	loops = loops_of(&in->d, at);
-	in->owner = (__u64)(__u32)task->tgid << 32 | (__u32)task->self_exec_id;
-	if (hotspot && at != ANY_OFFSET)
-		hotspot_note(in, base);
+	in->owner = interpreted_owner(task);
 	if (at == ANY_OFFSET ? !v8 && !hotspot : !loops)
 		return FOUND_NOTHING;
 	if (!in->known) {
@@ -297,9 +295,12 @@ static __always_inline void leaf_find(__u32 slot)
 	in->met = 0;
 	if (in->leaf.at == ANY_OFFSET)
 		in->leaf.base = image_base(slot, in->leaf.image);
-	found = interpreter_load(slot, in->leaf.number)
-			? interpreter_find(slot, in->leaf.base, in->leaf.at)
-			: FOUND_NOTHING;
+	found = FOUND_NOTHING;
+	if (interpreter_load(slot, in->leaf.number)) {
+		if (in->leaf.at != ANY_OFFSET)
+			hotspot_note(in->leaf.base);
+		found = interpreter_find(slot, in->leaf.base, in->leaf.at);
+	}
 	next = leaf_next(found);
 	if (next == NEXT_UNMET) {
 		interpreter_meet(slot);

@@ -12,6 +12,9 @@ typedef struct __attribute__((preserve_access_index)) {
 } kgid_t;
 
 struct user_namespace {
+	struct user_namespace *parent;
+	int level; /* 0: the initial one */
+	kuid_t owner;
 	struct ns_common ns;
 } __attribute__((preserve_access_index));
 
@@ -73,6 +76,25 @@ static __always_inline bool is_dumpable(struct task_struct *task, struct mm_stru
 static __always_inline const struct cred___ids *cred_of(struct task_struct *task)
 {
 	return BPF_CORE_READ((struct task_struct___cred *)task, real_cred);
+}
+
+#define USER_NAMESPACES_MAX 33 /* nested ones */
+
+/*
+ * The user whose process @task is. In a user namespace that is the maker of the outermost one below
+ * the initial one, because it can have processes with each id that the namespace maps.
+ */
+static __always_inline __u32 account_of(struct task_struct *task)
+{
+	const struct cred___ids *cred = cred_of(task);
+	struct user_namespace *ns = BPF_CORE_READ(cred, user_ns);
+	__u32 account = BPF_CORE_READ(cred, uid.val);
+
+	for (int i = 0; i < USER_NAMESPACES_MAX && BPF_CORE_READ(ns, level) > 0; i++) {
+		account = BPF_CORE_READ(ns, owner.val);
+		ns = BPF_CORE_READ(ns, parent);
+	}
+	return account;
 }
 
 /*

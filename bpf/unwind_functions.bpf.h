@@ -94,6 +94,8 @@ static __always_inline void step_loop(struct unwind *u, __u64 row, __u32 offset)
 
 	if (!in || !interpreter_load(u->slot, u->interpreter))
 		return;
+	if (!u->anonymous)
+		hotspot_note(u->base);
 	found = interpreter_find(u->slot, u->base, u->anonymous ? ANY_OFFSET : offset);
 	if (found == FOUND_FRAME)
 		step_framed(u, in, is_leaf);

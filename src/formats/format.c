@@ -21,6 +21,7 @@ static const struct format formats[] = {
 	{ .name = "firefox", .write = firefox_write },
 	{ .name = "perf", .write = perf_write, .binary = true },
 	{ .name = "html", .write = html_write },
+	{ .name = "markdown", .write = markdown_write },
 	{ .name = "llvm", .write = llvm_write },
 	{ .name = "bolt", .write = bolt_write },
 };

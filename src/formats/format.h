@@ -31,6 +31,7 @@ int folded_write(FILE *out, const struct profile *p);
 int gmon_write(FILE *out, const struct profile *p);
 int html_write(FILE *out, const struct profile *p);
 int llvm_write(FILE *out, const struct profile *p);
+int markdown_write(FILE *out, const struct profile *p);
 int otlp_write(FILE *out, const struct profile *p);
 int perf_write(FILE *out, const struct profile *p);
 int pprof_write(FILE *out, const struct profile *p);

@@ -199,6 +199,46 @@ int call_graph_callers(struct call_graph *g, const struct call_tree *t, const bo
 	return err;
 }
 
+static int by_total(const void *a, const void *b)
+{
+	const struct call_graph_node *x = *(const struct call_graph_node *const *)a,
+				     *y = *(const struct call_graph_node *const *)b;
+
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/* A caller has no fewer samples than what it calls, and comes first in the graph. */
+int call_graph_largest(bool **out, const struct call_graph *g, size_t n)
+{
+	__cleanup(freep) const struct call_graph_node **node = calloc(g->n, sizeof(const void *));
+	__cleanup(freep) bool *largest = calloc(g->n, sizeof(*largest));
+
+	if (!node || !largest)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->n; i++)
+		node[i] = &g->node[i];
+	qsort(node, g->n, sizeof(const void *), by_total);
+	for (size_t i = 0; i < g->n && i <= n; i++) /* and the root */
+		largest[node[i] - g->node] = true;
+	*out = steal(largest);
+	return 0;
+}
+
+__u32 call_graph_next(const struct call_graph *g, __u32 at, bool below, size_t *depth)
+{
+	if (below && g->node[at].child != CALL_GRAPH_NONE) {
+		++*depth;
+		return g->node[at].child;
+	}
+	while (at && g->node[at].next == CALL_GRAPH_NONE) {
+		at = g->node[at].parent;
+		--*depth;
+	}
+	return at ? g->node[at].next : CALL_GRAPH_NONE;
+}
+
 void call_graph_fini(struct call_graph *g)
 {
 	free(g->node);

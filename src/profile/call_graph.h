@@ -57,6 +57,18 @@ int call_graph_callers(struct call_graph *g, const struct call_tree *t, const bo
 
 void call_graph_fini(struct call_graph *g);
 
+/*
+ * Says for each node whether it is one of the @n with the most samples, and so are its callers. The
+ * caller frees the array. Returns 0 or -ENOMEM.
+ */
+int call_graph_largest(bool **out, const struct call_graph *g, size_t n);
+
+/*
+ * The node after @at, each before what it calls: below it, if @below, or else beside it or one of
+ * its callers; CALL_GRAPH_NONE: none. Changes @depth by the levels between the two.
+ */
+__u32 call_graph_next(const struct call_graph *g, __u32 at, bool below, size_t *depth);
+
 /* The sums of each frame of @t, in an array that the caller frees. NULL: out of memory. */
 struct call_graph_sum *call_graph_sums(const struct call_tree *t);
 

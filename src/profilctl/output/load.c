@@ -1,7 +1,6 @@
 /* load.c - reads a profile from a file, or says what else the file is */
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/cleanup.h"
@@ -123,12 +122,9 @@ static int load(struct profile **out, FILE *in, const char *name)
 {
 	__cleanup(freep) char *text = NULL;
 	char why[256], is[256];
-	struct stat st;
 	size_t n;
 	int err;
 
-	if (!fstat(fileno(in), &st) && S_ISDIR(st.st_mode))
-		return refuse(name, "it is a directory");
 	err = read_all(&text, &n, in);
 	if (!err)
 		err = unzip(&text, &n);

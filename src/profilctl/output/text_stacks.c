@@ -189,38 +189,6 @@ static void node_write(FILE *out, const struct profile *p, const struct call_gra
 		(int)indent, "", level, sanitize(clean, sizeof(clean), name), file);
 }
 
-static int by_total(const void *a, const void *b)
-{
-	const struct call_graph_node *x = *(const struct call_graph_node *const *)a,
-				     *y = *(const struct call_graph_node *const *)b;
-
-	if (x->total != y->total)
-		return x->total > y->total ? -1 : 1;
-	return x < y ? -1 : x > y;
-}
-
-/*
- * Says for each node whether it is one of the @rows with the most samples. Their callers are too: a
- * caller has no fewer samples, and comes first in the graph. Returns 0 or -ENOMEM.
- */
-static int find_hottest(bool **out, const struct call_graph *g, size_t rows)
-{
-	__cleanup(freep) const struct call_graph_node **node = calloc(g->n, sizeof(const void *));
-	bool *hottest = calloc(g->n, sizeof(*hottest));
-
-	if (!node || !hottest) {
-		free(hottest);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < g->n; i++)
-		node[i] = &g->node[i];
-	qsort(node, g->n, sizeof(const void *), by_total);
-	for (size_t i = 0; i < g->n && i <= rows; i++) /* and the root */
-		hottest[node[i] - g->node] = true;
-	*out = hottest;
-	return 0;
-}
-
 /* Writes the nodes with enough samples; with @hottest, only nodes that are in it. */
 static void graph_write(FILE *out, const struct profile *p, const struct call_graph *g,
 			const struct text_tree *t, const bool *hottest)
@@ -235,16 +203,7 @@ static void graph_write(FILE *out, const struct profile *p, const struct call_gr
 
 		if (shown)
 			node_write(out, p, g, n, t, depth);
-		if (shown && n->child != CALL_GRAPH_NONE && depth < DEPTH_MAX) {
-			at = n->child;
-			depth++;
-			continue;
-		}
-		while (at && g->node[at].next == CALL_GRAPH_NONE) {
-			at = g->node[at].parent;
-			depth--;
-		}
-		at = at ? g->node[at].next : CALL_GRAPH_NONE;
+		at = call_graph_next(g, at, shown && depth < DEPTH_MAX, &depth);
 	}
 }
 
@@ -267,7 +226,7 @@ int text_tree(FILE *out, const struct profile *p, const struct text_tree *t)
 	if (err)
 		return err;
 	if (t->rows)
-		err = find_hottest(&hottest, &g, t->rows);
+		err = call_graph_largest(&hottest, &g, t->rows);
 	if (err) {
 		call_graph_fini(&g);
 		return err;

@@ -125,7 +125,7 @@ says "annotate shortens the names of other matches" '^ +3000  std::stable_sort<[
 says "annotate --full-names shortens no name" '^void std::sort<std::x+>[(]int[*][)] in ' "$ctl" annotate --full-names sort "$dir/long"
 says "annotate refuses an invalid regular expression" 'not a regular expression' "$ctl" annotate '/(/' "$dir/a"
 says "annotate refuses a function without samples" 'no function tepid has samples' "$ctl" annotate tepid "$dir/a"
-says "annotate refuses to run without a file" 'needs a function and a file' "$ctl" annotate hot
+says "annotate refuses to run without a file" 'needs a function and files' "$ctl" annotate hot
 id=$(readelf -nW "$spin" | sed -n 's/.*Build ID: //p')
 mkdir -p "$dir/served/buildid/$id"
 objcopy --only-keep-debug "$spin" "$dir/served/buildid/$id/debuginfo"
@@ -298,7 +298,6 @@ done <<-END
 	$dir/other.json JSON of something else
 	$dir/text text of some other kind
 	$dir/nothing empty
-	$dir a directory
 	/bin/sh a program
 END
 says "report says that a file does not exist" 'no such file' sh -c "'$ctl' report '$dir/no-such-file' 2>&1 | tr N n"
@@ -318,7 +317,7 @@ p["objects"][0]["path_hex"] = path.hex()
 for f in p["functions"]: f["object"] = p["objects"][0]["path"]; f["object_index"] = 0
 json.dump(p, open(sys.argv[2], "w"))
 END
-for format in text json pprof otlp gmon folded callgrind speedscope perf html; do
+for format in text json pprof otlp gmon folded callgrind speedscope perf html markdown; do
 	check "report -f $format accepts a path that is not UTF-8" "$ctl" report -f "$format" -o "$dir/odd/$format" "$dir/odd/kept"
 done
 says "text replaces bytes that are not UTF-8" ' hot +caf[?]$' cat "$dir/odd/text"

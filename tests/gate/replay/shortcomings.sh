@@ -75,7 +75,7 @@ check "a report names the time and the CPU time" grep -qE '; 0.00 s, 2.00 s of C
 
 # Names are of anyone's making: no format has what controls a terminal or turns text around.
 hostile='add("/a\u001b\u0007\u009b\u202e\u2066x<b>", 50, "", "f\u001b\u0007\u009b\u202e\u2066\u2028y<b>"); p["command"] = "c\u009b\u202e"'
-for format in text folded callgrind html speedscope pprof json; do
+for format in text folded callgrind html markdown speedscope pprof json; do
 	changed "$hostile" -f $format -o "$dir/clean"
 	test "$format" != pprof || gunzip <"$dir/clean" >"$dir/raw"
 	test "$format" = pprof || cp "$dir/clean" "$dir/raw"
@@ -121,6 +121,16 @@ elif form == "html":
 if name not in names:
     sys.exit(f"{names[:20]}")' "$dir/special" "$format"
 done
+
+# The same of Markdown, as GitHub's reader has it: names are in code spans, and neither make links nor end tables.
+if type -p cmark-gfm >/dev/null; then
+	changed 'add("/s", 5000, "", "f|`<img src=x>[a](b)*c*")' -f markdown | cmark-gfm --unsafe -e table >"$dir/special"
+	check "Markdown keeps a name in its cell" grep -qF "<td><code>f|'&lt;img src=x&gt;[a](b)*c*</code></td>" "$dir/special"
+	check "Markdown has no tags of names" test "$(grep -c '<img\|<a \|<em>' "$dir/special")" = 0
+	check "Markdown has all functions in one table" test "$(grep -c '<table>' "$dir/special") $(grep -c '<tr>' "$dir/special")" = "1 4"
+else
+	lacks "Markdown keeps a name in its cell" cmark-gfm
+fi
 
 changed 'add("[anon]", 100, "node"); p["samples"]["secret"] = 2' -f html -o "$dir/page"
 check "the page says it as well" test "$(grep -c '<li>.*\(NODE_OPTIONS\|2 processes executed\)' "$dir/page")" = 2

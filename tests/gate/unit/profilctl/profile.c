@@ -242,8 +242,9 @@ Test(ctl_profile, a_report_without_places_is_refused)
 /* Runs every writer under the sanitizers; the output is checked by formats.sh. */
 Test(ctl_profile, every_format_is_written)
 {
-	static const char *const names[] = { "json",	  "pprof",	"otlp",	   "gmon", "folded",
-					     "callgrind", "speedscope", "firefox", "perf", "html" };
+	static const char *const names[] = { "json",   "pprof",	    "otlp",	  "gmon",
+					     "folded", "callgrind", "speedscope", "firefox",
+					     "perf",   "html",	    "markdown" };
 	struct profile *full = sample_profile(), *empty = profile_new();
 
 	empty->command = strdup("");

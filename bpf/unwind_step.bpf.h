@@ -228,6 +228,13 @@ static __always_inline int step_return(struct unwind *u)
 	return step_to(u, ra, u->sp + 8);
 }
 
+static __always_inline bool row_saves_ra(__u64 row)
+{
+	__u32 rule = row_rule(row);
+
+	return ARCH_RA_ON_STACK ? !(rule & PROFIL_UNWIND_RA_LINK) : rule & PROFIL_UNWIND_RA_SAVED;
+}
+
 /* Steps by @row, whose CFA is @cfa; the caller's frame pointer may be saved at @fp_at. */
 static __always_inline int step_saved(struct unwind *u, __u64 row, __u64 cfa, __u64 fp_at)
 {
@@ -238,15 +245,13 @@ static __always_inline int step_saved(struct unwind *u, __u64 row, __u64 cfa, __
 	if (cfa < u->sp || (cfa == u->sp && !u->exact))
 		return PROFIL_STACK_UNREADABLE;
 	/* If both words are adjacent, one read halves the time of a frame. */
-	if (fp_saved && (ARCH_RA_ON_STACK || row_rule(row) & PROFIL_UNWIND_RA_SAVED) &&
-	    arch_ra_at(cfa, fp_at, fp_saved) == fp_at + 8) {
+	if (fp_saved && row_saves_ra(row) && arch_ra_at(cfa, fp_at, fp_saved) == fp_at + 8) {
 		if (!stack_read(u, fp_at, 2))
 			return PROFIL_STACK_UNREADABLE;
 		u->fp = u->pair[0];
 		return step_to(u, u->pair[1], cfa);
 	}
-	if ((ARCH_RA_ON_STACK || row_rule(row) & PROFIL_UNWIND_RA_SAVED) &&
-	    !user_word(u, &ra, arch_ra_at(cfa, fp_at, fp_saved)))
+	if (row_saves_ra(row) && !user_word(u, &ra, arch_ra_at(cfa, fp_at, fp_saved)))
 		return PROFIL_STACK_UNREADABLE;
 	if (fp_saved && !user_word(u, &u->fp, fp_at))
 		return PROFIL_STACK_UNREADABLE;

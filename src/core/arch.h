@@ -9,7 +9,7 @@
  * arch_regs		a thread's registers, as the kernel saves them
  * arch_pc()		the program counter in them
  * arch_sp(), arch_fp()	stack and frame pointer
- * arch_link()		the link register; 0 if a call pushes the return address
+ * arch_link()		the link register; x86-64: rdi, in which vfork() has its return address
  * arch_mode()		the word after the program counter, which has the processor's mode
  * arch_mode_is_user()	true if that is user mode
  * arch_in_vsyscall()	the pc is in the page of system calls whose address is fixed
@@ -19,7 +19,8 @@
  *			behind the frame pointer at @fp_at, or at @fp_at if that is not saved
  * arch_return_address() strips the bits of pointer authentication
  * ARCH_RA_ON_STACK	a call pushes the return address
- * ARCH_DWARF_SP, _FP, _RA  DWARF's numbers of stack pointer, frame pointer and return address
+ * ARCH_DWARF_SP, _FP, _RA, _LINK  DWARF's numbers of stack pointer, frame pointer, return address
+ *			and arch_link()
  * ARCH_ELF_MACHINE	e_machine of native ELF files
  * ARCH_SIGNAL_*	offsets from sp of the interrupted registers in a signal frame
  * ARCH_MCOUNT_ASIDE	mcount must preserve all registers: -pg calls it outside of the ABI
@@ -32,7 +33,7 @@
 #define arch_pc(regs) ((regs)->rip)
 #define arch_sp(regs) ((regs)->rsp)
 #define arch_fp(regs) ((regs)->rbp)
-#define arch_link(regs) 0
+#define arch_link(regs) ((regs)->rdi)
 #define arch_mode(regs) ((regs)->cs)
 #define arch_mode_is_user(mode) (((mode)&3) != 0)
 #define arch_in_syscall(regs) ((__s64)(regs)->orig_rax >= 0)
@@ -43,11 +44,12 @@
 #define ARCH_DWARF_SP 7
 #define ARCH_DWARF_FP 6
 #define ARCH_DWARF_RA 16
+#define ARCH_DWARF_LINK 5
 #define ARCH_ELF_MACHINE EM_X86_64
 #define ARCH_SIGNAL_FP 120 /* ucontext.uc_mcontext.gregs[] */
 #define ARCH_SIGNAL_SP 160
 #define ARCH_SIGNAL_PC 168
-#define ARCH_SIGNAL_LINK 0
+#define ARCH_SIGNAL_LINK 104
 #define ARCH_MCOUNT_ASIDE 1
 #elif defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
 #define ARCH_PC_SHIFT 2
@@ -67,6 +69,7 @@
 #define ARCH_DWARF_SP 31
 #define ARCH_DWARF_FP 29
 #define ARCH_DWARF_RA 30
+#define ARCH_DWARF_LINK 30
 #define ARCH_ELF_MACHINE EM_AARCH64
 /* struct rt_sigframe: siginfo (128), ucontext; uc_mcontext at 176 of it: fault_address, regs[31] */
 #define ARCH_SIGNAL_FP (128 + 176 + 8 + 29 * 8)

@@ -42,6 +42,12 @@ enum profil_unwind_kind {
 /* `saved` are words above the register that the rule is relative to, not below the CFA. */
 #define PROFIL_UNWIND_SAVED_ABOVE 0x40
 
+/*
+ * x86-64: the return address is in the register of arch_link(), as in vfork(), whose child must not
+ * find it on the stack that it shares.
+ */
+#define PROFIL_UNWIND_RA_LINK 0x80
+
 struct profil_unwind_row {
 	__u32 offset;
 	__u16 cfa;

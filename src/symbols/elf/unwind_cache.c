@@ -21,7 +21,7 @@
 #include "unwind_cache.h"
 
 #define MAGIC "profiluw"
-#define VERSION 8
+#define VERSION 9
 #define ROWS_MOST (PROFIL_FIRST_PAGES_MAX * PROFIL_PAGE_FIRSTS * PROFIL_PAGE_ROWS)
 #define FILES_BYTES_MOST (1u << 16)
 #define BUILD_ID_MOST (NAME_MAX - 16)

@@ -113,7 +113,7 @@ static __u8 cfa_rule(Dwarf_Frame *frame, __u16 *words)
 	return reg == ARCH_DWARF_FP ? PROFIL_UNWIND_FP : PROFIL_UNWIND_BEYOND;
 }
 
-enum saved { SAVED_NOT, SAVED_BELOW, SAVED_ABOVE_FP, SAVED_UNDEFINED, SAVED_BEYOND };
+enum saved { SAVED_NOT, SAVED_BELOW, SAVED_LINK, SAVED_ABOVE_FP, SAVED_UNDEFINED, SAVED_BEYOND };
 
 /* The location of the caller's register @reg; if saved, *@words words below the CFA. */
 static enum saved saved_rule(Dwarf_Frame *frame, int reg, __u32 *words)
@@ -127,6 +127,8 @@ static enum saved saved_rule(Dwarf_Frame *frame, int reg, __u32 *words)
 		return ops ? SAVED_UNDEFINED : SAVED_NOT;
 	if (saved_below(ops, nops, words))
 		return SAVED_BELOW;
+	if (nops == 1 && ops[0].atom == DW_OP_regx && ops[0].number == ARCH_DWARF_LINK)
+		return SAVED_LINK;
 	/* At *(fp + N), beside a CFA that has to be loaded. libdw pushes the CFA before it. */
 	if (nops == 2 && ops[0].atom == DW_OP_call_frame_cfa &&
 	    ops[1].atom == DW_OP_breg0 + ARCH_DWARF_FP && ops[1].number % 8 == 0 &&
@@ -162,8 +164,10 @@ static bool put_saved(struct profil_unwind_row *row, __u32 words)
 static bool ra_fits(enum saved ra, __u32 ra_words, enum saved fp, __u32 fp_words,
 		    struct profil_unwind_row *row)
 {
-	if (ARCH_DWARF_RA == 16)
-		return ra == SAVED_BELOW && ra_words == 1;
+	if (ARCH_DWARF_RA == 16) {
+		row->rule |= ra == SAVED_LINK ? PROFIL_UNWIND_RA_LINK : 0;
+		return ra == SAVED_LINK || (ra == SAVED_BELOW && ra_words == 1);
+	}
 	if (ra == SAVED_NOT)
 		return true;
 	if (ra != SAVED_BELOW || (fp == SAVED_BELOW && ra_words + 1 != fp_words))
@@ -199,7 +203,7 @@ struct profil_unwind_row unwind_row(Dwarf_Frame *frame, bool signal)
 		row.rule |= PROFIL_UNWIND_FP_SAVED | PROFIL_UNWIND_SAVED_ABOVE;
 		row.saved = (__u8)fp_words;
 	}
-	if (fp == SAVED_BEYOND || !ra_fits(ra, ra_words, fp, fp_words, &row))
+	if (fp == SAVED_BEYOND || fp == SAVED_LINK || !ra_fits(ra, ra_words, fp, fp_words, &row))
 		return beyond;
 	return row;
 }

@@ -124,6 +124,31 @@ vsyscall() {
 	check "no stack is cut in the vsyscall page" sh -c "! grep 'not in code' '$dir/folded'"
 }
 
+# --- a return address in a register ----------------------------------------------------------------
+
+# The child of vfork() runs on its parent's stack, so vfork() keeps its return address in a register meanwhile.
+vforks() {
+	local name="stacks in vfork() reach the program's main()"
+
+	"${CC:-gcc}" -O1 -g -static -o "$dir/parent" -x c - <<-'END' || return
+		#include <sys/wait.h>
+		#include <unistd.h>
+
+		int main(void)
+		{
+			for (int i = 0; i < 100; i++) {
+				if (vfork() == 0)
+					_exit(0);
+				wait(NULL);
+			}
+			return 0;
+		}
+	END
+	rm "$dir/folded"
+	"$ctl" record -q -g -e sched:sched_process_fork -c 1 -f folded -o "$dir/folded" -- "$dir/parent"
+	check "$name" has_stack '^parent;_start;.*;main;[a-z_]*vfork;[^;]+ 100$'
+}
+
 # --- equal paths ----------------------------------------------------------------------------------
 
 # Each path has one node, whichever process it comes from.
@@ -142,6 +167,7 @@ formats
 inlined
 kernel_frames
 vsyscall
+vforks
 # shellcheck disable=SC2016 # the variable of the shell that starts them
 merge "call paths of programs at different addresses merge" sh -c "for i in 1 2 3 4; do $levels 1 20 0.3; done"
 merge "call paths of children merge" "$levels" 1 20 0.3 4

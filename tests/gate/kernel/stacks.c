@@ -95,6 +95,10 @@ static const struct rule rules[] = {
 	  .fp = 2,
 	  .cfa = 4,
 	  .saved = 2 },
+	/* The register has the number of the system call's command, which is no address of code. */
+	{ "return address in a register",
+	  { .rule = PROFIL_UNWIND_SP | PROFIL_UNWIND_RA_LINK },
+	  .root = PROFIL_STACK_NOWHERE },
 	{ "end", { .rule = PROFIL_UNWIND_END }, .root = PROFIL_STACK_WHOLE },
 	{ "beyond", { .rule = PROFIL_UNWIND_BEYOND }, .root = PROFIL_STACK_BEYOND },
 	{ "none", { .rule = PROFIL_UNWIND_NONE }, .root = PROFIL_STACK_NO_TABLE },

@@ -244,14 +244,15 @@ Test(unwind_table, has_the_numbers_of_each_rule)
 {
 	struct unwind_table t = { 0 };
 
-	build_dir_open("asm(\".globl sp, below, above, plt, sp_word, fp_word\\n"
+	build_dir_open("asm(\".globl sp, below, above, plt, sp_word, fp_word, link\\n"
 		       "sp: .cfi_startproc\\nnop\\n.cfi_def_cfa_offset 64\\n.cfi_offset 6, -48\\n"
 		       "below: nop\\n.cfi_def_cfa_offset 2400\\n.cfi_offset 6, -2320\\n"
 		       "above: nop\\n.cfi_restore 6\\n"
 		       ".cfi_escape 0x0f,11,0x77,8,0x80,0,0x3f,0x1a,0x3b,0x2a,0x33,0x24,0x22\\n"
 		       "plt: nop\\n.cfi_escape 0x0f,5,0x77,24,6,0x23,8\\n"
 		       "sp_word: nop\\n.cfi_escape 0x0f,5,0x76,0x70,6,0x23,24\\n"
-		       "fp_word: nop\\n.cfi_endproc\");\nint main(void) { return 0; }\n",
+		       "fp_word: nop\\n.cfi_def_cfa 7, 0\\n.cfi_register 16, 5\\n"
+		       "link: nop\\n.cfi_endproc\");\nint main(void) { return 0; }\n",
 		       "store");
 	build_dir_run("gcc -o a a.c");
 	expect_row(&t, "sp", PROFIL_UNWIND_SP, 1, 0);
@@ -261,6 +262,7 @@ Test(unwind_table, has_the_numbers_of_each_rule)
 	expect_row(&t, "plt", PROFIL_UNWIND_PLT, 11, 0);
 	expect_row(&t, "sp_word", PROFIL_UNWIND_SP_WORD, 3, 0);
 	expect_row(&t, "fp_word", PROFIL_UNWIND_FP_WORD, 3 << 8 | (__u8)-2, 0);
+	expect_row(&t, "link", PROFIL_UNWIND_SP | PROFIL_UNWIND_RA_LINK, 0, 0);
 	unwind_table_fini(&t);
 	build_dir_close();
 }

@@ -133,6 +133,7 @@ programs() {
 	cp -r include LICENSE README.md mk/install.sh "$tree"
 	for page in src/*/*.[1-8]; do cp "$page" "$tree/man"; done
 	cp src/profilctl/completion/* "$tree/completion"
+	cp -r deploy "$tree"
 	cp src/libprofil/*.pc.in "$tree/pkgconfig"
 	cp systemd/* "$tree/systemd"
 	echo "$VERSION" >"$tree/VERSION"

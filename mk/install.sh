@@ -92,6 +92,7 @@ install_files() {
 	put 644 "$completion/profilctl.bash" "$DATADIR/bash-completion/completions/profilctl"
 	put 644 "$completion/_profilctl" "$DATADIR/zsh/site-functions/_profilctl"
 	put 644 "$completion/profilctl.fish" "$DATADIR/fish/vendor_completions.d/profilctl.fish"
+	for f in deploy/clickhouse/*.sql; do put 644 "$f" "$DATADIR/doc/profil/clickhouse/${f##*/}"; done
 	for f in systemd/*.service; do put_filled "$f" "$UNITDIR/${f##*/}"; done
 	for f in systemd/*.socket systemd/*.path; do put 644 "$f" "$UNITDIR/${f##*/}"; done
 	put 644 systemd/perf-events.conf "$DATADIR/profil/perf-events.conf"

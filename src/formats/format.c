@@ -22,6 +22,7 @@ static const struct format formats[] = {
 	{ .name = "perf", .write = perf_write, .binary = true },
 	{ .name = "html", .write = html_write },
 	{ .name = "markdown", .write = markdown_write },
+	{ .name = "rows", .write = rows_write },
 	{ .name = "llvm", .write = llvm_write },
 	{ .name = "bolt", .write = bolt_write },
 };

@@ -35,6 +35,7 @@ int markdown_write(FILE *out, const struct profile *p);
 int otlp_write(FILE *out, const struct profile *p);
 int perf_write(FILE *out, const struct profile *p);
 int pprof_write(FILE *out, const struct profile *p);
+int rows_write(FILE *out, const struct profile *p);
 int speedscope_write(FILE *out, const struct profile *p);
 
 #endif

@@ -40,7 +40,7 @@ keep() {
 }
 
 keep >"$kept"
-for format in text json pprof otlp gmon folded callgrind speedscope perf html markdown; do
+for format in text json pprof otlp gmon folded callgrind speedscope perf html markdown rows; do
 	check "report writes $format" "$ctl" report -f "$format" -o "$dir/$format" "$kept"
 done
 
@@ -275,7 +275,7 @@ json.dump(p, open(sys.argv[2], "w"))' "$kept" "$dir/stacks"
 }
 
 check "a profile with stacks is made" stacks
-for format in text json pprof otlp folded callgrind speedscope perf html markdown; do
+for format in text json pprof otlp folded callgrind speedscope perf html markdown rows; do
 	check "report writes $format with stacks" "$ctl" report -f "$format" -o "$dir/stacks.$format" "$dir/stacks"
 done
 

@@ -317,7 +317,7 @@ p["objects"][0]["path_hex"] = path.hex()
 for f in p["functions"]: f["object"] = p["objects"][0]["path"]; f["object_index"] = 0
 json.dump(p, open(sys.argv[2], "w"))
 END
-for format in text json pprof otlp gmon folded callgrind speedscope perf html markdown; do
+for format in text json pprof otlp gmon folded callgrind speedscope perf html markdown rows; do
 	check "report -f $format accepts a path that is not UTF-8" "$ctl" report -f "$format" -o "$dir/odd/$format" "$dir/odd/kept"
 done
 says "text replaces bytes that are not UTF-8" ' hot +caf[?]$' cat "$dir/odd/text"

@@ -75,7 +75,7 @@ check "a report names the time and the CPU time" grep -qE '; 0.00 s, 2.00 s of C
 
 # Names are of anyone's making: no format has what controls a terminal or turns text around.
 hostile='add("/a\u001b\u0007\u009b\u202e\u2066x<b>", 50, "", "f\u001b\u0007\u009b\u202e\u2066\u2028y<b>"); p["command"] = "c\u009b\u202e"'
-for format in text folded callgrind html markdown speedscope pprof json; do
+for format in text folded callgrind html markdown rows speedscope pprof json; do
 	changed "$hostile" -f $format -o "$dir/clean"
 	test "$format" != pprof || gunzip <"$dir/clean" >"$dir/raw"
 	test "$format" = pprof || cp "$dir/clean" "$dir/raw"

@@ -49,6 +49,23 @@ prints "the samples of every outcome are added up" "$summed" eval '"$ctl" report
 summed=$(each -f json | jq -sc "map(.functions[]) as \$all | {functions: \$all} | $functions")
 prints "the samples of functions are added up" "$summed" eval '"$ctl" report -f json "$hosts" | jq -c "$functions"'
 
+# The rows for databases: of the first kind all samples, with the stacks of folded; of the second the binned ones.
+rows() { # FILTER
+	"$ctl" report -f rows "$hosts" | jq -r "$1"
+}
+by_kind() {
+	rows '"\(.kind) \(.samples)"' | awk '{ n[$1] += $2 } END { for (k in n) print k, n[k] }' | sort
+}
+prints "the rows of each kind add up" "$("$ctl" report -f json "$hosts" | jq -r '.samples | "owner \(.binned)\nstack \(.total)"')" \
+	by_kind
+names() {
+	awk '{ n = $NF; sub(/ [0-9]+$/, ""); sub(/^[^;]*;/, ""); sum[$0] += n } END { for (s in sum) print s, sum[s] }' | sort
+}
+prints "the rows have the stacks of folded" "$("$ctl" report -f folded "$hosts" | names)" \
+	eval 'rows "select(.kind == \"stack\") | \"x;\" + (.stack | map(gsub(\";\"; \":\") | gsub(\"[[:space:][:cntrl:]]\"; \" \")) | join(\";\")) + \" \(.samples)\"" | names'
+prints "the rows of one host have its name" '["web-1"]' \
+	eval '"$ctl" report -f rows "$hosts/web-1" | jq -sc "map(.host) | unique"'
+
 # Hosts: in the rows, in the file that keeps the sum, and in its sum with others.
 samples() { # OUTCOME FILE...
 	for file in "${@:2}"; do "$ctl" report -f json "$file"; done | jq -s "map(.samples.$1) | add"

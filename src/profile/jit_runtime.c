@@ -3,14 +3,10 @@
 
 #include "jit_runtime.h"
 
-/*
- * Options that write another file do not count: node's --perf-prof writes a jitdump, which
- * profilctl does not read.
- */
 const struct jit_runtime jit_runtimes[] = {
 	{ .name = "node",
 	  .names_cure = "node --perf-basic-prof, or NODE_OPTIONS=--perf-basic-prof",
-	  .words = { "--perf-basic-prof" },
+	  .words = { "--perf-basic-prof", "--perf-prof" },
 	  .libraries = { "libnode.so" } },
 	{ .name = "java",
 	  .names_cure = "'jcmd PID Compiler.perfmap' while it runs, or java -XX:+DumpPerfMapAtExit",

@@ -11,7 +11,7 @@ struct jit_runtime {
 	const char *name;
 	const char *names_cure;	 /* how to make it write /tmp/perf-PID.map */
 	const char *stacks_cure; /* how to keep frame pointers; NULL: its code has them */
-	/* Arguments or environment variables that make it write the file. */
+	/* Arguments or environment variables that make it write that file, or a jitdump. */
 	const char *words[JIT_WORDS_MAX];
 	/* Beginnings of the names of libraries that contain it, for programs that embed it. */
 	const char *libraries[JIT_LIBRARIES_MAX];

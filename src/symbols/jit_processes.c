@@ -1,4 +1,4 @@
-/* jit_processes.c - running processes of JIT runtimes that write no perf map */
+/* jit_processes.c - running processes of JIT runtimes that do not describe their code */
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -107,21 +107,14 @@ static bool has_words(pid_t pid, const char *file, const struct jit_runtime *r)
 
 static bool has_names(pid_t pid, const struct jit_runtime *r)
 {
-	__cleanup(closep) int map = perfmap_open(pid);
+	__cleanup(closep) int map = perfmap_open_any(pid);
 
 	return map >= 0 || has_words(pid, "cmdline", r) || has_words(pid, "environ", r);
-}
-
-/* A jitdump is not read. Its writer wants names for code that is no function's, too. */
-static bool writes_jitdump(pid_t pid)
-{
-	return has_word(pid, "cmdline", "--perf-prof") || has_word(pid, "environ", "--perf-prof");
 }
 
 const struct jit_processes *jit_processes(void)
 {
 	static struct jit_processes found[RUNTIMES_MAX];
-	bool is_shown;
 	__cleanup(freep) pid_t *pids = NULL;
 	size_t npids = 0;
 
@@ -133,13 +126,8 @@ const struct jit_processes *jit_processes(void)
 		const struct jit_runtime *r = by_program(pids[i]);
 		struct jit_processes *f = r ? &found[r - jit_runtimes] : NULL;
 
-		if (!f || has_names(pids[i], r))
-			continue;
-		is_shown = running_is_shown(pids[i]);
-		if (is_shown && !writes_jitdump(pids[i]))
-			continue;
-		f->first = f->unnamed++ ? f->first : pids[i];
-		f->functions_shown = is_shown;
+		if (f && !has_names(pids[i], r) && !running_is_shown(pids[i]))
+			f->first = f->unnamed++ ? f->first : pids[i];
 	}
 	return found;
 }

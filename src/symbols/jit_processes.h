@@ -1,17 +1,16 @@
-/* jit_processes.h - running processes of JIT runtimes that write no perf map */
+/* jit_processes.h - running processes of JIT runtimes that do not describe their code */
 #ifndef PROFIL_SYMBOLS_JIT_PROCESSES_H
 #define PROFIL_SYMBOLS_JIT_PROCESSES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 #include "profile/jit_runtime.h"
 
-/* Processes of one runtime without that file that the caller has permission to inspect. */
+/* Processes of one runtime without a perf map or a jitdump that the caller has permission to
+ * inspect. */
 struct jit_processes {
 	const struct jit_runtime *runtime;
-	bool functions_shown; /* its functions have names: only other code has none */
 	size_t unnamed;
 	pid_t first; /* one of them */
 };

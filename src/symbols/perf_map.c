@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 
 #include "cover.h"
+#include "jitdump.h"
 #include "perf_map.h"
 #include "symbols/proc/guarded_file.h"
 
@@ -77,22 +78,34 @@ static int open_owned(const char *root, int pid, uid_t owner)
 	return fd < 0 || st.st_uid != owner ? -ENOENT : steal_fd(fd);
 }
 
-int perfmap_open(pid_t pid)
+/* Opens the perf map, or what else @pid describes its code in. */
+static int open_names(pid_t pid, bool dump)
 {
 	__cleanup(closep) int proc = -1;
 	__cleanup(closep) int at_root = -1;
 	struct stat st;
 	char path[64], root[64];
-	int inner;
+	int inner, fd;
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	inner = proc < 0 ? 0 : inner_pid(proc);
 	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
 	at_root = proc < 0 ? -1 : openat(proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (inner && at_root >= 0 && !fstat(proc, &st))
-		return open_owned(root, inner, st.st_uid);
-	return open_owned("/", (int)pid, geteuid());
+	if (!inner || at_root < 0 || fstat(proc, &st) < 0)
+		return open_owned("/", (int)pid, geteuid());
+	fd = open_owned(root, inner, st.st_uid);
+	return fd < 0 && dump ? jitdump_open(pid, inner, root, st.st_uid) : fd;
+}
+
+int perfmap_open(pid_t pid)
+{
+	return open_names(pid, false);
+}
+
+int perfmap_open_any(pid_t pid)
+{
+	return open_names(pid, true);
 }
 
 /* Makes room for some more text. Returns 0, -EFBIG or -ENOMEM. */
@@ -141,6 +154,28 @@ static int read_text(struct perfmap *map, int fd)
 		if (!len || memchr(map->text + n, 0, (size_t)len))
 			break;
 		n += (size_t)len;
+	}
+	shrink(map, room);
+	return 0;
+}
+
+/* Reads a jitdump into the lines of a perf map. */
+static int read_dump(struct perfmap *map, int fd)
+{
+	struct jitdump dump = { .fd = fd };
+	struct jitdump_code code;
+	size_t n = 0, room = 0;
+	int err = extend(map, &room);
+
+	if (err < 0)
+		return err;
+	*map->text = '\0';
+	while (jitdump_next(&dump, &code)) {
+		err = room - n > sizeof(code) ? 0 : extend(map, &room);
+		if (err < 0)
+			return err;
+		n += (size_t)snprintf(map->text + n, room - n, "%llx %llx %s\n", code.start,
+				      code.bytes, code.name);
 	}
 	shrink(map, room);
 	return 0;
@@ -201,7 +236,7 @@ int perfmap_read(struct perfmap *map, int fd)
 	int err;
 
 	*map = (struct perfmap){ 0 };
-	err = read_text(map, fd);
+	err = jitdump_is(fd) ? read_dump(map, fd) : read_text(map, fd);
 	if (err < 0)
 		return err;
 	for (const char *c = map->text; *c; c++)

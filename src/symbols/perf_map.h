@@ -1,4 +1,4 @@
-/* perf_map.h - reads the perf map, in which a JIT compiler names its code */
+/* perf_map.h - reads the perf map or the jitdump in which a JIT compiler names its code */
 #ifndef PROFIL_SYMBOLS_PERF_MAP_H
 #define PROFIL_SYMBOLS_PERF_MAP_H
 
@@ -33,9 +33,15 @@ extern size_t perfmap_bytes_max;
 int perfmap_open(pid_t pid);
 
 /*
- * Reads @fd into names that are sorted and do not overlap. Skips malformed lines, and all after a
- * NUL; the last line that covers an address names it. Returns 0 or a negative errno. perfmap_fini()
- * in any case.
+ * The same; without a perf map, the jitdump that the process has mapped. This reads all mappings of
+ * the process.
+ */
+int perfmap_open_any(pid_t pid);
+
+/*
+ * Reads @fd, a perf map or a jitdump, into names that are sorted and do not overlap. Skips
+ * malformed lines, and all after a NUL; the last line that covers an address names it. Returns 0 or
+ * a negative errno. perfmap_fini() in any case.
  */
 int perfmap_read(struct perfmap *map, int fd);
 

@@ -29,7 +29,7 @@ static struct symbols *symbols_of(const struct profile *p, const struct object *
 	else if (!strcmp(o->path, PROFILE_ANON) && o->fd >= 0)
 		symbols_open_perfmap(&s, o->fd);
 	else if (!strcmp(o->path, PROFILE_ANON) &&
-		 (late = perfmap_open(o->pid ? o->pid : p->pid)) >= 0)
+		 (late = perfmap_open_any(o->pid ? o->pid : p->pid)) >= 0)
 		symbols_open_perfmap(&s, late); /* some runtimes write it when they exit */
 	else if (o->fd >= 0)
 		symbols_open(&s, o->fd, o->path);

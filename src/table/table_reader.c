@@ -85,7 +85,7 @@ static int add_unnamed(struct table_reader *r, const struct profil_image *image,
 	p->objects[*index].pid = pid;
 	if (pid) {
 		runtime = jit_runtime_of(pid);
-		p->objects[*index].fd = perfmap_open(pid);
+		p->objects[*index].fd = perfmap_open_any(pid);
 	}
 	if (runtime)
 		note_unnamed(&p->objects[*index], runtime->name);

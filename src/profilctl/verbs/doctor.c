@@ -379,12 +379,8 @@ static void find_jit(struct examination *e)
 	for (size_t i = 0; i < jit_nruntimes; i++) {
 		if (of[i].unnamed)
 			found(e, of[i].runtime->name, STATE_NOTE, of[i].runtime->names_cure,
-			      "process %d%s: %s", (int)of[i].first,
-			      of[i].unnamed > 1 ? " and others" : "",
-			      of[i].functions_shown ? "its jitdump is not read: code that is no "
-						      "function's, as of regular expressions, has "
-						      "no names"
-						    : "compiled functions have no names");
+			      "process %d%s: compiled functions have no names", (int)of[i].first,
+			      of[i].unnamed > 1 ? " and others" : "");
 	}
 }
 

@@ -117,7 +117,7 @@ for name in node java dotnet python3.12; do
 done
 finds "doctor reports the emulator of Erlang" erlang note "process 2: " 'erl +JPperf true' beside beam.smp
 finds "doctor reports node by its other name" node note "process 2: " - beside nodejs
-finds "doctor reports node with a jitdump, which is not read" node note "process 2: " 'node --perf-basic-prof' beside node '' '' --perf-prof
+check "doctor does not report node with a jitdump" finds_none node '' '' --perf-prof
 finds "doctor names the flag of node" node note "process 2: " 'node --perf-basic-prof' beside node
 check "doctor does not report node with a perf map" finds_none node '' map
 check "doctor does not report node with the flag" finds_none node NODE_OPTIONS=--perf-basic-prof

@@ -73,6 +73,17 @@ compiled() {
 	check "the samples of the build add up" conserved
 }
 
+# Code that is no function's, and has a name in a jitdump only: node compiles regular expressions.
+dumped() {
+	echo "const slow = /(a+)+b/
+for (const end = Date.now() + 1000; Date.now() < end;) slow.test('aaaaaaaaaaaaaaaaaaaa')" >"$dir/slow.js"
+	check "record profiles regular expressions of node" "$ctl" record -F 999 -f json -o "$dir/json" -- \
+		env -C "$dir" node --perf-prof slow.js
+	# shellcheck disable=SC2016 # jq's variable
+	check "they have the names of the jitdump" json '
+		.samples.total as $all | [.functions[] | select(.name | startswith("RegExp:")) | .samples] | add > $all / 2'
+}
+
 # The program's file is deleted while the program runs, before attach.
 deleted() {
 	local pid
@@ -380,6 +391,7 @@ daemon_start
 short_ones
 build
 compiled
+dumped
 deleted
 database
 undumpable

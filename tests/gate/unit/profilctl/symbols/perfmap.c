@@ -181,3 +181,129 @@ Test(ctl_perfmap, shares_its_memory_among_all_maps)
 	perfmap_fini(&b);
 	close(fd);
 }
+
+/* A jitdump: its head, and code of @bytes at @start, whose name is followed by the code. */
+static size_t put_head(char *out, __u32 magic)
+{
+	struct {
+		__u32 magic, version, bytes, machine, zero, pid;
+		__u64 ns, flags;
+	} head = { magic, 1, sizeof(head), 62, 0, 1, 0, 0 };
+
+	memcpy(out, &head, sizeof(head));
+	return sizeof(head);
+}
+
+static size_t put_record(char *out, __u32 id, __u64 start, __u64 bytes, const char *name)
+{
+	struct {
+		__u32 id, all;
+		__u64 ns;
+		__u32 pid, tid;
+		__u64 vma, start, bytes, number;
+	} load = { id, 0, 0, 1, 1, start, start, bytes, 0 };
+	size_t name_bytes = strlen(name) + 1;
+
+	load.all = (__u32)(sizeof(load) + name_bytes + bytes);
+	memcpy(out, &load, sizeof(load));
+	memcpy(out + sizeof(load), name, name_bytes);
+	memset(out + sizeof(load) + name_bytes, 0xc3, bytes);
+	return load.all;
+}
+
+#define JITDUMP 0x4a695444u
+#define LOAD 0
+#define DEBUG_LINES 2
+
+/* Reads the @n bytes as a map. */
+static struct perfmap map_of(const char *bytes, size_t n)
+{
+	struct perfmap map;
+	int fd = memfd_create("dump", 0);
+
+	cr_assert_eq(write(fd, bytes, n), (ssize_t)n);
+	cr_assert_eq(perfmap_read(&map, fd), 0);
+	close(fd);
+	return map;
+}
+
+Test(ctl_perfmap, a_jitdump_names_the_newest_code_of_each_address)
+{
+	static char dump[1 << 16];
+	size_t n = put_head(dump, JITDUMP);
+	struct perfmap map;
+
+	n += put_record(dump + n, LOAD, 0x1000, 0x100, "old");
+	n += put_record(dump + n, DEBUG_LINES, 0x1000, 0x40, "lines");
+	n += put_record(dump + n, LOAD, 0x3000, 0x10, "two\nlines");
+	n += put_record(dump + n, LOAD, 0x1000, 0x80, "new");
+	map = map_of(dump, n);
+	cr_assert_eq(map.n, 3);
+	cr_expect_str_eq(map.name[0].name, "new");
+	cr_expect_eq(map.name[0].bytes, 0x80);
+	cr_expect_str_eq(map.name[1].name, "old");
+	cr_expect_eq(map.name[1].start, 0x1080);
+	cr_expect_str_eq(map.name[2].name, "two lines");
+	perfmap_fini(&map);
+	/* The last record is still being written. */
+	map = map_of(dump, n - 1);
+	cr_expect_eq(map.n, 3);
+	perfmap_fini(&map);
+	map = map_of(dump, n - 0x80 - 10);
+	cr_expect_eq(map.n, 2);
+	perfmap_fini(&map);
+	/* Of another byte order, it is text without a line. */
+	put_head(dump, __builtin_bswap32(JITDUMP));
+	map = map_of(dump, n);
+	cr_expect_eq(map.n, 0);
+	perfmap_fini(&map);
+}
+
+/* Sizes that do not fit their record, or would end the file where it began. */
+Test(ctl_perfmap, a_jitdump_of_wrong_sizes_ends_or_lacks_their_code)
+{
+	static char dump[1 << 16];
+	size_t head = put_head(dump, JITDUMP), n = head;
+	__u64 more = ~0ull;
+	__u32 none = 0;
+	struct perfmap map;
+
+	n += put_record(dump + n, LOAD, 0x1000, 0x10, "larger");
+	memcpy(dump + head + 40, &more, sizeof(more));
+	n += put_record(dump + n, LOAD, 0x2000, 0x10, "right");
+	map = map_of(dump, n);
+	cr_assert_eq(map.n, 1);
+	cr_expect_str_eq(map.name[0].name, "right");
+	perfmap_fini(&map);
+	memcpy(dump + head + 4, &none, sizeof(none));
+	map = map_of(dump, n);
+	cr_expect_eq(map.n, 0);
+	perfmap_fini(&map);
+}
+
+Test(ctl_perfmap, finds_the_jitdump_that_the_process_has_mapped)
+{
+	char path[64], dump[512];
+	size_t n = put_head(dump, JITDUMP);
+	void *mark;
+	int fd, found;
+
+	n += put_record(dump + n, LOAD, 0x1000, 0x10, "code");
+	snprintf(path, sizeof(path), "/tmp/jit-%d.dump", (int)getpid());
+	fd = open(path, O_CREAT | O_EXCL | O_RDWR, 0644);
+	cr_assert_eq(write(fd, dump, n), (ssize_t)n);
+	cr_expect_lt(perfmap_open_any(getpid()), 0, "it is not mapped");
+	mark = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	cr_assert_neq(mark, MAP_FAILED);
+	cr_expect_lt(perfmap_open(getpid()), 0, "it is no perf map");
+	found = perfmap_open_any(getpid());
+	cr_expect_geq(found, 0);
+	close(found);
+	if (geteuid() == 0) {
+		cr_assert_eq(fchown(fd, 65534, 65534), 0);
+		cr_expect_lt(perfmap_open_any(getpid()), 0, "another user's file");
+	}
+	munmap(mark, 4096);
+	unlink(path);
+	close(fd);
+}

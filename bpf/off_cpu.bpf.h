@@ -1,11 +1,22 @@
-/* off_cpu.bpf.h - the time that threads sleep, counted at the stack on which they went to sleep
+/* off_cpu.bpf.h - the time that threads have no CPU, counted at the stack on which they lost it
  *
  * An attachment to off-CPU time counts in a table of places and calling contexts, as others do. A
  * thread that gives up its CPU to wait, for input, a lock, a page from a disk, is entered as a
  * sleeper in the attachment's table: its stack's node, its place, and the time. When the scheduler
  * picks the thread again, the time in between is counted there, thinned to one sample for each
- * period of sleep. A thread that is preempted is not asleep, but the time that a sleeper waits for
- * a CPU after it was woken is included.
+ * period of sleep.
+ *
+ * An attachment by states (PROFIL_WAITS_STATES) has samples of CPU time as well. It distinguishes
+ *
+ *	asleep		from the switch to the wake-up
+ *	runnable	from there, or from the preemption, to the next switch
+ *
+ * Both are counted at notes below the stack's node. Samples of CPU time have no note. A thread that
+ * is new waits for a CPU from its start on; one that is older than the attachment has waited since
+ * the attachment began. Both are counted without a stack. Thus the states add up to the time that
+ * the threads exist. Threads that have not had a CPU at all since then are the client's to find.
+ * Other attachments (PROFIL_WAITS_SLEEPS) count from the switch that begins a sleep to the one that
+ * ends it, and no preemption.
  *
  * The scheduler charges a thread from its wake-up on, if the CPU was idle: up to the switch that is
  * 10 us, which would count twice. A thread cannot have slept for longer than the wall clock minus
@@ -13,12 +24,14 @@
  * with the wall clock. What was too much is taken from the next sleep.
  *
  * Sleepers are elements of two lines of the table that the thread's id selects. An element is
- * claimed by compare-and-swap of the id and released when the thread wakes up; only the CPU that
- * switches from or to a thread touches its element. Threads that still sleep when the attachment
- * ends are left in the table, and the client counts their time. A sleep without room for its
- * element is counted in sleepers_full.
+ * claimed by compare-and-swap of the id and released when the thread gets a CPU. The CPU that
+ * switches from or to a thread writes its element, and in between the CPU on which it is woken up:
+ * the scheduler does that after the first switch is complete, and holds the lock without which the
+ * second one does not begin. Threads that still have no CPU when the attachment ends are left in
+ * the table, and the client counts their time. A sleep without room for its element is counted in
+ * sleepers_full.
  *
- * The program runs at each switch of the machine, while there is such an attachment.
+ * The programs run at each switch and wake-up of the machine, while there is such an attachment.
  */
 #ifndef PROFIL_BPF_OFF_CPU_BPF_H
 #define PROFIL_BPF_OFF_CPU_BPF_H
@@ -27,6 +40,7 @@
 
 #include "observe.bpf.h"
 #include "sample.bpf.h"
+#include "switch_frame.bpf.h"
 
 /* Random, with the highest bit set: clients do not learn ids of the initial pid namespace. */
 const volatile __u32 sleeper_salt;
@@ -60,80 +74,15 @@ static __always_inline struct profil_sleeper *sleeper_of(const struct table *t, 
 	return NULL;
 }
 
-/* Frames of the tracepoint and this program, at most. */
-#define SWITCH_FRAMES 16
-
-/* The return address in the function of the tracepoint that calls this program; 0: not seen yet. */
-static __u64 switch_pc;
-
-/* With a second program at the tracepoint this function calls them all. */
-extern const void __traceiter_sched_switch __ksym __weak;
-#define TRACEITER_BYTES 512
-
-static __always_inline bool is_iterator(__u64 pc)
-{
-	__u64 start = (__u64)&__traceiter_sched_switch;
-
-	return start && pc - start < TRACEITER_BYTES;
-}
-
-/* Compares the beginning of @name; the verifier wants a constant length. */
-#define BEGINS(name, with) (!bpf_strncmp(name, sizeof(with) - 1, with))
-
-/* True if @pc is in a function of the tracepoint, by name, as is_tick(). Global, as it. */
-__attribute__((noinline)) int is_tracepoint(__u64 pc)
-{
-	char name[16] = { 0 };
-
-	/* The name is cut: -E2BIG is no error. */
-	bpf_snprintf(name, sizeof(name), "%ps", &pc, sizeof(pc));
-	return BEGINS(name, "bpf_trace_run") || BEGINS(name, "__bpf_trace_") ||
-	       BEGINS(name, "__traceiter_");
-}
-
 /*
- * The kernel's innermost frame of the running thread, which goes to sleep; 0: not found. Frames of
- * the scheduler are not in the stack that the kernel gives, those of its tracepoint are. Global, so
- * that the verifier does not follow what comes after it for each of its results.
+ * Enters the running thread as a sleeper, in @state: at the user's frames from @user_pc outwards,
+ * and those of the kernel if the attachment wants them. Global, as image_number().
  */
-__attribute__((noinline)) __u64 sleep_pc(void)
-{
-	__u32 zero = 0, n = 0, last = 0;
-	struct unwind *u = bpf_map_lookup_elem(&unwinds, &zero);
-	long bytes;
-
-	if (!u)
-		return 0;
-	bytes = bpf_get_task_stack(bpf_get_current_task_btf(), u->kernel, sizeof(u->kernel), 0);
-	if (bytes > 0)
-		n = (__u32)bytes / 8;
-#pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < SWITCH_FRAMES && i + 2 < n; i++) {
-		if (switch_pc && u->kernel[i] == switch_pc)
-			return u->kernel[i + 1 + is_iterator(u->kernel[i + 1])];
-	}
-#pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < SWITCH_FRAMES && i + 1 < n; i++) {
-		if (!is_tracepoint(u->kernel[i]))
-			continue;
-		last = i + 1;
-		if (!is_iterator(u->kernel[i]))
-			switch_pc = u->kernel[i];
-	}
-	if (!last || last > SWITCH_FRAMES)
-		return 0;
-	return u->kernel[last];
-}
-
-/*
- * Enters the running thread as a sleeper: at the user's frames from @user_pc outwards, and those of
- * the kernel if the attachment wants them. Global, as image_number().
- */
-__attribute__((noinline)) int sleeper_enter(__u32 slot, __u64 user_pc)
+__attribute__((noinline)) int sleeper_enter(__u32 slot, __u64 user_pc, __u32 state)
 {
 	const struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct table table, *t = &table;
-	__u64 kernel_pc = 0, group;
+	__u64 kernel_pc = 0, group, now_ns;
 	struct profil_sleeper *s;
 	struct unwind *u;
 	__u32 zero = 0;
@@ -154,7 +103,9 @@ __attribute__((noinline)) int sleeper_enter(__u32 slot, __u64 user_pc)
 	s->node = u->node;
 	s->key[0] = u->leaf_place ? u->leaf_place | group : 0;
 	s->key[1] = kernel_pc && u->depth ? u->place[0] | group | PROFIL_PLACE_FOLDED : 0;
-	*(volatile __u64 *)&s->since_ns = bpf_ktime_get_ns();
+	now_ns = bpf_ktime_get_ns();
+	s->woken_ns = state == PROFIL_STATE_RUNNABLE ? now_ns : 0;
+	*(volatile __u64 *)&s->since_ns = now_ns;
 	*(volatile __u32 *)&u->busy = 0;
 	return 0;
 }
@@ -171,13 +122,16 @@ static __always_inline void sleep_opens(struct profil_thread *thread, __u64 ran_
 	thread->slept_ns = 0;
 }
 
-/* A sleep of the running thread begins. Global, as insert(). */
-__attribute__((noinline)) int sleep_account(void)
+/* The running thread loses its CPU, and is then in @state. Global, as insert(). */
+__attribute__((noinline)) int sleep_account(__u32 state)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct profil_thread *thread = thread_of(task);
 
-	if (thread)
+	if (!thread)
+		return 0;
+	thread->out_epoch = tables.clock.epoch;
+	if (state == PROFIL_STATE_ASLEEP)
 		sleep_opens(thread, task->se.sum_exec_runtime, bpf_ktime_get_ns());
 	return 0;
 }
@@ -196,59 +150,158 @@ static __always_inline __u64 sleep_closes(struct profil_thread *thread, __u64 no
 }
 
 /*
- * The part of the sleep that is over on this CPU which is not counted. It is no argument, because
- * all functions of a call chain share 512 bytes of stack.
+ * The thread that gets this CPU. These are no arguments, because all functions of a call chain
+ * share 512 bytes of stack.
  */
+struct switched_in {
+	__u64 taken_ns;	 /* the part of its sleep that is not counted */
+	__u64 out_epoch; /* as in struct profil_thread */
+	__u64 born_ns;	 /* CLOCK_BOOTTIME; 0: not to be counted without its element */
+	__u64 ran_ns;
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u64);
-} sleep_taken SEC(".maps");
+	__type(value, struct switched_in);
+} switched_in SEC(".maps");
 
-/* The sleep of @task, which runs next on this CPU, is over. */
+/* @task runs next on this CPU. */
 static __always_inline void sleep_settle(struct task_struct *task)
 {
 	struct profil_thread *thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	__u32 zero = 0;
-	__u64 *taken_ns = bpf_map_lookup_elem(&sleep_taken, &zero);
+	struct switched_in *in = bpf_map_lookup_elem(&switched_in, &zero);
 
-	if (taken_ns)
-		*taken_ns = thread ? sleep_closes(thread, bpf_ktime_get_ns()) : 0;
+	if (!in)
+		return;
+	in->taken_ns = thread ? sleep_closes(thread, bpf_ktime_get_ns()) : 0;
+	in->out_epoch = thread ? thread->out_epoch : 0;
+	in->born_ns = task->flags & PF_EXITING ? 0 : task->start_boottime;
+	in->ran_ns = task->se.sum_exec_runtime;
 }
 
-/* Counts the sleep of thread @tid, if it is a sleeper of target @index. Global, as insert(). */
-__attribute__((noinline)) int sleeper_leave(__u32 index, __u32 tid)
+/* The parts of a wait that began at @since_ns and ends at @now_ns, of which @taken_ns count not. */
+static __always_inline void wait_divide(__u64 *asleep_ns, __u64 *runnable_ns, __u64 since_ns,
+					__u64 woken_ns, __u64 now_ns, __u64 taken_ns)
+{
+	if (!woken_ns || woken_ns > now_ns)
+		woken_ns = now_ns;
+	if (woken_ns < since_ns)
+		woken_ns = since_ns;
+	*asleep_ns = woken_ns - since_ns;
+	*runnable_ns = now_ns - woken_ns;
+	if (taken_ns > *asleep_ns) {
+		taken_ns -= *asleep_ns;
+		*runnable_ns -= taken_ns < *runnable_ns ? taken_ns : *runnable_ns;
+		taken_ns = *asleep_ns;
+	}
+	*asleep_ns -= taken_ns;
+}
+
+/* A node, and in the upper half the state of a note below it; 0: none. */
+static __always_inline __u64 waited_at(__u32 node, __u32 state)
+{
+	return (__u64)state << 32 | node;
+}
+
+/*
+ * Counts @ns that a thread has waited for target @index, at its places @key and @folded, and at the
+ * node and state @at. Global, as insert().
+ */
+__attribute__((noinline)) int wait_count(__u32 index, __u64 key, __u64 folded, __u64 at, __u64 ns)
 {
 	struct profil_target *target = PLACE(&tables.target[index % PROFIL_MAX_TARGETS]);
-	struct profil_sleeper *s, copy;
-	struct table table, *t = &table;
-	__u32 zero = 0;
-	const __u64 *taken_ns = bpf_map_lookup_elem(&sleep_taken, &zero);
-	__u64 n, slept_ns;
+	__u64 n = thin(&target->elapsed_ns, target->period_ns, ns);
+	__u32 node = (__u32)at, state = (__u32)(at >> 32);
 
-	if (target->flags & PROFIL_TARGET_CLOSED || !table_of(t, target->slot))
-		return 0;
-	s = sleeper_of(t, tid, false);
-	if (!s)
-		return 0;
-	copy = *s;
-	*(volatile __u64 *)&s->since_ns = 0;
-	__sync_lock_test_and_set(&s->tid, 0);
-	if (!copy.since_ns)
-		return 0;
-	slept_ns = bpf_ktime_get_ns() - copy.since_ns;
-	if (!taken_ns || slept_ns <= *taken_ns)
-		return 0;
-	n = thin(&target->elapsed_ns, target->period_ns, slept_ns - *taken_ns);
 	if (!n)
 		return 0;
-	kept_count(target->slot, copy.key[0], copy.key[1], copy.node, n);
+	if (state)
+		node = (__u32)node_number(target->slot, node ?: PROFIL_STACK_UNREADABLE,
+					  profil_place(PROFIL_NOTE_STATE, 0, state));
+	kept_count(target->slot, key, folded, node, n);
 	__sync_fetch_and_add(&target->total, n);
 	return 0;
 }
 
-/* A sleep of the running thread begins for the target of @entry. Global, as insert(). */
+/*
+ * The thread that gets this CPU has no element of target @index. If that is because it did not run
+ * since the target counts, its wait is counted without a stack. Global, as insert().
+ */
+__attribute__((noinline)) int unseen_wait_count(__u32 index)
+{
+	const struct profil_target *target = PLACE(&tables.target[index % PROFIL_MAX_TARGETS]);
+	__u64 since_ns = target->waits_since_ns, now_ns = bpf_ktime_get_boot_ns();
+	__u32 zero = 0, state = PROFIL_STATE_ASLEEP;
+	const struct switched_in *in = bpf_map_lookup_elem(&switched_in, &zero);
+
+	if (!in || !in->born_ns || in->out_epoch >= target->epoch)
+		return 0;
+	if (!in->ran_ns)
+		state = PROFIL_STATE_RUNNABLE;
+	else if (in->born_ns >= since_ns)
+		return 0; /* it has run, and found no room */
+	if (in->born_ns > since_ns)
+		since_ns = in->born_ns;
+	return now_ns > since_ns ? wait_count(index, 0, 0, waited_at(0, state), now_ns - since_ns)
+				 : 0;
+}
+
+/*
+ * Counts the wait of thread @tid, which gets a CPU, for target @index. @all: the target counts all
+ * threads of the machine or the process. Global, as insert().
+ */
+__attribute__((noinline)) int sleeper_leave(__u32 index, __u32 tid, bool all)
+{
+	const struct profil_target *target = PLACE(&tables.target[index % PROFIL_MAX_TARGETS]);
+	bool states = target->waits == PROFIL_WAITS_STATES;
+	__u32 zero = 0, node;
+	const struct switched_in *in = bpf_map_lookup_elem(&switched_in, &zero);
+	__u64 since_ns, asleep_ns, runnable_ns, key, folded;
+	struct table table, *t = &table;
+	struct profil_sleeper *s;
+
+	if (target->flags & PROFIL_TARGET_CLOSED || !in || !table_of(t, target->slot))
+		return 0;
+	s = sleeper_of(t, tid, false);
+	if (!s)
+		return states && all ? unseen_wait_count(index) : 0;
+	since_ns = s->since_ns;
+	node = s->node;
+	key = s->key[0];
+	folded = s->key[1];
+	wait_divide(&asleep_ns, &runnable_ns, since_ns, states ? s->woken_ns : 0,
+		    bpf_ktime_get_ns(), in->taken_ns);
+	*(volatile __u64 *)&s->since_ns = 0;
+	__sync_lock_test_and_set(&s->tid, 0);
+	if (!since_ns)
+		return 0;
+	if (asleep_ns)
+		wait_count(index, key, folded, waited_at(node, states ? PROFIL_STATE_ASLEEP : 0),
+			   asleep_ns);
+	if (runnable_ns)
+		wait_count(index, key, folded, waited_at(node, PROFIL_STATE_RUNNABLE), runnable_ns);
+	return 0;
+}
+
+/* Thread @tid, which is woken up, is runnable from now on for target @index. Global, as insert().
+ */
+__attribute__((noinline)) int sleeper_wake(__u32 index, __u32 tid)
+{
+	const struct profil_target *target = PLACE(&tables.target[index % PROFIL_MAX_TARGETS]);
+	struct table table, *t = &table;
+	struct profil_sleeper *s = NULL;
+
+	if (table_of(t, target->slot))
+		s = sleeper_of(t, tid, false);
+	if (s && s->since_ns && !s->woken_ns)
+		s->woken_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* The running thread loses its CPU, for the target of @entry. Global, as insert(). */
 __attribute__((noinline)) int sleep_begin(const struct sample *s, __u64 entry)
 {
 	const struct task_struct *task = (void *)bpf_get_current_task_btf();
@@ -258,7 +311,7 @@ __attribute__((noinline)) int sleep_begin(const struct sample *s, __u64 entry)
 	if (!s || is_missed(task, entry, true))
 		return 0;
 	pc = profil_pc_of(s, task, entry, target);
-	sleeper_enter(target->slot, pc == s->user_pc ? pc : 0);
+	sleeper_enter(target->slot, pc == s->user_pc ? pc : 0, s->flags);
 	return 0;
 }
 
@@ -269,24 +322,40 @@ __attribute__((noinline)) int sleep_begin_wide(const struct sample *s, __u32 i)
 	const struct profil_target *target = wide_target(i);
 
 	if (s && (scope_is_all(target->slot) || scope_of(target->slot) == SCOPE_HOLDS))
-		sleeper_enter(target->slot, wide_user_pc(s, task, target));
+		sleeper_enter(target->slot, wide_user_pc(s, task, target), s->flags);
 	return 0;
 }
 
-static __always_inline bool counts_sleep(const struct profil_target *target)
+/* What happens to a thread. */
+enum wait_step {
+	WAIT_BEGINS, /* it loses its CPU */
+	WAIT_WAKES,
+	WAIT_ENDS, /* it gets a CPU */
+};
+
+/* Says whether @target has to do with @step of a thread, which is then in @state. */
+static __always_inline bool counts_wait(const struct profil_target *target, enum wait_step step,
+					__u32 state)
 {
-	return (target->flags & (PROFIL_TARGET_CLOCKS | PROFIL_TARGET_CLOSED)) ==
-	       *(volatile __u32 *)&tables.off_cpu;
+	__u32 waits = target->waits;
+
+	if (!waits || target->flags & PROFIL_TARGET_CLOSED)
+		return false;
+	if (waits == PROFIL_WAITS_STATES)
+		return true;
+	return step == WAIT_ENDS || (step == WAIT_BEGINS && state == PROFIL_STATE_ASLEEP);
 }
 
 /*
- * Calls sleep_begin() for the running thread @task, or sleeper_leave() for thread @tid, for all its
- * targets. A thread's real uid does not change while it sleeps, so that the wide attachments of
- * other users cost it a comparison.
+ * Does @step of @task for all its targets; @s: at its beginning the sample, with the state in
+ * flags. Returns whether there are any. A thread's real uid does not change while it waits, so that
+ * the wide attachments of other users cost it a comparison.
  */
-static __always_inline void sleep_all(const struct sample *s, struct task_struct *task, __u32 tid)
+static __always_inline bool wait_all(const struct sample *s, struct task_struct *task,
+				     enum wait_step step)
 {
-	__u32 end = buckets(), tgid = tgid_of(task), uid;
+	__u32 end = buckets(), tgid = tgid_of(task), tid = (__u32)task->pid, uid;
+	bool any = false;
 
 	for (__u32 which = 0; which < 2 && which < end; which++) {
 		const struct profil_bucket *bucket = bucket_of(tgid, which);
@@ -294,25 +363,34 @@ static __always_inline void sleep_all(const struct sample *s, struct task_struct
 		for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
 			__u64 entry = read_entry(bucket, i);
 
-			if (!entry_is(entry, tgid) || !counts_sleep(target_of(entry)))
+			if (!entry_is(entry, tgid) ||
+			    !counts_wait(target_of(entry), step, s ? s->flags : 0))
 				continue;
-			if (tid)
-				sleeper_leave(profil_entry_target(entry), tid);
-			else
+			any = true;
+			if (step == WAIT_BEGINS)
 				sleep_begin(s, entry);
+			else if (step == WAIT_WAKES)
+				sleeper_wake(profil_entry_target(entry), tid);
+			else
+				sleeper_leave(profil_entry_target(entry), tid, true);
 		}
 	}
 	if (!*(volatile __u32 *)&tables.wide.n)
-		return;
+		return any;
 	uid = BPF_CORE_READ(cred_of(task), uid.val);
 	for (__u32 i = 0; i < PROFIL_MAX_WIDE && i < *(volatile __u32 *)&tables.wide.n; i++) {
-		if (!profil_wide_is_for(tables.wide.of[i], uid) || !counts_sleep(wide_target(i)))
+		if (!profil_wide_is_for(tables.wide.of[i], uid) ||
+		    !counts_wait(wide_target(i), step, s ? s->flags : 0))
 			continue;
-		if (tid)
-			sleeper_leave(profil_wide_target(tables.wide.of[i]), tid);
-		else
+		any = true;
+		if (step == WAIT_BEGINS)
 			sleep_begin_wide(s, i);
+		else if (step == WAIT_WAKES)
+			sleeper_wake(wide_index(i), tid);
+		else
+			sleeper_leave(wide_index(i), tid, scope_is_all(wide_target(i)->slot));
 	}
+	return any;
 }
 
 #endif

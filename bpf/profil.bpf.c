@@ -201,36 +201,45 @@ int tick_timer(__u64 *args)
  */
 
 /*
- * Kernel threads do not count, nor threads that are about to end: the process may end, with its
- * entries in the process table, before such a thread wakes up.
+ * The state of @task, which loses its CPU; 0: it does not count. Kernel threads do not, nor threads
+ * that are about to end: the process may end, with its entries in the process table, before such a
+ * thread wakes up.
  */
-static __always_inline bool goes_to_sleep(const struct task_struct *task, bool preempted,
-					  __u32 state)
+static __always_inline __u32 state_without_cpu(const struct task_struct *task, bool preempted,
+					       __u32 state)
 {
-	return !preempted && state && !(state & TASK_DEAD) && task->mm &&
-	       !(task->flags & PF_EXITING);
+	if (state & TASK_DEAD || !task->mm || task->flags & PF_EXITING)
+		return 0;
+	return preempted || !state ? PROFIL_STATE_RUNNABLE : PROFIL_STATE_ASLEEP;
 }
 
-/* Attached while an attachment counts off-CPU time. */
+/* Attached while an attachment counts the time of threads without a CPU, as the next one. */
 SEC("tp_btf/sched_switch")
 int sched_switch(__u64 *args)
 {
 	struct task_struct *prev = (void *)args[1], *next = (void *)args[2];
-	__u32 wide = *(volatile __u32 *)&tables.wide.n, flags = tables.off_cpu;
-	struct sample s = { .flags = flags };
+	struct sample s = { .flags = state_without_cpu(prev, args[0], (__u32)args[3]) };
 
-	if (goes_to_sleep(prev, args[0], (__u32)args[3]) &&
-	    (wide || first_entry(tgid_of(prev), flags))) {
+	if (s.flags) {
 		s.user_pc = arch_pc((struct arch_regs *)bpf_task_pt_regs(prev));
-		if (s.user_pc) { /* 0: a kernel thread of io_uring, with the process's memory */
-			sleep_all(&s, prev, 0);
-			sleep_account();
-		}
+		/* 0: a kernel thread of io_uring, with the process's memory */
+		if (s.user_pc && wait_all(&s, prev, WAIT_BEGINS))
+			sleep_account(s.flags);
 	}
-	if (next->mm) {
+	if (next->mm && arch_pc((struct arch_regs *)bpf_task_pt_regs(next))) {
 		sleep_settle(next);
-		sleep_all(NULL, next, (__u32)next->pid);
+		wait_all(NULL, next, WAIT_ENDS);
 	}
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int sched_wakeup(__u64 *args)
+{
+	struct task_struct *task = (void *)args[0];
+
+	if (task->mm)
+		wait_all(NULL, task, WAIT_WAKES);
 	return 0;
 }
 

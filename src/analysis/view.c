@@ -13,6 +13,7 @@
 #include "symbols/symbolize.h"
 #include "sample_location.h"
 #include "view.h"
+#include "view_state.h"
 
 /* The selected objects, groups and functions; NULL: all. */
 struct passes {
@@ -105,30 +106,6 @@ static bool passes(const struct passes *k, const struct profile *p, const struct
 {
 	return (!k->object || k->object[place->object]) && (!k->group || k->group[place->group]) &&
 	       (!k->function || (f && k->function[f - p->functions]));
-}
-
-/* Recounts the functions' samples from @kept, and removes functions without samples. */
-static void count_functions(struct profile *p, const struct spots *kept)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < p->nfunctions; i++)
-		p->functions[i].samples = 0;
-	for (size_t i = 0; i < kept->n; i++) {
-		const struct function *f = kept->spot[i].function;
-
-		if (f)
-			p->functions[f - p->functions].samples += kept->spot[i].place.count;
-	}
-	for (size_t i = 0; i < p->nfunctions; i++) {
-		if (p->functions[i].samples) {
-			p->functions[n++] = p->functions[i];
-			continue;
-		}
-		free(p->functions[i].name);
-		free(p->functions[i].slices);
-	}
-	p->nfunctions = n;
 }
 
 /* Removes the time slices, which exist for whole functions and objects only. */
@@ -237,7 +214,7 @@ static int filter(struct profile *p, const struct passes *k)
 	if (!err)
 		err = filter_places(&p->sums, p, k);
 	if (!err)
-		count_functions(p, &s);
+		view_count_functions(p, &s);
 	spots_fini(&s);
 	return err;
 }
@@ -245,8 +222,11 @@ static int filter(struct profile *p, const struct passes *k)
 int view_filter(struct profile *p, const struct view_filter *f)
 {
 	struct passes k = { 0 };
-	int err = find_objects(&k, p, f);
+	int err = f->state ? view_state(p, view_states(f->state)) : 0;
 
+	if (err || !(f->object || f->function || view_filter_is_of_groups(f)))
+		return err;
+	err = find_objects(&k, p, f);
 	if (!err)
 		err = find_groups(&k, p, f);
 	if (!err)
@@ -282,7 +262,8 @@ const char *view_filter_text(char *out, size_t bytes, const struct view_filter *
 		const char *what, *which;
 	} all[] = { { "object", f->object },   { "process", f->process },
 		    { "command", f->command }, { "container", f->container },
-		    { "pod", f->pod },	       { "function", f->function } };
+		    { "pod", f->pod },	       { "function", f->function },
+		    { "state", f->state } };
 	size_t at = 0;
 
 	*out = '\0';
@@ -366,7 +347,7 @@ int view_fold_kernel(struct profile *p)
 		err = part_unknown(p, rest, &s);
 	if (!err) {
 		forget_slices(p);
-		count_functions(p, &s);
+		view_count_functions(p, &s);
 		err = symbolize(rest, NULL);
 	}
 	if (!err)

@@ -12,6 +12,7 @@ struct view_filter {
 	const char *function;  /* see matches_find() */
 	const char *container; /* its name, or the first digits of its id */
 	const char *pod;       /* its uid */
+	const char *state;     /* see view_states() */
 };
 
 /* Says whether @f selects what ran, not code. */
@@ -24,9 +25,10 @@ static inline bool view_filter_is_of_groups(const struct view_filter *f)
  * Removes all samples of @p, which is symbolized, that @f does not select, from all counts. Stacks
  * are selected by their innermost frame; selecting processes removes all stacks, since stacks are
  * not grouped by process. Time slices remain only if whole functions or objects are selected.
- * Groups that have only sums are lost where functions are selected. Returns 0, -ENOENT if no
- * function matches, -ENODATA if the profile is not grouped by process, -EOPNOTSUPP if its groups
- * have only sums and processes are selected, -EINVAL for an invalid expression, or -ENOMEM.
+ * Groups that have only sums are lost where functions are selected. Selecting states removes
+ * groups, since they are known by stack. Returns 0, -ENOENT if no function matches, -ENOMSG if the
+ * profile has no states, -ENODATA if the profile is not grouped by process, -EOPNOTSUPP if its
+ * groups have only sums and processes are selected, -EINVAL for an invalid expression, or -ENOMEM.
  */
 int view_filter(struct profile *p, const struct view_filter *f);
 

@@ -15,7 +15,7 @@
  *	group_page ...		groups, 32 to a page: by which process, command, thread or cgroup
  *	place_page ...		lines of 5 places, 64 lines to a page
  *	node_page ...		nodes, 170 to a page: with call graphs, callers and callees
- *	sleeper_page ...	sleepers, 128 to a page: with off-CPU time
+ *	sleeper_page ...	sleepers, 64 to a page: with off-CPU time
  *	function_page ...	functions, 8 to a page: of interpreted languages
  *
  * A sample is counted as a place: (group, image, offset). The kernel claims images, groups and
@@ -30,7 +30,7 @@
  * and the user's pc at which it entered the kernel as a FOLDED place. The historical view
  * (--fold-kernel) shows the FOLDED places instead of those of KERNEL images.
  */
-#define PROFIL_TABLE_VERSION 3
+#define PROFIL_TABLE_VERSION 4
 #define PROFIL_TABLE_PAGE 4096
 
 #define PROFIL_LINE_PLACES 5
@@ -179,9 +179,25 @@ enum profil_stack_mode {
 	PROFIL_STACK_FP,   /* frame pointers only */
 };
 
+/*
+ * What the samples of a node have in common besides their stack is in nodes below it: a note, whose
+ * place has its kind in place of the group, and image 0.
+ */
+enum profil_note {
+	PROFIL_NOTE_STATE = 1, /* offset: enum profil_cpu_state; without one: running */
+};
+
+/* What a thread does: with PROFIL_OBSERVE_WAITS. */
+enum profil_cpu_state {
+	PROFIL_STATE_RUNNING = 1,
+	PROFIL_STATE_RUNNABLE, /* it waits for a CPU */
+	PROFIL_STATE_ASLEEP,
+	PROFIL_STATES
+};
+
 struct profil_node {
 	__u64 id;     /* hash of parent and place; 0: free */
-	__u64 place;  /* a key without group; of a caller: the return address */
+	__u64 place;  /* a key without group, or a note; of a caller: the return address */
 	__u32 parent; /* the number of a node, or enum profil_stack_root */
 	__u32 count;  /* samples whose innermost frame it is */
 };
@@ -189,17 +205,19 @@ _Static_assert(sizeof(struct profil_node) == 24, "170 of them are a page");
 #define PROFIL_PAGE_NODES (PROFIL_TABLE_PAGE / 24)
 
 /*
- * Off-CPU time: a thread that sleeps, and where the time of its sleep will be counted. Clients add
- * the time of those that sleep.
+ * Off-CPU time: a thread without a CPU, and where its time will be counted. Clients add the time
+ * of those that still have none.
  */
 struct profil_sleeper {
 	__u64 since_ns; /* CLOCK_MONOTONIC; 0: not complete */
+	__u64 woken_ns; /* when it became runnable; 0: it is asleep, or that is not distinguished */
 	__u32 tid;	/* with a random number added by XOR; 0: free */
 	__u32 node;	/* below PROFIL_STACK_ROOTS: none */
 	__u64 key[2];	/* a place; with kernel stacks also the FOLDED one. 0: none */
+	__u64 zero[3];
 };
-_Static_assert(sizeof(struct profil_sleeper) == 32, "128 of them are a page");
-#define PROFIL_PAGE_SLEEPERS (PROFIL_TABLE_PAGE / 32)
+_Static_assert(sizeof(struct profil_sleeper) == 64, "one cache line in a map");
+#define PROFIL_PAGE_SLEEPERS (PROFIL_TABLE_PAGE / 64)
 #define PROFIL_LINE_SLEEPERS 16 /* a thread's element is in one of two such lines */
 #define PROFIL_PAGE_SLEEPER_LINES (PROFIL_PAGE_SLEEPERS / PROFIL_LINE_SLEEPERS)
 

@@ -140,6 +140,11 @@ enum profil_observe_flags {
 	 */
 	PROFIL_OBSERVE_FUNCTIONS = 1 << 7,
 	PROFIL_OBSERVE_NATIVE = 1 << 8, /* with FUNCTIONS: interpreters' own frames as well */
+	/*
+	 * CPU time, and the time that threads are asleep or runnable, each below a note of its
+	 * state. It needs a stack_mode; not with EVENT or USER_ONLY.
+	 */
+	PROFIL_OBSERVE_WAITS = 1 << 9,
 };
 
 /* Which samples an attachment counts. All scopes except PROCESSES are tested at each sample. */

@@ -10,7 +10,7 @@
 #include "observers.h"
 
 /* Raised with every change to a struct below: a daemon takes over only maps of its own version. */
-#define PROFIL_LAYOUT_VERSION 26
+#define PROFIL_LAYOUT_VERSION 27
 
 /*
  * Counters are in chunks. A chunk is the one element of a BPF array: a dirty flag for each block of
@@ -77,6 +77,13 @@ enum profil_target_flags {
 	PROFIL_TARGET_CLOCKS = PROFIL_TARGET_TICK | PROFIL_TARGET_EVENTS,
 };
 
+/* Which of its threads' time without a CPU a target counts. */
+enum profil_waits {
+	PROFIL_WAITS_NONE,
+	PROFIL_WAITS_SLEEPS, /* from the switch that begins a sleep to the one that ends it */
+	PROFIL_WAITS_STATES, /* all, by enum profil_cpu_state */
+};
+
 /* The cookie of an event's links: these bits, the event's number as in flags, and a generation. */
 #define PROFIL_COOKIE_FREQUENCY 1 /* each sample counts as one, whatever the event's period */
 #define PROFIL_COOKIE_ADAPTED 2	  /* the kernel changes the period */
@@ -102,15 +109,16 @@ struct profil_target {
 	__u64 lost;
 	__u64 credit_ns; /* account of the first thread of a process with a profile of its own */
 
-	__u32 ended; /* set by the side that removes its last member */
-	__u32 slot;  /* of struct profil_observer and the table (OBSERVE) */
-	__u32 user;  /* slot in tables.user */
-	__u32 zero;
+	__u32 ended;	  /* set by the side that removes its last member */
+	__u32 slot;	  /* of struct profil_observer and the table (OBSERVE) */
+	__u32 user;	  /* slot in tables.user */
+	__u32 waits;	  /* enum profil_waits (OBSERVE) */
 	__u64 unfollowed; /* children for which there was no room */
 	__u64 raw;
-	__u64 started_ns; /* CLOCK_BOOTTIME */
-	__u64 unseen_ns;  /* a profile's own: of ended threads, not yet charged to a place */
-	__u64 none[2];
+	__u64 started_ns;     /* CLOCK_BOOTTIME */
+	__u64 unseen_ns;      /* a profile's own: of ended threads, not yet charged to a place */
+	__u64 waits_since_ns; /* CLOCK_BOOTTIME: waits before it are not counted */
+	__u64 none;
 };
 _Static_assert(offsetof(struct profil_target, ended) == 64, "one cache line in a map");
 _Static_assert(sizeof(struct profil_target) == 128, "two cache lines in a map");
@@ -177,7 +185,7 @@ struct profil_tables {
 	__u32 users;	    /* the daemon's: slots of tables.user that are in use */
 	__u32 pid_ns_level; /* of the daemon's pid namespace; 0: the initial one */
 	__u32 events;	    /* that are linked to a program, besides the clocks */
-	__u32 off_cpu;	    /* the number of off-CPU time among events, as in a target's flags */
+	__u32 zero;
 	struct profil_wide wide;
 	__u32 owner[PROFIL_MAX_OBSERVERS]; /* of each slot of attachments: its slot in user */
 };

@@ -4,13 +4,17 @@
 
 #include "base/cleanup.h"
 
+#include "profile/stack_ends.h"
+
 #include "quantity.h"
 
 const char *quantity_of_sample(char *out, size_t bytes, const struct profile *p)
 {
 	double ms = (double)p->tick_ns / 1e6;
 
-	if (profile_is_off_cpu(p))
+	if (profile_is_wall(p))
+		snprintf(out, bytes, "a sample stands for %.6g ms of a thread's time", ms);
+	else if (profile_is_off_cpu(p))
 		snprintf(out, bytes, "a sample stands for %.6g ms in which a thread slept", ms);
 	else if (p->event && p->period == 1)
 		snprintf(out, bytes, "a sample for each event of %s", p->event);
@@ -28,11 +32,31 @@ const char *quantity_of_all(char *out, size_t bytes, const struct profile *p)
 {
 	if (p->tick_ns)
 		snprintf(out, bytes, "%.2f s %s", (double)p->total * (double)p->tick_ns / 1e9,
-			 p->event ? "in which threads slept" : "of CPU time");
+			 profile_is_wall(p) ? "of threads' time"
+			 : p->event	    ? "in which threads slept"
+					    : "of CPU time");
 	else if (p->event && p->period)
 		snprintf(out, bytes, "%.6g %s", (double)p->total * (double)p->period, p->event);
 	else
 		snprintf(out, bytes, "of %s", p->event ? p->event : "unknown events");
+	return out;
+}
+
+const char *quantity_of_states(char *out, size_t bytes, const struct profile *p, __u64 duration_ns)
+{
+	double all_ns = (double)p->total * (double)p->tick_ns;
+	size_t n = 0;
+
+	for (int i = CALL_RUNNING; i < CALL_STATES && n < bytes; i++) {
+		enum call_state state = (enum call_state)i;
+		__u64 samples = call_tree_state_samples(&p->calls, state);
+
+		n += (size_t)snprintf(out + n, bytes - n, "%.2f %% %s, ",
+				      profile_percent(p, samples), stack_state_text(state));
+	}
+	if (n < bytes)
+		snprintf(out + n, bytes - n, "of %.2f threads",
+			 duration_ns ? all_ns / (double)duration_ns : 0);
 	return out;
 }
 

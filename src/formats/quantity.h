@@ -14,6 +14,12 @@ const char *quantity_of_sample(char *out, size_t bytes, const struct profile *p)
 const char *quantity_of_all(char *out, size_t bytes, const struct profile *p);
 
 /*
+ * What threads did in how much of the time of @p, which is profile_is_wall() and has lasted for
+ * @duration_ns: "10.75 % on CPU, ..., of 5.00 threads".
+ */
+const char *quantity_of_states(char *out, size_t bytes, const struct profile *p, __u64 duration_ns);
+
+/*
  * How many processes have samples, as "183 processes", or which one, as "pid 4711"; "" if unknown.
  */
 const char *quantity_of_processes(char *out, size_t bytes, const struct profile *p);

@@ -115,6 +115,8 @@ static int build(struct call_graph *g, const struct call_tree *t, const bool *wa
 		if (t->node[i].parent < CALL_ROOTS && t->node[i].parent != CALL_WHOLE)
 			cuts[t->node[i].parent] = true;
 	}
+	for (__u32 i = CALL_ENDS; i < CALL_ROOTS && i < t->n; i++)
+		cuts[i] |= t->node[i].count != 0;
 	for (size_t i = 0; !err && i < t->n; i++) {
 		const struct call_node *n = &t->node[i];
 		__u32 parent = i < CALL_ROOTS ? CALL_GRAPH_NONE : to[n->parent];
@@ -123,6 +125,8 @@ static int build(struct call_graph *g, const struct call_tree *t, const bool *wa
 			to[i] = wanted ? CALL_GRAPH_NONE : 0;
 			if (!wanted && cuts[i])
 				err = child(g, 0, (__u32)(t->nframes + i), &to[i]);
+			if (!err && cuts[i] && !wanted)
+				g->node[to[i]].self += n->count;
 			continue;
 		}
 		if (parent == CALL_GRAPH_NONE && wanted[n->frame])

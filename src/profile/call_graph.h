@@ -11,8 +11,8 @@
 /* A function in one calling context. Children are sorted by total, largest first. */
 struct call_graph_node {
 	/*
-	 * Index in the call tree's frames; nframes + an enum call_root: why a stack is truncated;
-	 * CALL_GRAPH_NONE: the root.
+	 * Index in the call tree's frames; nframes + a call_root(): the state, and why a stack is
+	 * truncated; CALL_GRAPH_NONE: the root.
 	 */
 	__u32 frame;
 	__u32 parent; /* CALL_GRAPH_NONE: the root */

@@ -108,6 +108,15 @@ int call_tree_add(struct call_tree *t, __u32 parent, __u32 object, __u64 offset,
 	return 0;
 }
 
+int call_tree_count(struct call_tree *t, __u32 index, __u64 n)
+{
+	int err = call_tree_init(t);
+
+	if (!err)
+		t->node[index].count += n;
+	return err;
+}
+
 int call_tree_add_all(struct call_tree *t, const struct call_tree *from)
 {
 	__u32 *to = calloc(from->n + 1, sizeof(*to));
@@ -213,7 +222,9 @@ int call_tree_fold(struct call_tree *t, const bool *folds)
 {
 	for (size_t i = t->n; i-- > CALL_ROOTS;) {
 		struct call_node *n = &t->node[i];
-		__u32 to = n->parent < CALL_ROOTS ? CALL_NOWHERE : n->parent;
+		__u32 to = n->parent < CALL_ROOTS
+				   ? call_root(CALL_NOWHERE, call_root_state(n->parent))
+				   : n->parent;
 
 		if (!folds[n->object])
 			continue;
@@ -247,14 +258,25 @@ int call_tree_difference(struct call_tree *t, const struct call_tree *last,
 	return add_counted(t, now, count);
 }
 
-enum call_root call_tree_root(const struct call_tree *t, __u32 index)
+__u32 call_tree_root(const struct call_tree *t, __u32 index)
 {
 	while (index >= CALL_ROOTS)
 		index = t->node[index].parent;
-	return (enum call_root)index;
+	return index;
 }
 
-__u64 call_tree_samples(const struct call_tree *t, enum call_root root)
+__u64 call_tree_state_samples(const struct call_tree *t, enum call_state state)
+{
+	__u64 sum = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->node[i].count && call_root_state(call_tree_root(t, (__u32)i)) == state)
+			sum += t->node[i].count;
+	}
+	return sum;
+}
+
+__u64 call_tree_samples(const struct call_tree *t, __u32 root)
 {
 	__u64 sum = 0;
 

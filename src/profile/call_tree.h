@@ -10,7 +10,8 @@
  * A node is a frame, its parent the calling frame: the same place with the same callers is one
  * node, in however many processes. Its count is the number of samples whose innermost frame it is.
  * The first nodes are not frames but roots, one for each way in which a stack walk can end: below
- * CALL_WHOLE are stacks that reach the start of their thread, below the others truncated ones.
+ * CALL_WHOLE are stacks that reach the start of their thread, below the others truncated ones. A
+ * profile of waits has these roots for each state of threads.
  */
 enum call_root {
 	CALL_WHOLE,	 /* reached the start of the thread */
@@ -21,8 +22,34 @@ enum call_root {
 	CALL_DEEP,	 /* more frames than the walk's limit */
 	CALL_NOT_YET,	 /* the code's unwind rules were not loaded yet */
 	CALL_NO_ROOM,	 /* like CALL_NO_TABLE: the table had no room for the code's unwind rules */
-	CALL_ROOTS
+	CALL_ENDS
 };
+
+/* What the threads did. */
+enum call_state {
+	CALL_NO_STATE, /* in profiles that do not distinguish states, or without a stack */
+	CALL_RUNNING,
+	CALL_RUNNABLE, /* waiting for a CPU */
+	CALL_ASLEEP,
+	CALL_STATES
+};
+
+#define CALL_ROOTS ((size_t)CALL_ENDS * CALL_STATES)
+
+static inline __u32 call_root(enum call_root end, enum call_state state)
+{
+	return (__u32)end + (__u32)CALL_ENDS * (__u32)state;
+}
+
+static inline enum call_root call_root_end(__u32 root)
+{
+	return (enum call_root)(root % CALL_ENDS);
+}
+
+static inline enum call_state call_root_state(__u32 root)
+{
+	return (enum call_state)(root / CALL_ENDS);
+}
 
 struct call_node {
 	__u64 offset; /* in the object; in a caller: the return address */
@@ -57,9 +84,12 @@ int call_tree_init(struct call_tree *t);
 
 /*
  * Finds or adds the node of @object and @offset below @parent, which is an index from an earlier
- * call or an enum call_root. Returns 0 or -ENOMEM.
+ * call or a call_root(). Returns 0 or -ENOMEM.
  */
 int call_tree_add(struct call_tree *t, __u32 parent, __u32 object, __u64 offset, __u32 *index);
+
+/* Counts @n samples at node @index, or at a call_root(). Returns 0 or -ENOMEM. */
+int call_tree_count(struct call_tree *t, __u32 index, __u64 n);
 
 /* Adds all nodes of @from, which has the same objects. Returns 0 or -ENOMEM. */
 int call_tree_add_all(struct call_tree *t, const struct call_tree *from);
@@ -67,8 +97,8 @@ int call_tree_add_all(struct call_tree *t, const struct call_tree *from);
 /* Adds a frame; takes ownership of its name. Returns 0 or -ENOMEM. */
 int call_tree_add_frame(struct call_tree *t, const struct call_frame *frame, __u32 *index);
 
-/* The root above node @index. */
-enum call_root call_tree_root(const struct call_tree *t, __u32 index);
+/* The root above node @index: a call_root(). */
+__u32 call_tree_root(const struct call_tree *t, __u32 index);
 
 /* Says whether node @index is a function inlined into its parent's, at the same place. */
 bool call_tree_is_inlined(const struct call_tree *t, __u32 index);
@@ -78,7 +108,7 @@ int call_tree_prune(struct call_tree *t);
 
 /*
  * Moves samples in the objects i with @folds[i] to their innermost frame in another object; samples
- * without such a frame move to the root CALL_NOWHERE. Returns 0 or -ENOMEM.
+ * without such a frame move to the root CALL_NOWHERE of their state. Returns 0 or -ENOMEM.
  */
 int call_tree_fold(struct call_tree *t, const bool *folds);
 
@@ -89,8 +119,9 @@ int call_tree_fold(struct call_tree *t, const bool *folds);
 int call_tree_difference(struct call_tree *t, const struct call_tree *last,
 			 const struct call_tree *now);
 
-/* Samples below @root, and below all roots. */
-__u64 call_tree_samples(const struct call_tree *t, enum call_root root);
+/* Samples below the root @root; in @state; and below all roots. */
+__u64 call_tree_samples(const struct call_tree *t, __u32 root);
+__u64 call_tree_state_samples(const struct call_tree *t, enum call_state state);
 __u64 call_tree_sum(const struct call_tree *t);
 
 #endif

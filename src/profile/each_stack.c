@@ -27,8 +27,7 @@ const char *stack_frame_name(const struct profile *p, size_t frame, char *out, s
 	if (frame < p->calls.nframes)
 		return call_frame_name(p, (__u32)frame, out, bytes);
 	frame -= p->calls.nframes;
-	name = frame < CALL_ROOTS ? stack_end_frame((enum call_root)frame)
-				  : without[frame - CALL_ROOTS];
+	name = frame < CALL_ROOTS ? stack_root_frame((__u32)frame) : without[frame - CALL_ROOTS];
 	snprintf(out, bytes, "%s", name ? name : "[whole]");
 	return out;
 }
@@ -56,8 +55,9 @@ static struct stack stack_of(const struct profile *p, __u32 at, __u32 *frame, __
 
 	if (at < CALL_ROOTS) {
 		node[s.n] = 0;
-		frame[s.n++] =
-			stack_frame_without(p, at == CALL_NOWHERE ? STACK_UNMATCHED : STACK_NONE);
+		frame[s.n++] = call_root_state(at)  ? (__u32)t->nframes + at
+			       : at == CALL_NOWHERE ? stack_frame_without(p, STACK_UNMATCHED)
+						    : stack_frame_without(p, STACK_NONE);
 	}
 	for (; at >= CALL_ROOTS; at = t->node[at].parent) {
 		node[s.n] = at;

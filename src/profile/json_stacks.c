@@ -17,15 +17,31 @@ static void append(json_t **all, json_t *value)
 	}
 }
 
-/* The samples by the way in which their stacks end, with those without frames. */
-static json_t *ends_of(const struct stack_ends *e, const struct call_tree *t)
+/* The roots that a file has: without states only those of no state. */
+static __u32 roots_of(const struct call_tree *t)
+{
+	__u64 without = call_tree_state_samples(t, CALL_NO_STATE);
+
+	return call_tree_sum(t) > without ? (__u32)CALL_ROOTS : CALL_ENDS;
+}
+
+/* The samples by the way in which their stacks end and their state, with those without frames. */
+static json_t *ends_of(const struct call_tree *t)
 {
 	json_t *all = json_array();
 
-	for (size_t i = 0; i < CALL_ROOTS; i++)
-		append(&all, json_pack("{ss sI sI}", "end", stack_end_key((enum call_root)i),
-				       "samples", (json_int_t)e->ended[i], "without_frame",
-				       (json_int_t)t->node[i].count));
+	for (__u32 i = 0; i < roots_of(t); i++) {
+		const char *state = stack_state_key(call_root_state(i));
+		json_t *end = json_pack("{ss sI sI}", "end", stack_end_key(call_root_end(i)),
+					"samples", (json_int_t)call_tree_samples(t, i),
+					"without_frame", (json_int_t)t->node[i].count);
+
+		if (end && state && json_object_set_new(end, "state", json_string(state))) {
+			json_decref(end);
+			end = NULL;
+		}
+		append(&all, end);
+	}
 	return all;
 }
 
@@ -62,11 +78,14 @@ static json_t *frames_of(const struct profile *p)
 static json_t *nodes_of(const struct call_tree *t)
 {
 	json_t *all = json_array();
+	__u32 roots = roots_of(t);
 
 	for (size_t i = CALL_ROOTS; i < t->n; i++) {
 		const struct call_node *n = &t->node[i];
+		__u32 parent =
+			n->parent < CALL_ROOTS ? n->parent : n->parent - (__u32)CALL_ROOTS + roots;
 
-		append(&all, json_pack("[IIIII]", (json_int_t)n->parent, (json_int_t)n->frame,
+		append(&all, json_pack("[IIIII]", (json_int_t)parent, (json_int_t)n->frame,
 				       (json_int_t)n->object, (json_int_t)n->offset,
 				       (json_int_t)n->count));
 	}
@@ -80,7 +99,7 @@ json_t *json_stacks(const struct profile *p)
 
 	if (!stack_ends_init(&e, p))
 		stacks = json_pack("{sI sI so so}", "samples", (json_int_t)e.sum, "without",
-				   (json_int_t)e.without, "ends", ends_of(&e, &p->calls), "cuts",
+				   (json_int_t)e.without, "ends", ends_of(&p->calls), "cuts",
 				   cuts_of(p, &e));
 	stack_ends_fini(&e);
 	if (stacks && (json_object_set_new(stacks, "frames", frames_of(p)) |
@@ -121,20 +140,19 @@ static int load_frames(struct profile *p, const json_t *frames)
 #define ENDS_MAX 64
 
 struct json_ends {
-	enum call_root root[ENDS_MAX];
+	__u32 root[ENDS_MAX];
 	__u64 without[ENDS_MAX]; /* samples without a frame */
 	size_t n;
 };
 
-/* The way with that key; CALL_ROOTS: none. */
 /* An end that only another version knows is that of a stack which could not be read further. */
 static enum call_root end_of(const char *key)
 {
 	size_t i = 0;
 
-	while (i < CALL_ROOTS && strcmp(key, stack_end_key((enum call_root)i)) != 0)
+	while (i < CALL_ENDS && strcmp(key, stack_end_key((enum call_root)i)) != 0)
 		i++;
-	return i < CALL_ROOTS ? (enum call_root)i : CALL_UNREADABLE;
+	return i < CALL_ENDS ? (enum call_root)i : CALL_UNREADABLE;
 }
 
 static int load_ends(struct json_ends *e, const json_t *ends)
@@ -147,12 +165,15 @@ static int load_ends(struct json_ends *e, const json_t *ends)
 		return -EINVAL;
 	json_array_foreach(ends, i, end) {
 		json_int_t without;
-		const char *key;
+		const char *key, *state_key = NULL;
+		enum call_state state;
 
-		if (json_unpack(end, "{ss sI}", "end", &key, "without_frame", &without) < 0 ||
+		if (json_unpack(end, "{ss sI s?s}", "end", &key, "without_frame", &without, "state",
+				&state_key) < 0 ||
 		    without < 0)
 			return -EINVAL;
-		e->root[i] = end_of(key);
+		state = state_key ? stack_state_of(state_key) : CALL_NO_STATE;
+		e->root[i] = call_root(end_of(key), state < CALL_STATES ? state : CALL_NO_STATE);
 		e->without[i] = (__u64)without;
 	}
 	return 0;
@@ -189,13 +210,17 @@ static int load_nodes(struct profile *p, const struct json_ends *e, const json_t
 	return 0;
 }
 
+/* A tree without a node has only the time of threads whose state is known, and no stack. */
 static int count_ends(struct profile *p, const struct json_ends *e, __u64 left)
 {
-	for (size_t i = 0; i < e->n && p->calls.n; i++) {
+	for (size_t i = 0; i < e->n; i++) {
+		if (!p->calls.n && !(e->without[i] && call_root_state(e->root[i])))
+			continue;
 		if (e->without[i] > left)
 			return -EINVAL;
 		left -= e->without[i];
-		p->calls.node[e->root[i]].count += e->without[i];
+		if (call_tree_count(&p->calls, e->root[i], e->without[i]))
+			return -ENOMEM;
 	}
 	return 0;
 }

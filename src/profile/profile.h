@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <time.h>
 #include <sys/types.h>
 #include <linux/types.h>
@@ -28,6 +29,8 @@
  * process, thread or cgroup that ran.
  */
 #define PROFILE_SCHEMA "profil/1"
+#define PROFILE_WALL "wall" /* events; see struct profile */
+#define PROFILE_OFF_CPU "off-cpu"
 #define PROFILE_ANON "[anon]" /* memory without a file: mostly JIT-compiled code */
 #define PROFILE_VDSO "[vdso]"
 #define PROFILE_KERNEL "[kernel]"
@@ -127,7 +130,8 @@ struct profile {
 
 	/*
 	 * A sample stands for @tick_ns of CPU time, or for @period events named @event. The event
-	 * "off-cpu" is the time that threads sleep: both are its ns.
+	 * "off-cpu" is the time that threads sleep, PROFILE_WALL all of their time, by states in
+	 * the stacks: both are its ns.
 	 */
 	__u64 tick_ns; /* 0: the samples are not of time */
 	char *event;   /* as -e takes it; NULL: samples of CPU time */
@@ -290,12 +294,18 @@ const char *profile_base_name(const char *path);
 __u64 profile_slices(const struct profile *p, const struct function *f, size_t first, size_t n);
 
 /*
- * Says whether the samples are of the time that threads sleep. Those of one sleep depend on each
- * other, so the error of a share is not known.
+ * Says whether the samples are of the time that threads sleep, or of all of their time. Those of
+ * one sleep depend on each other, so the error of a share is not known.
  */
 static inline bool profile_is_off_cpu(const struct profile *p)
 {
 	return p->event && p->tick_ns;
+}
+
+/* Says whether the samples are of all time of threads, by their states. */
+static inline bool profile_is_wall(const struct profile *p)
+{
+	return profile_is_off_cpu(p) && !strcmp(p->event, PROFILE_WALL);
 }
 
 /* Says whether the samples are of events, and not of time. */

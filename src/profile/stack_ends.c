@@ -15,22 +15,38 @@
 #define CUTS_MAX 5
 #define CUT_PERCENT_MIN 0.1
 
+/* The outermost frames of truncated stacks, by state. */
+#define CUT(why)                                                                        \
+	{                                                                               \
+		"[cut: " why "]", "[on CPU, cut: " why "]", "[runnable, cut: " why "]", \
+			"[asleep, cut: " why "]"                                        \
+	}
+
 static const struct {
-	const char *key, *text, *frame;
-} ends[CALL_ROOTS] = {
-	[CALL_WHOLE] = { "whole", "reach the start of their thread", NULL },
+	const char *key, *text, *frame[CALL_STATES];
+} ends[CALL_ENDS] = {
+	[CALL_WHOLE] = { "whole",
+			 "reach the start of their thread",
+			 { NULL, "[on CPU]", "[runnable]", "[asleep]" } },
 	[CALL_NO_TABLE] = { "no_table", "no unwind rules and no frame pointer",
-			    "[cut: no unwind rules]" },
+			    CUT("no unwind rules") },
 	[CALL_BEYOND] = { "expression", "an unwind rule that is an expression",
-			  "[cut: unwind expression]" },
-	[CALL_UNREADABLE] = { "unreadable", "an unreadable stack", "[cut: unreadable stack]" },
-	[CALL_NOWHERE] = { "nowhere", "a return address that is not in code",
-			   "[cut: not in code]" },
-	[CALL_DEEP] = { "too_deep", "more frames than are walked", "[cut: too deep]" },
+			  CUT("unwind expression") },
+	[CALL_UNREADABLE] = { "unreadable", "an unreadable stack", CUT("unreadable stack") },
+	[CALL_NOWHERE] = { "nowhere", "a return address that is not in code", CUT("not in code") },
+	[CALL_DEEP] = { "too_deep", "more frames than are walked", CUT("too deep") },
 	[CALL_NOT_YET] = { "not_yet", "before its unwind rules were read",
-			   "[cut: rules not read yet]" },
+			   CUT("rules not read yet") },
 	[CALL_NO_ROOM] = { "no_room", "no room for its unwind rules",
-			   "[cut: no room for unwind rules]" },
+			   CUT("no room for unwind rules") },
+};
+
+static const struct {
+	const char *key, *text;
+} states[CALL_STATES] = {
+	[CALL_RUNNING] = { "running", "on CPU" },
+	[CALL_RUNNABLE] = { "runnable", "waiting for a CPU" },
+	[CALL_ASLEEP] = { "asleep", "asleep" },
 };
 
 const char *stack_end_text(enum call_root end)
@@ -43,9 +59,28 @@ const char *stack_end_key(enum call_root end)
 	return ends[end].key;
 }
 
-const char *stack_end_frame(enum call_root end)
+const char *stack_root_frame(__u32 root)
 {
-	return ends[end].frame;
+	return ends[call_root_end(root)].frame[call_root_state(root)];
+}
+
+const char *stack_state_key(enum call_state state)
+{
+	return states[state].key;
+}
+
+const char *stack_state_text(enum call_state state)
+{
+	return states[state].text;
+}
+
+enum call_state stack_state_of(const char *key)
+{
+	int i = CALL_RUNNING;
+
+	while (i < CALL_STATES && strcmp(key, states[i].key) != 0)
+		i++;
+	return (enum call_state)i;
 }
 
 static const char *cure_of_runtime(const char *name)
@@ -105,20 +140,20 @@ static int by_samples(const void *a, const void *b)
 				      : (int)x->end - (int)y->end;
 }
 
-/* @samples has CALL_ROOTS elements for each object. */
+/* @samples has CALL_ENDS elements for each object. */
 static int list_cuts(struct stack_ends *e, size_t nobjects, const __u64 *samples)
 {
-	for (size_t i = 0; i < nobjects * CALL_ROOTS; i++) {
+	for (size_t i = 0; i < nobjects * CALL_ENDS; i++) {
 		struct stack_cut *cut;
 
-		if (!samples[i] || i % CALL_ROOTS == CALL_WHOLE)
+		if (!samples[i] || i % CALL_ENDS == CALL_WHOLE)
 			continue;
 		cut = grow(e->cut, e->ncuts, sizeof(*cut));
 		if (!cut)
 			return -ENOMEM;
 		e->cut = cut;
-		e->cut[e->ncuts++] = (struct stack_cut){ (enum call_root)(i % CALL_ROOTS),
-							 (__u32)(i / CALL_ROOTS), samples[i] };
+		e->cut[e->ncuts++] = (struct stack_cut){ (enum call_root)(i % CALL_ENDS),
+							 (__u32)(i / CALL_ENDS), samples[i] };
 	}
 	if (e->ncuts)
 		qsort(e->cut, e->ncuts, sizeof(*e->cut), by_samples);
@@ -131,7 +166,7 @@ static int list_cuts(struct stack_ends *e, size_t nobjects, const __u64 *samples
 int stack_ends_init(struct stack_ends *e, const struct profile *p)
 {
 	const struct call_tree *t = &p->calls;
-	__cleanup(freep) __u64 *samples = calloc(p->nobjects * CALL_ROOTS + 1, sizeof(*samples));
+	__cleanup(freep) __u64 *samples = calloc(p->nobjects * CALL_ENDS + 1, sizeof(*samples));
 	__cleanup(freep) __u32 *outermost = calloc(t->n + 1, sizeof(*outermost));
 
 	*e = (struct stack_ends){ 0 };
@@ -140,13 +175,13 @@ int stack_ends_init(struct stack_ends *e, const struct profile *p)
 	for (__u32 i = 0; i < t->n; i++) {
 		const struct call_node *n = &t->node[i];
 		__u32 top = i < CALL_ROOTS || n->parent < CALL_ROOTS ? i : outermost[n->parent];
-		enum call_root end = (enum call_root)(top < CALL_ROOTS ? top : t->node[top].parent);
+		enum call_root end = call_root_end(top < CALL_ROOTS ? top : t->node[top].parent);
 
 		outermost[i] = top;
 		e->sum += n->count;
 		e->ended[end] += n->count;
 		if (i >= CALL_ROOTS)
-			samples[t->node[top].object * CALL_ROOTS + end] += n->count;
+			samples[t->node[top].object * CALL_ENDS + end] += n->count;
 	}
 	e->without = p->total - p->lost > e->sum ? p->total - p->lost - e->sum : 0;
 	return list_cuts(e, p->nobjects, samples);

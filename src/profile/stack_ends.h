@@ -14,10 +14,10 @@ struct stack_cut {
 };
 
 struct stack_ends {
-	__u64 sum;		 /* of all stacks */
-	__u64 ended[CALL_ROOTS]; /* by enum call_root */
-	__u64 without;		 /* samples without a stack that are not lost */
-	struct stack_cut *cut;	 /* most samples first */
+	__u64 sum;		/* of all stacks */
+	__u64 ended[CALL_ENDS]; /* by enum call_root */
+	__u64 without;		/* samples without a stack that are not lost */
+	struct stack_cut *cut;	/* most samples first */
 	size_t ncuts;
 	size_t nshown; /* the cuts that a report lists: the first ones, with a notable share */
 };
@@ -38,10 +38,15 @@ const char *stack_end_key(enum call_root end);
 const char *stack_end_cure(enum call_root end, const struct object *o);
 
 /*
- * The name of the outermost frame of a truncated stack, as "[cut: no unwind rules]"; NULL:
- * complete.
+ * The name of the outermost frame of stacks below @root, as "[cut: no unwind rules]" or "[asleep]";
+ * NULL: complete, without a state.
  */
-const char *stack_end_frame(enum call_root end);
+const char *stack_root_frame(__u32 root);
+
+/* The name of a state, as in options and JSON, and in words; CALL_STATES: no such name. */
+const char *stack_state_key(enum call_state state);
+const char *stack_state_text(enum call_state state);
+enum call_state stack_state_of(const char *key);
 
 /*
  * A line with the share of complete stacks of @p, where and why most others are truncated, and the

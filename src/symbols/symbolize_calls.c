@@ -165,9 +165,8 @@ static bool is_start_of_context(struct work *w, const struct call_node *n, __u64
 	struct symbols_range before, after;
 	struct symbols *s;
 
-	if (at == n->offset ||
-	    (parent != CALL_WHOLE && parent != CALL_NOWHERE && parent != CALL_NO_TABLE &&
-	     parent != CALL_NO_ROOM && parent != CALL_UNREADABLE && parent != CALL_BEYOND) ||
+	if (at == n->offset || parent >= CALL_ROOTS || call_root_end(parent) == CALL_DEEP ||
+	    call_root_end(parent) == CALL_NOT_YET ||
 	    symbolize_cached(&s, w->profile, n->object, w->cache) < 0)
 		return false;
 	symbols_find(s, at, &before);
@@ -185,12 +184,13 @@ static int add_node(struct work *w, const struct call_node *n, __u64 at, __u32 p
 	int err = 0;
 
 	if (is_start_of_context(w, n, at, parent)) {
-		parent = CALL_WHOLE;
+		parent = call_root(CALL_WHOLE, call_root_state(parent));
 		at = n->offset;
 	}
 	err = function_at(w, n->object, at, &frame);
-	if (!err && parent == CALL_NO_TABLE && is_start_in_go(w->tree.frame[frame].name))
-		parent = CALL_WHOLE;
+	if (!err && parent < CALL_ROOTS && call_root_end(parent) == CALL_NO_TABLE &&
+	    is_start_in_go(w->tree.frame[frame].name))
+		parent = call_root(CALL_WHOLE, call_root_state(parent));
 	if (!err)
 		err = call_tree_add(&w->tree, parent, n->object, n->offset, to);
 	if (!err)

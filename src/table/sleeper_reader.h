@@ -1,4 +1,4 @@
-/* sleeper_reader.h - adds the time of threads that still sleep to a profile of off-CPU time */
+/* sleeper_reader.h - adds the time of threads that still have no CPU to a profile of waits */
 #ifndef PROFIL_TABLE_SLEEPER_READER_H
 #define PROFIL_TABLE_SLEEPER_READER_H
 

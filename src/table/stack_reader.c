@@ -3,19 +3,35 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "core/proto.h"
 
 #include "stack_reader.h"
 
 _Static_assert((int)CALL_WHOLE == PROFIL_STACK_WHOLE && (int)CALL_NO_ROOM == PROFIL_STACK_NO_ROOM,
 	       "roots have the same numbers in the kernel and here");
+_Static_assert((int)CALL_RUNNING == PROFIL_STATE_RUNNING &&
+		       (int)CALL_ASLEEP == PROFIL_STATE_ASLEEP && (int)CALL_STATES == PROFIL_STATES,
+	       "states as well");
 
 #define PATH_MAX_NODES (PROFIL_FRAMES_MAX + PROFIL_KERNEL_FRAMES_MAX + 1)
 
 struct tree_reader {
 	const struct table_reader *table;
 	struct call_tree *into;
-	__u32 *index; /* of each node: index + 1; 0: not read yet */
+	__u32 *index; /* of each node in each state: index + 1; 0: not read yet */
+	__u32 *of;    /* the part of the state that is being read */
 };
+
+static int reader_init(struct tree_reader *r, const struct table_reader *table,
+		       struct call_tree *into)
+{
+	const struct profil_table *head = table->table.head;
+	size_t states = head->flags & PROFIL_OBSERVE_WAITS ? CALL_STATES : 1;
+
+	*r = (struct tree_reader){ .table = table, .into = into };
+	r->index = calloc((head->nodes + 1u) * states, sizeof(*r->index));
+	return r->index ? 0 : -ENOMEM;
+}
 
 static const struct profil_node *node_at(const struct tree_reader *r, __u32 number)
 {
@@ -32,13 +48,14 @@ static bool is_node(const struct tree_reader *r, __u32 number)
  * Collects the nodes from @number outwards, to its root or to a node that was read, in @path.
  * Returns their number, and in *@parent the index above them, 0 if a frame is not complete.
  */
-static size_t path_of(const struct tree_reader *r, __u32 number, __u32 *path, __u32 *parent)
+static size_t path_of(const struct tree_reader *r, __u32 number, enum call_state state, __u32 *path,
+		      __u32 *parent)
 {
 	size_t n = 0;
 
 	while (is_node(r, number) && n < PATH_MAX_NODES) {
-		if (r->index[number - PROFIL_STACK_ROOTS]) {
-			*parent = r->index[number - PROFIL_STACK_ROOTS] - 1;
+		if (r->of[number - PROFIL_STACK_ROOTS]) {
+			*parent = r->of[number - PROFIL_STACK_ROOTS] - 1;
 			return n;
 		}
 		if (!node_at(r, number)->place)
@@ -46,7 +63,8 @@ static size_t path_of(const struct tree_reader *r, __u32 number, __u32 *path, __
 		path[n++] = number;
 		number = node_at(r, number)->parent;
 	}
-	*parent = number <= PROFIL_STACK_NO_ROOM ? number : CALL_UNREADABLE;
+	*parent = call_root(
+		number <= PROFIL_STACK_NO_ROOM ? (enum call_root)number : CALL_UNREADABLE, state);
 	return n;
 }
 
@@ -65,11 +83,31 @@ static void locate(const struct tree_reader *r, const struct profil_node *node, 
 	*offset = place.offset;
 }
 
-static int read_node(struct tree_reader *r, __u32 number, __u32 count)
+/* The state that the note @number is of, and in *@number the node that it is below. */
+static enum call_state state_of(const struct tree_reader *r, __u32 *number)
+{
+	const struct profil_node *node = is_node(r, *number) ? node_at(r, *number) : NULL;
+	__u32 state = CALL_RUNNING;
+
+	if (!(r->table->table.head->flags & PROFIL_OBSERVE_WAITS))
+		return CALL_NO_STATE;
+	if (node && profil_place_group(node->place) == PROFIL_NOTE_STATE) {
+		state = profil_place_offset(node->place);
+		*number = node->parent;
+	}
+	return state < CALL_STATES ? (enum call_state)state : CALL_NO_STATE;
+}
+
+/* Adds @count samples at node @number; @state: CALL_NO_STATE if the node says it. */
+static int read_node(struct tree_reader *r, __u32 number, enum call_state state, __u64 count)
 {
 	__u32 path[PATH_MAX_NODES], at;
-	size_t n = path_of(r, number, path, &at);
+	size_t n;
 
+	if (!state)
+		state = state_of(r, &number);
+	r->of = r->index + (size_t)state * r->table->table.head->nodes;
+	n = path_of(r, number, state, path, &at);
 	while (n-- > 0) {
 		__u64 offset;
 		__u32 object;
@@ -79,36 +117,36 @@ static int read_node(struct tree_reader *r, __u32 number, __u32 count)
 		err = call_tree_add(r->into, at, object, offset, &at);
 		if (err)
 			return err;
-		r->index[path[n] - PROFIL_STACK_ROOTS] = at + 1;
+		r->of[path[n] - PROFIL_STACK_ROOTS] = at + 1;
 	}
-	r->into->node[at].count += count;
-	return 0;
+	return call_tree_count(r->into, at, count);
 }
 
 int stack_reader_read(const struct table_reader *table, struct call_tree *into)
 {
 	const struct profil_table *head = table->table.head;
-	__cleanup(freep) __u32 *index = calloc(head->nodes + 1u, sizeof(*index));
-	struct tree_reader r = { .table = table, .into = into, .index = index };
-	int err = index ? 0 : -ENOMEM;
+	struct tree_reader r;
+	int err = reader_init(&r, table, into);
 
 	for (__u32 i = 0; head->stack_mode && i < head->nodes && !err; i++) {
 		const struct profil_node *node = node_at(&r, PROFIL_STACK_ROOTS + i);
 
 		if (node->count && node->place)
-			err = read_node(&r, PROFIL_STACK_ROOTS + i, node->count);
+			err = read_node(&r, PROFIL_STACK_ROOTS + i, CALL_NO_STATE, node->count);
 	}
+	free(r.index);
 	return err;
 }
 
 int stack_reader_add(const struct table_reader *table, const struct stack_count *count, size_t n,
 		     struct call_tree *into)
 {
-	__cleanup(freep) __u32 *index = calloc(table->table.head->nodes + 1u, sizeof(*index));
-	struct tree_reader r = { .table = table, .into = into, .index = index };
-	int err = index ? 0 : -ENOMEM;
+	struct tree_reader r;
+	int err = reader_init(&r, table, into);
 
 	for (size_t i = 0; i < n && !err; i++)
-		err = read_node(&r, PROFIL_STACK_ROOTS + count[i].node, count[i].count);
+		err = read_node(&r, PROFIL_STACK_ROOTS + count[i].node, count[i].state,
+				count[i].count);
+	free(r.index);
 	return err;
 }

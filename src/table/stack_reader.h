@@ -4,9 +4,10 @@
 
 #include "table_reader.h"
 
-/* Samples whose innermost frame is node @node, an index. */
+/* Samples in @state whose innermost frame is node @node, an index. */
 struct stack_count {
 	__u32 node;
+	enum call_state state; /* CALL_NO_STATE: as the node's notes say */
 	__u64 count;
 };
 

@@ -140,7 +140,7 @@ static int places(struct pprof *w)
 /* The location of the outermost frame of a stack that ends in @root; 0: it is complete. */
 static __u64 cut(struct pprof *w, __u32 root)
 {
-	const char *name = stack_end_frame((enum call_root)root);
+	const char *name = stack_root_frame(root);
 
 	if (name && !w->cut[root])
 		w->cut[root] = location(w, w->mappings.n, 0, function(w, name));

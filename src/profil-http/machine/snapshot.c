@@ -117,7 +117,7 @@ static int take_stacks(struct snapshot *s)
 			continue;
 		err = make_room(s, &s->stack, sizeof(*s->stack), s->nstacks, &room);
 		if (!err)
-			s->stack[s->nstacks++] = (struct stack_count){ i, count };
+			s->stack[s->nstacks++] = (struct stack_count){ .node = i, .count = count };
 	}
 	return err;
 }

@@ -21,7 +21,7 @@ static const struct {
 	const char *name;
 	struct event event;
 } known[] = {
-	{ OPTIONS_OFF_CPU, { PROFIL_EVENT_OFF_CPU, 0 } },
+	{ PROFILE_OFF_CPU, { PROFIL_EVENT_OFF_CPU, 0 } },
 	{ "cpu-clock", { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK } },
 	{ "page-faults", { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS } },
 	{ "minor-faults", { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN } },

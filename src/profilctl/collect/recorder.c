@@ -208,8 +208,10 @@ static int read_table(struct recorder *r, int table, int unwind)
 		log_notice("stacks have no frames of the kernel: only root and group profil may "
 			   "record them");
 	r->profile->started = time(NULL);
-	if (!r->profile->event)
+	if (!r->profile->event || options_wall(r->options))
 		r->profile->tick_ns = r->reader.table.head->period_ns;
+	if (options_wall(r->options))
+		r->profile->period = r->profile->tick_ns;
 	return CTL_OK;
 }
 
@@ -231,7 +233,7 @@ static int begin(struct recorder *r)
 	struct cgroups cgroups = { 0 };
 	__cleanup(freep) pid_t *pids = NULL;
 	struct profil_msg_reply reply;
-	size_t n;
+	size_t n = 0;
 	int err;
 
 	if (r->asked.scope == PROFIL_SCOPE_CGROUP)
@@ -240,6 +242,8 @@ static int begin(struct recorder *r)
 		unwind_feeder_prepare_all(&r->feeder, pids, n);
 	cgroups_fini(&cgroups);
 	err = client_begin(r->client, &reply);
+	for (size_t i = 0; i < n && r->asked.flags & PROFIL_OBSERVE_WAITS; i++)
+		quiet_threads_note(&r->quiet, pids[i]);
 	r->asked.flags &= ~(__u32)PROFIL_OBSERVE_LATER; /* recorder_renew() begins at once */
 	return err < 0 ? recorder_refused(r, err) : CTL_OK;
 }
@@ -375,6 +379,8 @@ int recorder_add(struct recorder *r, pid_t pid)
 	err = add(r, pid);
 	if (err < 0)
 		return add_failed(pid, err);
+	if (r->asked.flags & PROFIL_OBSERVE_WAITS)
+		quiet_threads_note(&r->quiet, pid);
 	if (!r->profile->command)
 		r->profile->command = procfs_command(pid);
 	if (!r->profile->pid)
@@ -574,6 +580,7 @@ void recorder_fini(struct recorder *r)
 	table_reader_close(&r->reader);
 	slices_fini(&r->slices);
 	attached_children_fini(&r->children);
+	quiet_threads_fini(&r->quiet);
 	profile_free(r->profile);
 	closep(&r->signals);
 	closep(&r->epoll);

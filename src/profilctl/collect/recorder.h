@@ -11,6 +11,7 @@
 #include "profilctl/options/options.h"
 #include "profile/profile.h"
 #include "attached_children.h"
+#include "quiet_threads.h"
 #include "self_setup.h"
 #include "table/table_reader.h"
 #include "table/unwind_feeder.h"
@@ -35,6 +36,7 @@ struct recorder {
 	struct unwind_feeder feeder;
 	struct profile *profile;
 	struct attached_children children; /* of the processes of recorder_add() */
+	struct quiet_threads quiet;	   /* likewise; empty but for waits */
 	struct slices slices;		   /* if requested by options */
 	struct watched *watched;
 	size_t nwatched;

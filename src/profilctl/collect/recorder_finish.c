@@ -53,6 +53,8 @@ static int make_report(struct recorder *r, __u64 ended_ns)
 		err = stack_reader_read(&r->reader, &r->profile->calls);
 	if (!err)
 		err = sleepers_read(&r->reader, r->profile, ended_ns);
+	if (!err)
+		err = quiet_threads_read(&r->quiet, r->profile, ended_ns);
 	r->client = client_close(r->client);
 	daemon_end(steal(r->daemon));
 	r->profile->processes = profile_count_processes(r->profile);

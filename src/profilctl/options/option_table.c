@@ -70,6 +70,10 @@ static const struct option_row rows[] = {
 	  .value = value_only_pod },
 	{ OPTION_FILTER, 0, "function", "NAME",
 	  "only samples in this function, named as for annotate", .value = value_function },
+	{ OPTION_FILTER, 0, "state", "STATE[,STATE...]",
+	  "only the time that threads were running, runnable or asleep\n"
+	  "                              (record --wall)",
+	  .value = value_states },
 	{ OPTION_FOLD_KERNEL, 0, "fold-kernel", NULL,
 	  "count kernel samples at the place where user mode was left", FLAG(fold_kernel) },
 	{ OPTION_TREE, 0, "tree", NULL, "show calls from the start of each thread (record -g)",
@@ -125,6 +129,8 @@ static const struct option_row rows[] = {
 	  .value = value_event },
 	{ OPTION_EVENT, 0, "off-cpu", NULL, "record the time that threads sleep, with call stacks",
 	  .value = value_off_cpu },
+	{ OPTION_WALL, 0, "wall", NULL,
+	  "record all time of threads: on CPU, waiting for one, asleep", .value = value_wall },
 	{ OPTION_PERIOD, 'c', "count", "N", "take one sample per N events, or ns of -e cpu-clock",
 	  .value = value_period },
 	{ OPTION_EVENTS, 0, "events", NULL, "list the events that -e takes on this machine",
@@ -494,7 +500,7 @@ int options_parse(struct options *o, __u64 allowed, int argc, char **argv)
 			return -EINVAL;
 	}
 	if (allowed & OPTION_SLICES && o->format == format_find("html") && !o->slice_ns &&
-	    !options_off_cpu(o)) {
+	    !options_off_cpu(o) && !options_wall(o)) {
 		o->nslices = HTML_SLICES;
 		o->slice_ns = HTML_SLICE_NS;
 	}

@@ -15,6 +15,7 @@
 #include "formats/format.h"
 #include "symbols/proc/cgroups.h"
 #include "profilctl/util/time_words.h"
+#include "analysis/view_state.h"
 #include "option_values.h"
 
 #define STRING(x) #x
@@ -381,10 +382,27 @@ const char *value_off_cpu(struct options *o, char *arg)
 {
 	if (o->event && !options_off_cpu(o))
 		return IS_SECOND_EVENT;
-	o->event = OPTIONS_OFF_CPU;
+	o->event = PROFILE_OFF_CPU;
 	if (!o->stack_mode)
 		o->stack_mode = PROFIL_STACK_AUTO;
 	return NULL;
+}
+
+/* The states are in the stacks. */
+const char *value_wall(struct options *o, char *arg)
+{
+	if (o->event && !options_wall(o))
+		return IS_SECOND_EVENT;
+	o->event = PROFILE_WALL;
+	if (!o->stack_mode)
+		o->stack_mode = PROFIL_STACK_AUTO;
+	return NULL;
+}
+
+const char *value_states(struct options *o, char *arg)
+{
+	o->filter.state = arg;
+	return view_states(arg) ? NULL : "must be of running, runnable and asleep, with commas";
 }
 
 /* Accepts perf's modifier ":u"; no tracepoint has that name. */
@@ -396,8 +414,10 @@ const char *value_event(struct options *o, char *arg)
 		o->user_only = true;
 		arg[n - 2] = '\0';
 	}
-	if (!strcmp(arg, OPTIONS_OFF_CPU))
+	if (!strcmp(arg, PROFILE_OFF_CPU))
 		return value_off_cpu(o, arg);
+	if (!strcmp(arg, PROFILE_WALL))
+		return value_wall(o, arg);
 	if (o->event && strcmp(o->event, arg) != 0)
 		return IS_SECOND_EVENT;
 	o->event = arg;

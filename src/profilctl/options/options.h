@@ -19,8 +19,7 @@
 /* A page: mappings consist of pages, so that a larger block could be in two. */
 #define OPTIONS_PERIOD_MIN_NS (1000000000 / OPTIONS_RATE_MAX)
 #define OPTIONS_PERIOD_MAX_NS (1000000000 / OPTIONS_RATE_MIN)
-#define OPTIONS_ROUNDS 21	  /* of optimize --check */
-#define OPTIONS_OFF_CPU "off-cpu" /* the name of off-CPU time among events */
+#define OPTIONS_ROUNDS 21 /* of optimize --check */
 
 /* Bits for the options that a verb takes; all take -h. */
 #define OPTION_RATE (1ull << 0)
@@ -68,6 +67,7 @@
 #define OPTION_KEEP (1ull << 52)
 #define OPTION_CHECK (1ull << 53)
 #define OPTION_FAIL (1ull << 55)
+#define OPTION_WALL (1ull << 56)
 #define OPTION_COMMAND (1ull << 63) /* not an option: the first operand begins a command */
 
 #define OPTIONS_TEXT (OPTION_ROWS | OPTION_LIMIT | OPTION_ALL_ROWS | OPTION_FULL_NAMES)
@@ -77,13 +77,13 @@
 	(OPTIONS_REPORT | OPTION_RATE | OPTION_DURATION | OPTION_SOCKET | OPTION_CLOCK |       \
 	 OPTION_USER_ONLY | OPTION_NO_INHERIT | OPTION_SLICES | OPTION_THREADS | OPTION_PID |  \
 	 OPTION_ALL | OPTION_QUIET | OPTION_CALL_GRAPH | OPTION_KERNEL_STACKS | OPTION_EVENT | \
-	 OPTION_PERIOD)
+	 OPTION_PERIOD | OPTION_WALL)
 
 #define OPTIONS_SELECT (OPTION_COMM | OPTION_EXE | OPTION_CGROUP | OPTION_UNIT | OPTION_CONTAINER)
 #define OPTIONS_TOP                                                                              \
 	(OPTIONS_SELECT | OPTION_RATE | OPTION_SOCKET | OPTION_CLOCK | OPTION_USER_ONLY |        \
 	 OPTION_JSON | OPTION_BATCH | OPTION_COUNT | OPTION_INTERVAL | OPTION_PID | OPTION_ALL | \
-	 OPTION_CALL_GRAPH)
+	 OPTION_CALL_GRAPH | OPTION_WALL)
 
 struct format;
 
@@ -177,10 +177,15 @@ static inline double options_rate(const struct options *o)
 	return o->rate_hz ? (double)o->rate_hz : o->period ? 1e9 / (double)o->period : 0;
 }
 
-/* Says whether the event is off-CPU time. */
+/* Says whether the event is the time that threads sleep, or all of their time. */
 static inline bool options_off_cpu(const struct options *o)
 {
-	return o->event && !strcmp(o->event, OPTIONS_OFF_CPU);
+	return o->event && !strcmp(o->event, PROFILE_OFF_CPU);
+}
+
+static inline bool options_wall(const struct options *o)
+{
+	return o->event && !strcmp(o->event, PROFILE_WALL);
 }
 
 #endif

@@ -369,6 +369,8 @@ static void footer(FILE *out, const struct profile *p)
 	if (p->cpu_ns)
 		fprintf(out, ", %.2f s of CPU time", (double)p->cpu_ns / 1e9);
 	fputc('\n', out);
+	if (profile_is_wall(p))
+		fprintf(out, "%s\n", quantity_of_states(words, sizeof(words), p, p->duration_ns));
 	shortcomings_each(p, sentence, out);
 	text_stacks(out, p);
 	if (p->end == PROFILE_EXITED)
@@ -413,7 +415,9 @@ static void headline(FILE *out, const struct profile *p, const struct text_optio
 static void nothing(FILE *out, const struct profile *p)
 {
 	fputs("\nno samples", out);
-	if (profile_is_off_cpu(p))
+	if (profile_is_wall(p))
+		fputs(": no thread that is selected ran, or waited since it ran", out);
+	else if (profile_is_off_cpu(p))
 		fputs(": no sleep has begun meanwhile", out);
 	else if (!p->event && !p->pid)
 		fputs(": no process that is selected and that you may observe used CPU time", out);

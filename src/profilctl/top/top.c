@@ -13,6 +13,7 @@
 #include "top_screen.h"
 #include "symbols/symbolize.h"
 #include "profile/stack_ends.h"
+#include "table/sleeper_reader.h"
 #include "table/stack_reader.h"
 #include "profile/json.h"
 #include "profilctl/verbs/annotate.h"
@@ -45,7 +46,8 @@ static int difference(struct top *t, struct profile *p, const struct profile *al
 {
 	int err = profile_difference(p, t->last, all);
 
-	p->unmatched = all->unmatched - t->last->unmatched;
+	p->unmatched =
+		all->unmatched > t->last->unmatched ? all->unmatched - t->last->unmatched : 0;
 	p->lost = all->lost > t->last->lost ? all->lost - t->last->lost : 0;
 	p->total = p->binned + p->unmatched + p->lost;
 	p->processes = profile_count_processes(p);
@@ -55,6 +57,14 @@ static int difference(struct top *t, struct profile *p, const struct profile *al
 	if (!err && all->calls.n)
 		err = call_tree_difference(&p->calls, &t->last->calls, &all->calls);
 	return err ? err : symbolize(p, &t->cache);
+}
+
+/* Adds the waits that have not ended to @all. @p, too, is of the time of threads. */
+static int look_at_waits(struct top *t, struct profile *all, struct profile *p, __u64 at_ns)
+{
+	p->event = strdup(PROFILE_WALL);
+	p->period = p->tick_ns;
+	return p->event ? sleepers_read(&t->recorder.reader, all, at_ns) : -ENOMEM;
 }
 
 /* Reads the samples since the last call. */
@@ -67,6 +77,8 @@ static int look(struct top *t)
 
 	if (!err && t->recorder.options->stack_mode)
 		err = stack_reader_read(&t->recorder.reader, &all->calls);
+	if (!err && options_wall(t->recorder.options))
+		err = look_at_waits(t, all, p, at_ns);
 	if (!err) {
 		profile_borrow_again(p, t->recorder.profile);
 		profile_borrow_again(t->last, t->recorder.profile);
@@ -367,6 +379,8 @@ static int observe(struct recorder *r, const pid_t *pids)
 		m.scope = PROFIL_SCOPE_MACHINE;
 	if (m.scope != PROFIL_SCOPE_PROCESSES)
 		m.groups = WIDE_GROUPS;
+	if (!status)
+		status = scope_event(&m, r->profile, o);
 	if (!status)
 		status = recorder_observe(r, &m, 0);
 	for (int i = 0; pids && i < o->argc && !status; i++)

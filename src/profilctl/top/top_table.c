@@ -9,6 +9,7 @@
 #include "analysis/sample_location.h"
 #include "profile/call_graph.h"
 #include "profile/stack_ends.h"
+#include "formats/quantity.h"
 #include "base/cleanup.h"
 
 #include "symbols/short_name.h"
@@ -387,7 +388,7 @@ static void heading(FILE *out, const struct profile *p, const struct top_table *
 {
 	double seconds = (double)t->period_ns / 1e9;
 	double cpu = (double)p->total * (double)p->tick_ns / 1e9;
-	char when[16] = "";
+	char when[16] = "", states[128];
 	time_t now = time(NULL);
 	struct tm tm;
 
@@ -400,6 +401,8 @@ static void heading(FILE *out, const struct profile *p, const struct top_table *
 	fputc('\n', out);
 	if (t->note)
 		fprintf(out, "%s\n", t->note);
+	else if (profile_is_wall(p))
+		fprintf(out, "%s\n", quantity_of_states(states, sizeof(states), p, t->period_ns));
 	else
 		fprintf(out, "%.3f s of CPU time: %.2f CPUs; %llu samples in no mapping\n", cpu,
 			seconds > 0 ? cpu / seconds : 0, p->unmatched);

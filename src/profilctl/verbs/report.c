@@ -20,7 +20,9 @@ static void refuse_process(const struct options *o, const struct profile *p)
 	const struct view_filter *f = &o->filter;
 	const char *name = f->container ?: f->pod ?: f->command ?: f->process;
 	bool is_pid = name == f->process && !name[strspn(name, "0123456789")];
-	bool off_cpu = p->event && !strcmp(p->event, OPTIONS_OFF_CPU);
+	const char *how = profile_is_wall(p)	  ? "--wall"
+			  : profile_is_off_cpu(p) ? "--off-cpu"
+						  : "-g";
 	char clean[256];
 
 	log_err("report: stacks do not distinguish processes: leave out --%s, or record only these "
@@ -33,7 +35,7 @@ static void refuse_process(const struct options *o, const struct profile *p)
 		: f->container ? "--container "
 		: f->pod       ? "--pod "
 			       : "--comm ",
-		sanitize(clean, sizeof(clean), name), off_cpu ? "--off-cpu" : "-g");
+		sanitize(clean, sizeof(clean), name), how);
 }
 
 /* Writes calls instead of the flat profile. Returns an enum ctl_status. */

@@ -56,6 +56,10 @@ int report_view_apply(struct profile *p, const struct options *o)
 			o->fold_kernel ? ", if those in the kernel are counted where user mode was "
 					 "left"
 				       : "");
+	else if (err == -ENOMSG)
+		log_err("%s: this profile does not distinguish states; 'profilctl record --wall' "
+			"writes one that does",
+			o->verb);
 	else if (err == -ENODATA)
 		log_err("%s: this profile does not distinguish processes; 'profilctl record -o "
 			"FILE' writes one that does",

@@ -142,8 +142,7 @@ static int no_event(const struct options *o, int err)
 	return CTL_USAGE;
 }
 
-/* A sample for each period of sleep; a rate means so many for each second of it. */
-static int off_cpu_period(struct profil_msg_observe *m, struct profile *p, const struct options *o)
+static int check_waits(const struct options *o)
 {
 	if (o->user_only) {
 		log_err("threads sleep in the kernel: leave out --user-only");
@@ -153,6 +152,27 @@ static int off_cpu_period(struct profil_msg_observe *m, struct profile *p, const
 		log_err("a sleep can be longer than a slice: leave out --slices");
 		return CTL_USAGE;
 	}
+	return CTL_OK;
+}
+
+/* Its samples of CPU time are a clock's: recorder_observe() sets their period. */
+static int wall(struct profil_msg_observe *m, struct profile *p, const struct options *o)
+{
+	m->flags |= PROFIL_OBSERVE_WAITS;
+	p->event = strdup(PROFILE_WALL);
+	if (p->event)
+		return check_waits(o);
+	log_err("cannot begin: %s", strerror(ENOMEM));
+	return CTL_ERROR;
+}
+
+/* A sample for each period of sleep; a rate means so many for each second of it. */
+static int off_cpu_period(struct profil_msg_observe *m, struct profile *p, const struct options *o)
+{
+	int status = check_waits(o);
+
+	if (status)
+		return status;
 	if (o->period && (o->period < PROFIL_OFF_CPU_LEAST_NS || o->period > UINT32_MAX)) {
 		log_err("--count of off-CPU time is in ns, from %u to %u", PROFIL_OFF_CPU_LEAST_NS,
 			UINT32_MAX);
@@ -176,6 +196,8 @@ int scope_event(struct profil_msg_observe *m, struct profile *p, const struct op
 
 	if (!o->event)
 		return CTL_OK;
+	if (options_wall(o))
+		return wall(m, p, o);
 	err = uprobe_is(o->event) ? uprobe_define(&e, o->event) : event_find(&e, o->event);
 	if (err < 0)
 		return no_event(o, err);

@@ -30,6 +30,7 @@ struct observer {
 	struct table_making *making;	 /* its tables; NULL: they exist */
 	struct profil_observer observer; /* while they are made */
 	bool begun;			 /* it has a target */
+	uint32_t waits;			 /* the number of its links besides a clock; 0: none */
 	uint32_t uid;			 /* the only one that it counts, or PROFIL_WIDE_ANY */
 };
 
@@ -75,6 +76,13 @@ static int put_maps(struct observers *s, const struct observer *observer,
 	return table_slots_put(s->slots, observer->slot, a->table, a->unwind);
 }
 
+/* Waits count from now on: processes are added, or a wide scope begins. */
+static void waits_begin(struct observers *s, const struct observer *observer)
+{
+	__atomic_store_n(&s->bpf->maps.processes.target[observer->target.index].waits_since_ns,
+			 clock_ns(CLOCK_BOOTTIME), __ATOMIC_RELAXED);
+}
+
 static int widen(struct observers *s, const struct observer *observer)
 {
 	struct profil_wide *wide = &tables_of(s)->wide;
@@ -82,6 +90,7 @@ static int widen(struct observers *s, const struct observer *observer)
 	if (wide->n == PROFIL_MAX_WIDE)
 		return -EAGAIN;
 	wide->of[wide->n] = profil_wide(observer->target.index, observer->uid);
+	waits_begin(s, observer);
 	__atomic_store_n(&wide->n, wide->n + 1, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -100,34 +109,55 @@ static void narrow(struct observers *s, uint32_t target)
 }
 
 /*
- * Attaches the clock or event of @t, and the lifecycle hooks. -ERANGE: no clock has this period;
- * the user's limit has been checked.
+ * Attaches the clock or event of @observer, and the lifecycle hooks. -ERANGE: no clock has this
+ * period; the user's limit has been checked.
  */
-static int use(struct sampler_bpf *b, struct target *t, const struct event_choice *event)
+static int use(struct sampler_bpf *b, struct observer *observer, const struct attachment *a)
 {
+	const struct event_choice *links = attachment_links(a);
+	struct target *t = &observer->target;
 	int err;
 
-	if (!event->wanted) {
-		err = target_use(b, t);
-		return err == -EACCES ? -ERANGE : err;
-	}
-	err = lifecycle_hooks_use(b->hooks);
-	if (err)
+	if (a->event.wanted) {
+		err = lifecycle_hooks_use(b->hooks);
+		if (err)
+			return err;
+		err = event_links_use(b->events, links, &t->flags);
+		if (err)
+			lifecycle_hooks_unuse(b->hooks);
 		return err;
-	err = event_links_use(b->events, event, &t->flags);
+	}
+	err = target_use(b, t);
 	if (err)
-		lifecycle_hooks_unuse(b->hooks);
+		return err == -EACCES ? -ERANGE : err;
+	if (!links)
+		return 0;
+	err = event_links_use(b->events, links, &observer->waits);
+	if (err)
+		target_unuse(b, t);
 	return err;
 }
 
-static void unuse(struct sampler_bpf *b, const struct target *t)
+static void unuse(struct sampler_bpf *b, const struct observer *observer)
 {
+	const struct target *t = &observer->target;
+
+	if (observer->waits)
+		event_links_unuse(b->events, observer->waits);
 	if (!(t->flags & PROFIL_TARGET_EVENTS)) {
 		target_unuse(b, t);
 		return;
 	}
 	event_links_unuse(b->events, t->flags);
 	lifecycle_hooks_unuse(b->hooks);
+}
+
+static uint32_t waits_of(const struct attachment *a)
+{
+	if (a->flags & PROFIL_OBSERVE_WAITS)
+		return PROFIL_WAITS_STATES;
+	return a->event.wanted && a->event.type == PROFIL_EVENT_OFF_CPU ? PROFIL_WAITS_SLEEPS
+									: PROFIL_WAITS_NONE;
 }
 
 static uint32_t target_flags(const struct attachment *a)
@@ -149,7 +179,7 @@ static uint32_t target_flags(const struct attachment *a)
 	return flags;
 }
 
-static void begin(struct observers *s, const struct observer *observer)
+static void begin(struct observers *s, const struct observer *observer, const struct attachment *a)
 {
 	const struct target *t = &observer->target;
 	struct profil_target *k = &s->bpf->maps.processes.target[t->index];
@@ -159,6 +189,7 @@ static void begin(struct observers *s, const struct observer *observer)
 		.flags = (__u16)t->flags,
 		.slot = observer->slot,
 		.user = t->user,
+		.waits = waits_of(a),
 	};
 	tables_of(s)->owner[observer->slot] = t->user;
 	clocks_begin(s->bpf->clocks, k);
@@ -178,7 +209,7 @@ static int observe(struct observers *s, struct observer *observer, struct attach
 				: PROFIL_WIDE_ANY;
 	if (err)
 		return err;
-	err = use(s->bpf, t, &a->event);
+	err = use(s->bpf, observer, a);
 	if (err)
 		return err;
 	err = target_charge(t, a->user, false);
@@ -186,14 +217,14 @@ static int observe(struct observers *s, struct observer *observer, struct attach
 		err = reservation_take(s->bpf->reservations, t);
 	if (err) {
 		target_charges_give(&t->charges);
-		unuse(s->bpf, t);
+		unuse(s->bpf, observer);
 		return err;
 	}
-	begin(s, observer);
+	begin(s, observer, a);
 	if (a->scope != PROFIL_SCOPE_PROCESSES && !(a->flags & PROFIL_OBSERVE_LATER))
 		err = widen(s, observer);
 	if (err) {
-		unuse(s->bpf, t);
+		unuse(s->bpf, observer);
 		reservation_give(s->bpf->reservations, t, false);
 	}
 	return err;
@@ -363,6 +394,7 @@ static int observer_add(struct place_source *source, struct attachment *a, pid_t
 			return 0;
 	}
 	__atomic_store_n(&p->target[index].ended, 0, __ATOMIC_SEQ_CST);
+	waits_begin(s, observer);
 	return process_table_insert(p, (uint32_t)tgid, exec_id, index);
 }
 
@@ -404,7 +436,7 @@ static void observer_close(struct place_source *source, struct attachment *a)
 	if (a->scope != PROFIL_SCOPE_PROCESSES)
 		narrow(s, t->index);
 	process_table_clear(&s->bpf->maps.processes, 0, t->index);
-	unuse(s->bpf, t);
+	unuse(s->bpf, observer);
 	table_slots_give(s->slots, observer->slot);
 	reservation_give(s->bpf->reservations, t, false);
 	free(observer);
@@ -421,8 +453,8 @@ static int observer_ready(struct place_source *source, struct attachment *a)
 	struct observer *observer = a->source;
 	int err = 0;
 
-	if (observer->making && a->event.wanted) /* its link may have ended meanwhile */
-		err = event_links_prepare(s->bpf->events, &a->event);
+	if (observer->making && attachment_links(a)) /* its links may have ended meanwhile */
+		err = event_links_prepare(s->bpf->events, attachment_links(a));
 	if (!err && observer->making) {
 		err = table_making_take(observer->making, &a->table, &a->unwind);
 		if (err != -EINPROGRESS)

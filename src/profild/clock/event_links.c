@@ -25,14 +25,12 @@
  * other processes pay only for the counting.
  *
  * A tracepoint has one link for all CPUs, and the program runs at each event. So has off-CPU time,
- * which is no perf event but a program of its own at each switch of threads.
+ * which is no perf event but two programs of its own, at each switch and wake-up of threads.
  */
 #define SLOTS (PROFIL_TARGET_EVENTS / PROFIL_TARGET_EVENT)
 
 /* Under load the kernel lowers the highest frequency that it accepts; retries stop here. */
 #define FREQUENCY_LEAST 100
-
-#define NO_EVENT (~0u) /* in no target's flags */
 
 struct slot {
 	struct event_choice choice;
@@ -200,10 +198,8 @@ static void on_cpu_online(void *arg, int cpu)
 
 static void slot_close(struct event_links *e, struct slot *s)
 {
-	if (s->choice.type == PROFIL_EVENT_OFF_CPU) {
-		e->tables->off_cpu = NO_EVENT; /* the link stays for a second */
-		event_programs_use_link(e->programs, false);
-	}
+	if (s->choice.type == PROFIL_EVENT_OFF_CPU)
+		event_programs_use_links(e->programs, false); /* they stay for a second */
 	for (int cpu = 0; s->cpu && cpu < e->ncpus; cpu++)
 		unlink_one(&s->cpu[cpu]);
 	free(s->cpu);
@@ -223,7 +219,7 @@ static int slot_open(struct event_links *e, struct slot *s, const struct event_c
 	s->choice = *c;
 	s->generation++;
 	if (c->type == PROFIL_EVENT_OFF_CPU) {
-		event_programs_use_link(e->programs, true); /* event_links_prepare() made it */
+		event_programs_use_links(e->programs, true); /* event_links_prepare() made them */
 		return 0;
 	}
 	s->cpu = calloc((size_t)e->ncpus, sizeof(*s->cpu));
@@ -295,8 +291,6 @@ int event_links_use(struct event_links *e, const struct event_choice *c, uint32_
 		return -EAGAIN;
 	if (!s->users) {
 		e->tables->events++; /* before the first event */
-		if (key.type == PROFIL_EVENT_OFF_CPU)
-			e->tables->off_cpu = flags_of(e, s);
 		err = slot_open(e, s, &key);
 		if (err) {
 			e->tables->events--;
@@ -331,7 +325,6 @@ int event_links_open(struct event_links **out, struct event_programs *programs,
 	e->programs = programs;
 	e->tables = tables;
 	tables->events = 0; /* an earlier daemon's links ended with it */
-	tables->off_cpu = NO_EVENT;
 	e->event = event;
 	e->ncpus = libbpf_num_possible_cpus();
 	if (e->ncpus < 0) {

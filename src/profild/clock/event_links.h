@@ -29,8 +29,8 @@ int event_choice_check(const struct event_choice *c, bool privileged);
 
 /*
  * Links nothing yet. @programs stays the caller's. tables->events is the number of choices that
- * have links: the programs look for events only while it is not 0. tables->off_cpu is the number of
- * the choice of off-CPU time.
+ * have links: the programs look for events only while it is not 0. Off-CPU time is an event without
+ * samples of its own: targets say which waits they count.
  */
 int event_links_open(struct event_links **out, struct event_programs *programs,
 		     struct profil_tables *tables, sd_event *event);

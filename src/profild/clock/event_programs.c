@@ -17,19 +17,22 @@
 /*
  * The verifier takes 80 ms for each program that counts samples. Those of tracepoints and of
  * off-CPU time are needed by few, so the daemon starts without them. When an observer first asks
- * for one, a thread opens the object a second time, gives it the maps of the first, and loads the
- * two.
+ * for one, a thread opens the object a second time, gives it the maps of the first, and loads
+ * them.
  *
- * The link of the program of off-CPU time is made by a thread, too: after another was closed, the
- * kernel first waits for an RCU grace period.
+ * The links of the programs of off-CPU time are made by a thread, too: after another was closed,
+ * the kernel first waits for an RCU grace period.
  */
+#define LINKS 2
+_Static_assert(EVENT_PROGRAM_SWITCH + LINKS == EVENT_PROGRAMS, "those with a link are the last");
+
 struct event_programs {
 	const struct profil_bpf *skel;
 	int fd[EVENT_PROGRAMS];
 	bool asked; /* whether they have been loaded, or could not be */
 	int err;    /* of that */
 
-	int link; /* -1: none */
+	int link[LINKS]; /* of the last programs; -1: none */
 	bool used;
 	struct linger *linger;
 
@@ -45,6 +48,7 @@ void event_programs_leave_out(struct profil_bpf *skel)
 	bpf_program__set_autoload(skel->progs.observed_tracepoint, false);
 	bpf_program__set_autoload(skel->progs.observed_uprobe, false);
 	bpf_program__set_autoload(skel->progs.sched_switch, false);
+	bpf_program__set_autoload(skel->progs.sched_wakeup, false);
 }
 
 static int share_maps(const struct profil_bpf *skel, const struct profil_bpf *with)
@@ -79,7 +83,8 @@ static int load(struct event_programs *p)
 	bpf_object__for_each_program(program, skel->obj)
 		bpf_program__set_autoload(program, program == skel->progs.observed_tracepoint ||
 							   program == skel->progs.observed_uprobe ||
-							   program == skel->progs.sched_switch);
+							   program == skel->progs.sched_switch ||
+							   program == skel->progs.sched_wakeup);
 	if (!err)
 		err = bpf_object__load(skel->obj);
 	if (!err)
@@ -87,15 +92,33 @@ static int load(struct event_programs *p)
 	if (!err)
 		err = keep(&p->fd[EVENT_PROGRAM_UPROBE], skel->progs.observed_uprobe);
 	if (!err)
-		err = keep(&p->fd[EVENT_PROGRAM_OFF_CPU], skel->progs.sched_switch);
+		err = keep(&p->fd[EVENT_PROGRAM_SWITCH], skel->progs.sched_switch);
+	if (!err)
+		err = keep(&p->fd[EVENT_PROGRAM_WAKEUP], skel->progs.sched_wakeup);
 	profil_bpf__destroy(skel);
 	return err;
 }
 
-static int open_link(struct event_programs *p)
+static void close_links(struct event_programs *p)
 {
-	p->link = bpf_raw_tracepoint_open(NULL, p->fd[EVENT_PROGRAM_OFF_CPU]);
-	return p->link < 0 ? -errno : 0;
+	for (int i = 0; i < LINKS; i++) {
+		closep(&p->link[i]);
+		p->link[i] = -1;
+	}
+}
+
+static int open_links(struct event_programs *p)
+{
+	for (int i = 0; i < LINKS; i++) {
+		p->link[i] = bpf_raw_tracepoint_open(NULL, p->fd[EVENT_PROGRAM_SWITCH + i]);
+		if (p->link[i] < 0) {
+			int err = -errno;
+
+			close_links(p);
+			return err;
+		}
+	}
+	return 0;
 }
 
 /* --- the thread ------------------------------------------------------------------------------- */
@@ -146,8 +169,7 @@ static void on_linger(void *arg)
 		linger_begin(p->linger);
 		return;
 	}
-	closep(&p->link);
-	p->link = -1;
+	close_links(p);
 }
 
 int event_programs_open(struct event_programs **out, const struct profil_bpf *skel, sd_event *event)
@@ -158,7 +180,8 @@ int event_programs_open(struct event_programs **out, const struct profil_bpf *sk
 	if (!p)
 		return -ENOMEM;
 	p->skel = skel;
-	p->link = -1;
+	for (int i = 0; i < LINKS; i++)
+		p->link[i] = -1;
 	for (int i = 0; i < EVENT_PROGRAMS; i++)
 		p->fd[i] = -1;
 	*out = p;
@@ -172,7 +195,7 @@ struct event_programs *event_programs_close(struct event_programs *p)
 		return NULL;
 	jobs_close(p->thread);
 	linger_close(p->linger);
-	closep(&p->link);
+	close_links(p);
 	for (int i = 0; i < EVENT_PROGRAMS; i++)
 		closep(&p->fd[i]);
 	free(p);
@@ -194,21 +217,21 @@ int event_programs_fd(struct event_programs *p, enum event_program which)
 
 int event_programs_link(struct event_programs *p)
 {
-	int fd = event_programs_fd(p, EVENT_PROGRAM_OFF_CPU);
+	int fd = event_programs_fd(p, EVENT_PROGRAM_SWITCH);
 
 	if (fd < 0)
 		return fd;
 	linger_begin(p->linger); /* the caller may give up */
-	if (p->link >= 0)
+	if (p->link[0] >= 0)
 		return 0;
-	if (p->step == open_link && p->result) {
+	if (p->step == open_links && p->result) {
 		p->step = NULL; /* the next caller tries again */
 		return p->result;
 	}
-	return start(p, open_link);
+	return start(p, open_links);
 }
 
-void event_programs_use_link(struct event_programs *p, bool used)
+void event_programs_use_links(struct event_programs *p, bool used)
 {
 	p->used = used;
 	if (!used)

@@ -21,7 +21,8 @@ enum event_program {
 	EVENT_PROGRAM_PERF, /* of perf events; the clock's own, which is always loaded */
 	EVENT_PROGRAM_TRACEPOINT,
 	EVENT_PROGRAM_UPROBE,
-	EVENT_PROGRAM_OFF_CPU,
+	EVENT_PROGRAM_SWITCH, /* of off-CPU time, as the next one */
+	EVENT_PROGRAM_WAKEUP,
 	EVENT_PROGRAMS
 };
 
@@ -32,10 +33,10 @@ enum event_program {
 int event_programs_fd(struct event_programs *p, enum event_program which);
 
 /*
- * Has the program of off-CPU time loaded and linked. Returns 0 when it is, or a negative errno, as
- * event_programs_fd(). The link is closed one second after it was last used.
+ * Has the programs of off-CPU time loaded and linked. Returns 0 when they are, or a negative errno,
+ * as event_programs_fd(). The links are closed one second after they were last used.
  */
 int event_programs_link(struct event_programs *p);
-void event_programs_use_link(struct event_programs *p, bool used);
+void event_programs_use_links(struct event_programs *p, bool used);
 
 #endif

@@ -77,10 +77,11 @@ static int select_tasks(struct profil_observer *o, const struct profil_msg_obser
 	return 0;
 }
 
-#define KNOWN_FLAGS                                                                   \
-	(PROFIL_OBSERVE_INHERIT | PROFIL_OBSERVE_FOLLOW | PROFIL_OBSERVE_USER_ONLY |  \
-	 PROFIL_OBSERVE_KERNEL_STACKS | PROFIL_OBSERVE_LATER | PROFIL_OBSERVE_EVENT | \
-	 PROFIL_OBSERVE_CPU_CLOCK | PROFIL_OBSERVE_FUNCTIONS | PROFIL_OBSERVE_NATIVE)
+#define KNOWN_FLAGS                                                                    \
+	(PROFIL_OBSERVE_INHERIT | PROFIL_OBSERVE_FOLLOW | PROFIL_OBSERVE_USER_ONLY |   \
+	 PROFIL_OBSERVE_KERNEL_STACKS | PROFIL_OBSERVE_LATER | PROFIL_OBSERVE_EVENT |  \
+	 PROFIL_OBSERVE_CPU_CLOCK | PROFIL_OBSERVE_FUNCTIONS | PROFIL_OBSERVE_NATIVE | \
+	 PROFIL_OBSERVE_WAITS)
 #define KNOWN_GROUPS                                                                               \
 	(PROFIL_GROUP_COMMAND | PROFIL_GROUP_CGROUP | PROFIL_GROUP_PROCESS | PROFIL_GROUP_THREAD | \
 	 PROFIL_GROUP_SUMS)
@@ -88,6 +89,15 @@ static int select_tasks(struct profil_observer *o, const struct profil_msg_obser
 bool attachment_is_event(const struct profil_msg_observe *m)
 {
 	return m->flags & PROFIL_OBSERVE_EVENT;
+}
+
+const struct event_choice *attachment_links(const struct attachment *a)
+{
+	static const struct event_choice waits = { .type = PROFIL_EVENT_OFF_CPU,
+						   .period = 1,
+						   .wanted = 1 };
+
+	return a->flags & PROFIL_OBSERVE_WAITS ? &waits : a->event.wanted ? &a->event : NULL;
 }
 
 static bool names_event(const struct profil_msg_observe *m)
@@ -117,7 +127,9 @@ static int make_header(struct profil_table *header, const struct profil_msg_obse
 	if (m->flags & ~(__u32)KNOWN_FLAGS || m->group_by & ~(__u32)KNOWN_GROUPS || m->zero ||
 	    m->stack_mode > PROFIL_STACK_FP ||
 	    (m->flags & PROFIL_OBSERVE_LATER && m->scope == PROFIL_SCOPE_PROCESSES) ||
-	    (names_event(m) && !attachment_is_event(m)))
+	    (names_event(m) && !attachment_is_event(m)) ||
+	    (m->flags & PROFIL_OBSERVE_WAITS &&
+	     (!m->stack_mode || m->flags & (PROFIL_OBSERVE_EVENT | PROFIL_OBSERVE_USER_ONLY))))
 		return -EINVAL;
 	header->stack_mode = m->stack_mode;
 	header->group_by = m->group_by;
@@ -165,7 +177,7 @@ static int take_charges(struct attachment *a, uint64_t bytes)
 	    bytes <= quota_limit(a->daemon->quota, a->user, RES_TABLE_BYTES) &&
 	    retired_tables_are_ending(retired, a->user))
 		return -EDQUOT;
-	if (!err && a->event.wanted)
+	if (!err && attachment_links(a))
 		err = charge_take(&a->events, a->user, RES_EVENTS, 1);
 	return err;
 }
@@ -226,8 +238,8 @@ int attachment_open(struct attachment **out, struct profild *d, const struct pro
 	err = choose_event(&a->event, m, peer);
 	if (a->event.wanted)
 		a->period_ns = a->event.frequency ? 1 : a->event.period;
-	if (!err && a->event.wanted)
-		err = d->places->ops->prepare(d->places, &a->event);
+	if (!err && attachment_links(a))
+		err = d->places->ops->prepare(d->places, attachment_links(a));
 	if (!err)
 		err = select_tasks(&o, m, peer);
 	if (!err)

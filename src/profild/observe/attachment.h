@@ -95,6 +95,9 @@ extern struct place_source replay_places;
 /* True if @m asks for samples of an event, not of CPU time. */
 bool attachment_is_event(const struct profil_msg_observe *m);
 
+/* What is to be linked for @a besides a clock: its event, or what its waits need; NULL: nothing. */
+const struct event_choice *attachment_links(const struct attachment *a);
+
 /*
  * Starts the attachment that @m asks for, for @peer. Returns 0 or a negative errno; -EINPROGRESS:
  * what counts its event is being loaded; -EDQUOT: what the user has just given back is not yet

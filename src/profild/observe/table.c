@@ -71,7 +71,7 @@ static int layout_sleepers(struct profil_table *header, struct profil_observer *
 {
 	uint32_t pages;
 
-	if (header->event_type != PROFIL_EVENT_OFF_CPU)
+	if (header->event_type != PROFIL_EVENT_OFF_CPU && !(header->flags & PROFIL_OBSERVE_WAITS))
 		return 0;
 	if (n > MOST_SLEEPERS)
 		return -E2BIG;

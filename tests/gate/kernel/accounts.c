@@ -125,3 +125,36 @@ Test(synth_accounts, take_nothing_from_sleeps_that_leave_room)
 		a.ran_ns += TURN_NS;
 	}
 }
+
+/* Whenever a thread is woken up, its states add up to the time without a CPU. */
+Test(synth_accounts, divide_a_wait_into_its_states)
+{
+	static const __u64 woken[] = { 0, 1, SLEEP_NS / 3, SLEEP_NS, SLEEP_NS + 1 };
+	static const __u64 taken[] = { 0, 1, SLEEP_NS / 2, SLEEP_NS };
+
+	for (size_t w = 0; w < sizeof(woken) / sizeof(*woken); w++) {
+		for (size_t t = 0; t < sizeof(taken) / sizeof(*taken); t++) {
+			struct synth_wait a = { .since_ns = STARTED_NS,
+						.woken_ns = woken[w] ? STARTED_NS + woken[w] : 0,
+						.now_ns = STARTED_NS + SLEEP_NS,
+						.taken_ns = taken[t] };
+			__u64 asleep_ns = woken[w] && woken[w] < SLEEP_NS ? woken[w] : SLEEP_NS;
+
+			SYNTHETIC_RUN(&s, wait, &a);
+			cr_expect_eq(a.asleep_ns + a.runnable_ns + taken[t], SLEEP_NS);
+			cr_expect_eq(a.asleep_ns, asleep_ns > taken[t] ? asleep_ns - taken[t] : 0);
+		}
+	}
+}
+
+/* A thread that is preempted is never asleep. */
+Test(synth_accounts, count_a_preempted_thread_as_runnable)
+{
+	struct synth_wait a = { .since_ns = STARTED_NS,
+				.woken_ns = STARTED_NS,
+				.now_ns = STARTED_NS + SLEEP_NS };
+
+	SYNTHETIC_RUN(&s, wait, &a);
+	cr_expect_eq(a.asleep_ns, 0);
+	cr_expect_eq(a.runnable_ns, SLEEP_NS);
+}

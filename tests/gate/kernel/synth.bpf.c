@@ -135,6 +135,17 @@ int synth_sleep(struct synth_sleep *a)
 }
 
 SEC("syscall")
+int synth_wait(struct synth_wait *a)
+{
+	__u64 asleep_ns, runnable_ns;
+
+	wait_divide(&asleep_ns, &runnable_ns, a->since_ns, a->woken_ns, a->now_ns, a->taken_ns);
+	a->asleep_ns = asleep_ns;
+	a->runnable_ns = runnable_ns;
+	return 0;
+}
+
+SEC("syscall")
 int synth_weight(struct synth_weight *a)
 {
 	struct event_seen seen = { .count = a->seen_count, .cookie = a->seen_cookie };

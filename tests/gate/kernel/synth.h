@@ -102,6 +102,16 @@ struct synth_sleep {
 	__u64 taken_ns; /* out: of the sleep's time, not counted */
 };
 
+/* synth_wait(): a thread has no CPU from @since_ns to @now_ns, and is woken up at @woken_ns. */
+struct synth_wait {
+	__u64 since_ns;
+	__u64 woken_ns; /* 0: it is not */
+	__u64 now_ns;
+	__u64 taken_ns;	 /* not counted */
+	__u64 asleep_ns; /* out, as the next one */
+	__u64 runnable_ns;
+};
+
 /* synth_weight(): a sample of the event of @cookie, whose counter is at @count. */
 struct synth_weight {
 	__u64 cookie;

@@ -18,6 +18,12 @@ records() {
 	}
 }
 
+all_time() {
+	"$BUILD/profilctl" record --wall --kernel-stacks -f folded -o "$dir/wall" -- sleep 0.2 || return
+	cat "$dir/wall"
+	grep -q '\[asleep\];.*nanosleep' "$dir/wall"
+}
+
 before=$(loaded)
 daemon_start
 ok "profild loads its programs"
@@ -27,6 +33,7 @@ check "a linked program's ticks are its time, where it was spent" \
 check "a preloaded program's ticks are its time, where it was spent" \
 	runs_right env LD_PRELOAD="$PWD/$BUILD/libprofil.so.1" "$BUILD/tests/programs/split"
 check "profilctl record finds the hot function" records
+check "profilctl record divides all time of threads by states" all_time
 daemon_stop
 left=$(left_behind "$before")
 check "SIGTERM leaves nothing in the kernel" says_nothing "$left"

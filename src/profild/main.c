@@ -1,6 +1,7 @@
 /* main.c - profild: options, open, loop, close */
 #include <errno.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
@@ -8,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <systemd/sd-daemon.h>
+#include <unistd.h>
 
 #include "profild/ipc/connection.h"
 #include "config.h"
@@ -20,6 +22,7 @@
 #include "profild/profile/own_profile.h"
 #include "profild/profile/sync_timer.h"
 #include "profild/profile/sampler.h"
+#include "profild/worker/capabilities.h"
 #include "profild/worker/disposal.h"
 #include "profild/worker/lane.h"
 
@@ -53,16 +56,31 @@ static struct sampler_sink sink = {
 	.recover = on_recover,
 };
 
+/*
+ * The main process of the unit needs CAP_DAC_OVERRIDE only for a file of options that its user may
+ * not read, and for the processes that it starts, which open the memory of clients: they raise it
+ * again. A daemon with pins in bpffs reaches them by paths that may need it.
+ */
+#define WORKERS_ONLY CAPABILITY(CAP_DAC_OVERRIDE)
+
+static void lower_rights(const struct profild *d)
+{
+	if (geteuid() && d->config.fd_store)
+		capabilities_lower(WORKERS_ONLY);
+}
+
 /* Limits apply to what starts: profiles above a lowered limit stay. */
 static int on_reload(sd_event_source *source, const struct signalfd_siginfo *signal, void *userdata)
 {
 	struct profild *d = userdata;
 
 	sd_notify(0, "RELOADING=1");
+	capabilities_raise(WORKERS_ONLY);
 	if (config_reload(&d->config) < 0)
 		log_err("limits unchanged: correct the options and reload again");
 	else
 		log_notice("limits reloaded");
+	lower_rights(d);
 	sd_notify(0, "READY=1");
 	return 0;
 }
@@ -290,6 +308,7 @@ int main(int argc, char **argv)
 	if (err)
 		return err < 0 ? 2 : 0;
 
+	lower_rights(&d); /* before any thread is started */
 	err = profild_open(&d);
 	if (err >= 0) {
 		sd_notify(0, "READY=1");

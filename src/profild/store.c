@@ -210,30 +210,78 @@ void store_drop(struct store *s, const char *name)
 	forget(s, name); /* last: frees @name if it is n->text */
 }
 
-int store_take(struct store *s, const char *name)
+struct wanted {
+	const char *name;
+	const char *map; /* the kernel's name of the map; NULL: a link */
+	size_t value_bytes;
+};
+
+/* What /proc shows of an fd: "anon_inode:bpf-map", "anon_inode:bpf_link". */
+static bool is_object(int fd, const char *kind)
 {
+	char path[64], shown[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, shown, sizeof(shown) - 1);
+	shown[n < 0 ? 0 : n] = '\0';
+	return strstr(shown, kind);
+}
+
+static bool is_wanted(int fd, const struct wanted *w)
+{
+	struct bpf_map_info info = { 0 };
+	__u32 len = sizeof(info);
+
+	if (!w->map)
+		return is_object(fd, "bpf_link");
+	return is_object(fd, "bpf-map") && bpf_obj_get_info_by_fd(fd, &info, &len) == 0 &&
+	       !strncmp(info.name, w->map, sizeof(info.name) - 1) &&
+	       info.value_size == w->value_bytes;
+}
+
+static int take_pinned(struct store *s, const struct wanted *w)
+{
+	__cleanup(closep) int fd = -1;
 	char path[128];
+
+	path_of(s, w->name, path, sizeof(path));
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return -errno;
+	if (!is_wanted(fd, w))
+		return -ENOENT;
+	remember(s, w->name);
+	return steal_fd(fd);
+}
+
+static int take(struct store *s, const struct wanted *w)
+{
 	int fd;
 
-	if (s->kind == STORE_BPFFS) {
-		path_of(s, name, path, sizeof(path));
-		fd = bpf_obj_get(path);
-		if (fd < 0)
-			return -errno;
-		remember(s, name);
-		return fd;
-	}
+	if (s->kind == STORE_BPFFS)
+		return take_pinned(s, w);
 	for (int i = 0; i < s->nfds; i++) {
-		if (strcmp(s->names[i], name) != 0)
+		if (strcmp(s->names[i], w->name) || !is_wanted(SD_LISTEN_FDS_START + i, w))
 			continue;
 		/* The passed fd itself stays open until store_sweep(). */
 		fd = fcntl(SD_LISTEN_FDS_START + i, F_DUPFD_CLOEXEC, 0);
 		if (fd < 0)
 			return -errno;
-		remember(s, name);
+		remember(s, w->name);
 		return fd;
 	}
 	return -ENOENT;
+}
+
+int store_take_map(struct store *s, const char *name, const char *kernel_name, size_t value_bytes)
+{
+	return take(s, &(struct wanted){ name, kernel_name, value_bytes });
+}
+
+int store_take_link(struct store *s, const char *name)
+{
+	return take(s, &(struct wanted){ .name = name });
 }
 
 static void sweep_bpffs(struct store *s)

@@ -3,6 +3,7 @@
 #define PROFIL_PROFILD_PERSIST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct config;
 struct store;
@@ -25,12 +26,15 @@ void store_abandon(struct store *s);
 enum store_kind store_kind(const struct store *s);
 
 /*
- * store_put() stores @fd as @name (without dots), store_drop() removes it. store_take() returns a
- * new fd for one that an earlier daemon has stored, which stays in the store; -ENOENT.
+ * store_put() stores @fd as @name (without dots), store_drop() removes it. store_take_map() and
+ * store_take_link() return a new fd for one that an earlier daemon has stored, which stays in the
+ * store; -ENOENT. What else has its name there is not taken: only a map that the kernel knows by
+ * @kernel_name, with values of @value_bytes, or a link.
  */
 int store_put(struct store *s, const char *name, int fd);
 void store_drop(struct store *s, const char *name);
-int store_take(struct store *s, const char *name);
+int store_take_map(struct store *s, const char *name, const char *kernel_name, size_t value_bytes);
+int store_take_link(struct store *s, const char *name);
 
 /* Removes all fds of an earlier daemon that this one has neither taken nor put. */
 void store_sweep(struct store *s);

@@ -40,7 +40,7 @@ static int attach_one(struct lifecycle_hooks *l, int i, const struct bpf_program
 {
 	int err;
 
-	l->link[i] = store_take(l->store, names[i]);
+	l->link[i] = store_take_link(l->store, names[i]);
 	if (l->link[i] >= 0)
 		return 0;
 	l->link[i] = bpf_raw_tracepoint_open(NULL, bpf_program__fd(program));

@@ -46,9 +46,11 @@ static bool is_useless(int err)
  */
 static int find_state(struct store *store, struct profil_state *out, bool *found)
 {
-	__cleanup(closep) int fd = store_take(store, "state");
+	__cleanup(closep) int fd = store_take_map(store, "state", "state", sizeof(*out));
 	__u32 key = 0;
 
+	if (fd == -ENOENT) /* links without maps would count for other maps */
+		store_clear(store);
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
 	if (bpf_map_lookup_elem(fd, &key, out) < 0)
@@ -83,7 +85,7 @@ static int reuse(struct maps *m, struct store *store)
 
 		if (!name)
 			continue;
-		fd = store_take(store, name);
+		fd = store_take_map(store, name, bpf_map__name(map), bpf_map__value_size(map));
 		if (fd < 0)
 			return fd;
 		err = bpf_map__reuse_fd(map, fd);

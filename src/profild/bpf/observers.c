@@ -490,7 +490,9 @@ int observers_open(struct place_source **out, struct sampler_bpf *b, sd_event *e
 	s->bpf = b;
 	s->epoch = (uint32_t)now_ns(); /* differs from those of an earlier daemon */
 	tables_of(s)->wide.n = 0;
-	s->found = b->maps.found ? store_take(b->store, MACHINE_TABLE) : -1;
+	s->found = b->maps.found ? store_take_map(b->store, MACHINE_TABLE, PROFIL_TABLE_NAME,
+						  PROFIL_TABLE_PAGE)
+				 : -1;
 	err = table_slots_open(&s->slots, bpf_map__fd(b->maps.skel->maps.observed),
 			       bpf_map__fd(b->maps.skel->maps.unwind_tables), s->found >= 0, event);
 	if (!err)

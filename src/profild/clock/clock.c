@@ -63,7 +63,7 @@ static int tick_attach(struct clocks *c)
 
 	if (c->tick_link >= 0)
 		return 0;
-	c->tick_link = store_take(c->store, TICK_NAME);
+	c->tick_link = store_take_link(c->store, TICK_NAME);
 	if (c->tick_link >= 0)
 		return 0;
 	c->tick_link = clock_tick_link(c->skel);
@@ -100,7 +100,7 @@ static const char *event_name(int cpu, char name[32])
 static int event_attach(struct clocks *c, int cpu)
 {
 	char name[32];
-	__cleanup(closep) int left = store_take(c->store, event_name(cpu, name));
+	__cleanup(closep) int left = store_take_link(c->store, event_name(cpu, name));
 	int err =
 		cpu_event_open(&c->cpu[cpu], c->skel, c->choice == CLOCK_CYCLES, c->period_ns, cpu);
 

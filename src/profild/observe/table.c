@@ -173,7 +173,7 @@ int table_create_unwind(const struct profil_table *header)
 
 int table_create(const struct profil_table *header)
 {
-	__cleanup(closep) int fd = create_pages("profil_table", header->pages);
+	__cleanup(closep) int fd = create_pages(PROFIL_TABLE_NAME, header->pages);
 	__cleanup(freep) char *page = calloc(1, PROFIL_TABLE_PAGE);
 	__u32 key = 0;
 

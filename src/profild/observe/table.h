@@ -37,6 +37,8 @@ static inline uint64_t table_bytes(const struct profil_table *header)
 	return (uint64_t)(header->pages + header->unwind_pages) * PROFIL_TABLE_PAGE;
 }
 
+#define PROFIL_TABLE_NAME "profil_table" /* the kernel's name of its map */
+
 /*
  * Creates the map of the table with first page @header, and freezes it: neither the daemon nor a
  * client can write to it. Returns its fd or a negative errno.

@@ -223,7 +223,7 @@ void store_drop(struct store *s, const char *name)
 }
 
 /* A chunk whose first counters are not 0. */
-int store_take(struct store *s, const char *name)
+int store_take_map(struct store *s, const char *name, const char *kernel_name, size_t value_bytes)
 {
 	static const uint8_t dirty[32] = { 1, 0, 1, 1 };
 	uint32_t count[1024];
@@ -293,7 +293,7 @@ int ring_buffer__consume(struct ring_buffer *rb)
 int bpf_map_create(enum bpf_map_type type, const char *name, __u32 key, __u32 value, __u32 n,
 		   const struct bpf_map_create_opts *opts)
 {
-	return store_take(NULL, name);
+	return store_take_map(NULL, name, name, 0);
 }
 
 int bpf_map_freeze(int fd)

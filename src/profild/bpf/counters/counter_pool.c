@@ -90,6 +90,8 @@ static uint32_t blocks_of(uint64_t counters)
 	return (uint32_t)((counters + PROFIL_BLOCK_COUNTERS - 1) / PROFIL_BLOCK_COUNTERS);
 }
 
+#define CHUNK "profil_chunk" /* the kernel's name */
+
 static const char *chunk_name(uint32_t k, char name[32])
 {
 	snprintf(name, 32, "chunk-%u", k);
@@ -146,7 +148,7 @@ static int chunk_map(struct counter_pool *c, uint32_t k)
 static int chunk_create(void)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "profil_chunk", sizeof(__u32),
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, CHUNK, sizeof(__u32),
 				sizeof(struct profil_chunk), 1, &opts);
 
 	return fd < 0 ? -errno : fd;
@@ -236,7 +238,8 @@ static int chunk_adopt(struct counter_pool *c, uint32_t k)
 	int fd;
 
 	if (!c->chunk[k].fd) {
-		fd = store_take(c->store, chunk_name(k, name));
+		fd = store_take_map(c->store, chunk_name(k, name), CHUNK,
+				    sizeof(struct profil_chunk));
 		if (fd < 0)
 			return fd;
 		chunk_add(c, k, fd);

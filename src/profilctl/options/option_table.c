@@ -124,7 +124,7 @@ static const struct option_row rows[] = {
 	  FLAG(threads) },
 	{ OPTION_PID, 'p', "pid", "PID[,PID...]", "processes to profile, instead of operands",
 	  .value = value_pid },
-	{ OPTION_ALL, 'a', "all", NULL, "all processes that you may observe", FLAG(all) },
+	{ OPTION_ALL, 'a', "all", NULL, "all processes that you may observe", FLAG(everything) },
 	{ OPTION_EVENT, 'e', "event", "NAME", "sample an event, not CPU time; see 'list --events'",
 	  .value = value_event },
 	{ OPTION_EVENT, 0, "off-cpu", NULL, "record the time that threads sleep, with call stacks",

@@ -107,7 +107,8 @@ struct options {
 	bool user_only;
 	bool no_inherit;
 	bool threads;
-	bool all;	   /* all processes; all rows of report, diff and annotate */
+	bool everything;   /* all processes */
+	bool all;	   /* all rows of report, diff and annotate */
 	bool machine;	   /* top shows the machine profile; not an option */
 	const char *event; /* NULL: CPU time */
 	__u64 period;	   /* events per sample, or ns of CPU time; 0: the default */

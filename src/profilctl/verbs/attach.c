@@ -23,7 +23,7 @@ static void tell_none(const struct options *o)
 /* Finds the named processes, none with a selection by options; the caller frees them. */
 static int choose(pid_t **pids, const struct options *o)
 {
-	bool selective = procfs_is_selective(&o->select) || o->all;
+	bool selective = procfs_is_selective(&o->select) || o->everything;
 
 	if (selective == (o->argc > 0)) {
 		log_err("%s: %s; 'profilctl attach PID...'", o->verb,

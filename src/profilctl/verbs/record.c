@@ -149,7 +149,7 @@ int verb_record(const struct options *o)
 {
 	struct options own = *o;
 
-	if (!o->argc && o->all)
+	if (!o->argc && o->everything)
 		return verb_attach(o);
 	if (!o->argc) {
 		log_err("record: no command given; 'profilctl record -- COMMAND [ARG...]'");

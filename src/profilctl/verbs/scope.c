@@ -96,7 +96,8 @@ int scope_of(struct profil_msg_observe *m, const struct options *o)
 	const struct procfs_select *s = &o->select;
 	const char *what;
 	bool in_cgroup = cgroups_selected(&what, s);
-	int n = !!s->comm + !!s->exe + !!s->cgroup + !!s->unit + !!s->container + !!s->pod + o->all;
+	int n = !!s->comm + !!s->exe + !!s->cgroup + !!s->unit + !!s->container + !!s->pod +
+		o->everything;
 
 	*m = (struct profil_msg_observe){ .scope = PROFIL_SCOPE_PROCESSES };
 	if (n > 1) {
@@ -105,7 +106,7 @@ int scope_of(struct profil_msg_observe *m, const struct options *o)
 			o->verb);
 		return CTL_USAGE;
 	}
-	if (o->all)
+	if (o->everything)
 		m->scope = PROFIL_SCOPE_MACHINE;
 	if (s->exe)
 		return by_exe(m, s->exe);

@@ -123,6 +123,11 @@ check "the profile of a full disk is whole" sh -c "'$ctl' report '$dir'/rescue/p
 TMPDIR=$dir/none records "record returns 125 where no file can be written" 125 -f json -o /dev/full -- gzip -1 -c "$dir/text"
 check "record writes the profile as text where no file can be written" grep -q ' gzip$' "$dir/err"
 
+# -a selects processes; rows are those of every report.
+records "record -a profiles everything while the command runs" 0 -a -F 4999 -- gzip -1 -c "$dir/text"
+# shellcheck disable=SC2016 # awk's
+check "record -a leaves out rows with few samples" awk '$2 == "%" && $1 < 0.5 && !/ more, / { print; n++ } END { exit n > 0 }' "$dir/err"
+
 "$ctl" record -F 4999 -o "$dir/kept" -- gzip -1 -c "$dir/text" >/dev/null 2>"$dir/err" || cat "$dir/err"
 # shellcheck disable=SC2016 # jq's
 check "the samples of functions and places add up" jq -e '.samples as $s | $s.binned > 0 and

@@ -161,6 +161,10 @@ none "no goto outside of bpf/" "$(grep -nw 'goto' src include -r --include='*.[c
 none "headers stand alone" "$(dependent "${slow_headers[@]}")"
 with clang-format "sources are laid out by clang-format" over clang-format --dry-run -Werror -- "${slow_sources[@]}"
 with shellcheck "scripts pass shellcheck" over shellcheck -x -- "${slow_scripts[@]}"
+PROFIL_TEST_OVER=replay daemon_start
+none "the examples of README and the man pages run, or are listed with a reason" \
+	"$(python3 tests/lib/examples.py replay "$BUILD/profilctl" 2>&1)"
+daemon_stop
 if test ${#pages[@]} -gt 0; then
 	with mandoc "man pages pass mandoc" mandoc -Tlint -Wwarning "${pages[@]}"
 fi

@@ -1,5 +1,5 @@
 #!/bin/bash
-# readme.sh - the README's program, built and run as the README says
+# readme.sh - the README's program, built and run as the README says, and the examples that need the kernel
 # shellcheck source=tests/lib/lib.sh
 . "$(dirname "$0")/../../lib/lib.sh"
 
@@ -26,6 +26,9 @@ daemon_start
 check "the linked program counts its CPU time" counts_its_time "$dir/linked"
 check "the program with libprofil preloaded counts its CPU time" counts_its_time \
 	env LD_PRELOAD="${PROFIL_PRELOAD:-$PWD/$BUILD/libprofil.so.1}" "$dir/plain"
+# tests/gate/style.sh runs the others.
+prints "the examples of README and the man pages that need the kernel run" "" \
+	python3 tests/lib/examples.py kernel "$BUILD/profilctl"
 daemon_stop
 PROFIL_SOCKET=$dir/no-daemon
 said=$("$dir/linked" 2>&1)

@@ -122,6 +122,23 @@ clear_up() { # the directory goes with the run's
 	until rmdir "$cgroup" 2>/dev/null; do sleep 0.05; done
 }
 
+# Root's clone can be below a folder that the ordinary user may not search, as /root: it then has nothing but the clone.
+show_tree() {
+	local tree=$PWD hidden='' part
+
+	test "${PROFIL_TEST_MOUNTS:-}" || return 0
+	while IFS= read -r -d / part; do
+		hidden=$hidden/$part
+		"${as[@]}" test -x "$hidden" || break
+	done <<<"${tree#/}/"
+	! "${as[@]}" test -x "$hidden" || return 0
+	if ! { mkdir "$PROFIL_TEST_DIR/tree" && mount --bind "$tree" "$PROFIL_TEST_DIR/tree" &&
+		mount -t tmpfs -o mode=755 none "$hidden" && mkdir -p "$tree" &&
+		mount --bind "$PROFIL_TEST_DIR/tree" "$tree" && cd "$tree"; }; then
+		fault "the ordinary user cannot be shown $tree"
+	fi
+}
+
 run_one() { # OVER PROGRAM NAME, with PROFIL_TEST_DIR
 	local program=$2 status=0 totals='' cgroup='' faults as=()
 
@@ -130,7 +147,7 @@ run_one() { # OVER PROGRAM NAME, with PROFIL_TEST_DIR
 	if test "$1" = user; then
 		export PROFIL_TEST_OVER=replay
 		test "$(id -u)" -ne 0 || as=(setpriv --reuid=61001 --regid=61001 --clear-groups env HOME="$PROFIL_TEST_DIR")
-		test "$(id -u)" -ne 0 || chown 61001:61001 "$PROFIL_TEST_DIR"
+		test "$(id -u)" -ne 0 || { chown 61001:61001 "$PROFIL_TEST_DIR"; show_tree; }
 	fi
 	touch "$PROFIL_TEST_DIR"/{failures,lacks,unsure}
 	if ! test -x "$2"; then

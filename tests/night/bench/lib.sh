@@ -77,9 +77,10 @@ clocks_gone() { # NAME
 	until_true holds_nothing "${daemon_of[$1]}"
 }
 
+# An iterator's link is attached to nothing.
 holds_nothing() { # PID
-	! find "/proc/$1/fd" -lname 'anon_inode:*perf_event*' -o -lname 'anon_inode:bpf?link' |
-		grep -q .
+	! find "/proc/$1/fd" -lname 'anon_inode:*perf_event*' | grep -q . &&
+		! grep -qsE '^link_type:[[:space:]]*(perf_event|raw_tracepoint|tracing)' "/proc/$1/fdinfo/"*
 }
 
 stop_all() {

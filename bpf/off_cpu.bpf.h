@@ -31,6 +31,9 @@
  * the table, and the client counts their time. A sleep without room for its element is counted in
  * sleepers_full.
  *
+ * What woke up a thread is noted at its element, too, if an attachment asks for it (waker.bpf.h),
+ * and counted at a note below that of the state.
+ *
  * The programs run at each switch and wake-up of the machine, while there is such an attachment.
  */
 #ifndef PROFIL_BPF_OFF_CPU_BPF_H
@@ -41,38 +44,7 @@
 #include "observe.bpf.h"
 #include "sample.bpf.h"
 #include "switch_frame.bpf.h"
-
-/* Random, with the highest bit set: clients do not learn ids of the initial pid namespace. */
-const volatile __u32 sleeper_salt;
-
-/* The element of thread @tid; without one, a free one if @claim, which it gets. NULL: none. */
-static __always_inline struct profil_sleeper *sleeper_of(const struct table *t, __u32 tid,
-							 bool claim)
-{
-	const struct profil_observer *o = t->observer;
-	__u64 h;
-
-	tid ^= sleeper_salt;
-	h = mix(tid);
-
-#pragma clang loop unroll(disable)
-	for (int turn = 0; turn < 2; turn++, h >>= 32) {
-		__u32 page = o->sleeper_page + ((__u32)h & o->sleeper_mask);
-		struct profil_sleeper *s = table_page(t, page);
-
-		s = s ? s + (h >> 24 & 0xff) % PROFIL_PAGE_SLEEPER_LINES * PROFIL_LINE_SLEEPERS
-		      : NULL;
-		for (int i = 0; s && i < PROFIL_LINE_SLEEPERS; i++) {
-			__u32 seen = *(volatile __u32 *)&s[i].tid;
-
-			if (!seen && claim)
-				seen = __sync_val_compare_and_swap(&s[i].tid, 0, tid) ?: tid;
-			if (seen == tid)
-				return &s[i];
-		}
-	}
-	return NULL;
-}
+#include "waker.bpf.h"
 
 /*
  * Enters the running thread as a sleeper, in @state: at the user's frames from @user_pc outwards,
@@ -200,27 +172,44 @@ static __always_inline void wait_divide(__u64 *asleep_ns, __u64 *runnable_ns, __
 	*asleep_ns -= taken_ns;
 }
 
-/* A node, and in the upper half the state of a note below it; 0: none. */
-static __always_inline __u64 waited_at(__u32 node, __u32 state)
+/* Where a wait is counted: a node of 28 bits, the state (0: none) and the waker of notes below it.
+ */
+#define WAITED_NODE ((1u << 28) - 1)
+#define WAITED_WAKER 28
+#define WAITED_STATE 56
+
+static __always_inline __u64 waited_at(__u32 node, __u32 state, __u32 waker)
 {
-	return (__u64)state << 32 | node;
+	return (__u64)state << WAITED_STATE | (__u64)(waker & WAITED_NODE) << WAITED_WAKER |
+	       (node & WAITED_NODE);
+}
+
+/* The node of a note @kind, @offset below @node; without room @node itself. */
+static __always_inline __u32 note_below(__u32 slot, __u32 node, enum profil_note kind, __u32 offset)
+{
+	__u32 note = (__u32)node_number(slot, node, profil_place(kind, 0, offset));
+
+	return note ?: node;
 }
 
 /*
  * Counts @ns that a thread has waited for target @index, at its places @key and @folded, and at the
- * node and state @at. Global, as insert().
+ * node and notes @at. Global, as insert().
  */
 __attribute__((noinline)) int wait_count(__u32 index, __u64 key, __u64 folded, __u64 at, __u64 ns)
 {
 	struct profil_target *target = PLACE(&tables.target[index % PROFIL_MAX_TARGETS]);
 	__u64 n = thin(&target->elapsed_ns, target->period_ns, ns);
-	__u32 node = (__u32)at, state = (__u32)(at >> 32);
+	__u32 node = (__u32)at & WAITED_NODE, waker = (__u32)(at >> WAITED_WAKER) & WAITED_NODE;
+	__u32 state = (__u32)(at >> WAITED_STATE);
 
 	if (!n)
 		return 0;
 	if (state)
-		node = (__u32)node_number(target->slot, node ?: PROFIL_STACK_UNREADABLE,
-					  profil_place(PROFIL_NOTE_STATE, 0, state));
+		node = note_below(target->slot, node ?: PROFIL_STACK_UNREADABLE, PROFIL_NOTE_STATE,
+				  state);
+	if (waker)
+		node = note_below(target->slot, node, PROFIL_NOTE_WAKER, waker);
 	kept_count(target->slot, key, folded, node, n);
 	__sync_fetch_and_add(&target->total, n);
 	return 0;
@@ -245,8 +234,9 @@ __attribute__((noinline)) int unseen_wait_count(__u32 index)
 		return 0; /* it has run, and found no room */
 	if (in->born_ns > since_ns)
 		since_ns = in->born_ns;
-	return now_ns > since_ns ? wait_count(index, 0, 0, waited_at(0, state), now_ns - since_ns)
-				 : 0;
+	return now_ns > since_ns
+		       ? wait_count(index, 0, 0, waited_at(0, state, 0), now_ns - since_ns)
+		       : 0;
 }
 
 /*
@@ -257,7 +247,7 @@ __attribute__((noinline)) int sleeper_leave(__u32 index, __u32 tid, bool all)
 {
 	const struct profil_target *target = PLACE(&tables.target[index % PROFIL_MAX_TARGETS]);
 	bool states = target->waits == PROFIL_WAITS_STATES;
-	__u32 zero = 0, node;
+	__u32 zero = 0, node, waker;
 	const struct switched_in *in = bpf_map_lookup_elem(&switched_in, &zero);
 	__u64 since_ns, asleep_ns, runnable_ns, key, folded;
 	struct table table, *t = &table;
@@ -272,17 +262,20 @@ __attribute__((noinline)) int sleeper_leave(__u32 index, __u32 tid, bool all)
 	node = s->node;
 	key = s->key[0];
 	folded = s->key[1];
+	waker = s->waker;
 	wait_divide(&asleep_ns, &runnable_ns, since_ns, states ? s->woken_ns : 0,
 		    bpf_ktime_get_ns(), in->taken_ns);
+	s->waker = PROFIL_WAKER_UNKNOWN;
 	*(volatile __u64 *)&s->since_ns = 0;
 	__sync_lock_test_and_set(&s->tid, 0);
 	if (!since_ns)
 		return 0;
 	if (asleep_ns)
-		wait_count(index, key, folded, waited_at(node, states ? PROFIL_STATE_ASLEEP : 0),
-			   asleep_ns);
+		wait_count(index, key, folded,
+			   waited_at(node, states ? PROFIL_STATE_ASLEEP : 0, waker), asleep_ns);
 	if (runnable_ns)
-		wait_count(index, key, folded, waited_at(node, PROFIL_STATE_RUNNABLE), runnable_ns);
+		wait_count(index, key, folded, waited_at(node, PROFIL_STATE_RUNNABLE, 0),
+			   runnable_ns);
 	return 0;
 }
 
@@ -330,7 +323,8 @@ __attribute__((noinline)) int sleep_begin_wide(const struct sample *s, __u32 i)
 enum wait_step {
 	WAIT_BEGINS, /* it loses its CPU */
 	WAIT_WAKES,
-	WAIT_ENDS, /* it gets a CPU */
+	WAIT_IS_WOKEN, /* the same, where the running thread or an interrupt does it */
+	WAIT_ENDS,     /* it gets a CPU */
 };
 
 /* Says whether @target has to do with @step of a thread, which is then in @state. */
@@ -371,6 +365,8 @@ static __always_inline bool wait_all(const struct sample *s, struct task_struct 
 				sleep_begin(s, entry);
 			else if (step == WAIT_WAKES)
 				sleeper_wake(profil_entry_target(entry), tid);
+			else if (step == WAIT_IS_WOKEN)
+				waker_note(profil_entry_target(entry), tid);
 			else
 				sleeper_leave(profil_entry_target(entry), tid, true);
 		}
@@ -387,6 +383,8 @@ static __always_inline bool wait_all(const struct sample *s, struct task_struct 
 			sleep_begin_wide(s, i);
 		else if (step == WAIT_WAKES)
 			sleeper_wake(wide_index(i), tid);
+		else if (step == WAIT_IS_WOKEN)
+			waker_note(wide_index(i), tid);
 		else
 			sleeper_leave(wide_index(i), tid, scope_is_all(wide_target(i)->slot));
 	}

@@ -243,6 +243,17 @@ int sched_wakeup(__u64 *args)
 	return 0;
 }
 
+/* Attached with them. Unlike the former, it runs where the waker does. */
+SEC("tp_btf/sched_waking")
+int sched_waking(__u64 *args)
+{
+	struct task_struct *task = (void *)args[0];
+
+	if (*(volatile __u32 *)&tables.wakers && task->mm)
+		wait_all(NULL, task, WAIT_IS_WOKEN);
+	return 0;
+}
+
 /* --- fork, exec and exit ---------------------------------------------------------------------- */
 
 /*

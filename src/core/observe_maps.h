@@ -185,6 +185,16 @@ enum profil_stack_mode {
  */
 enum profil_note {
 	PROFIL_NOTE_STATE = 1, /* offset: enum profil_cpu_state; without one: running */
+	PROFIL_NOTE_WAKER,     /* below ASLEEP. Offset: the waker's node, or enum profil_waker */
+};
+
+/* What has woken up a thread, if not a thread whose stack is known. */
+enum profil_waker {
+	PROFIL_WAKER_UNKNOWN,
+	PROFIL_WAKER_INTERRUPT, /* of a timer, a disk, the network ... */
+	PROFIL_WAKER_KERNEL,	/* a thread of the kernel */
+	PROFIL_WAKER_HIDDEN,	/* a process that the observer has no permission to see */
+	PROFIL_WAKERS		/* at most PROFIL_STACK_ROOTS */
 };
 
 /* What a thread does: with PROFIL_OBSERVE_WAITS. */
@@ -214,7 +224,8 @@ struct profil_sleeper {
 	__u32 tid;	/* with a random number added by XOR; 0: free */
 	__u32 node;	/* below PROFIL_STACK_ROOTS: none */
 	__u64 key[2];	/* a place; with kernel stacks also the FOLDED one. 0: none */
-	__u64 zero[3];
+	__u32 waker;	/* a node, or enum profil_waker */
+	__u32 zero[5];
 };
 _Static_assert(sizeof(struct profil_sleeper) == 64, "one cache line in a map");
 #define PROFIL_PAGE_SLEEPERS (PROFIL_TABLE_PAGE / 64)

@@ -17,6 +17,8 @@ enum profil_observer_flags {
 	PROFIL_OBSERVER_KERNEL_STACKS = 1 << 2,
 	/* Interpreters' own frames are kept beside those of the functions that they execute. */
 	PROFIL_OBSERVER_NATIVE = 1 << 3,
+	/* The wakers of threads are counted. */
+	PROFIL_OBSERVER_WAKERS = 1 << 4,
 };
 
 /* How the BPF programs find the image of a user pc: the first of these that works in this kernel.

@@ -145,6 +145,7 @@ enum profil_observe_flags {
 	 * state. It needs a stack_mode; not with EVENT or USER_ONLY.
 	 */
 	PROFIL_OBSERVE_WAITS = 1 << 9,
+	PROFIL_OBSERVE_WAKERS = 1 << 10, /* with WAITS: what wakes up threads, below a note of it */
 };
 
 /* Which samples an attachment counts. All scopes except PROCESSES are tested at each sample. */

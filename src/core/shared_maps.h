@@ -185,7 +185,7 @@ struct profil_tables {
 	__u32 users;	    /* the daemon's: slots of tables.user that are in use */
 	__u32 pid_ns_level; /* of the daemon's pid namespace; 0: the initial one */
 	__u32 events;	    /* that are linked to a program, besides the clocks */
-	__u32 zero;
+	__u32 wakers;	    /* attachments that want to know them */
 	struct profil_wide wide;
 	__u32 owner[PROFIL_MAX_OBSERVERS]; /* of each slot of attachments: its slot in user */
 };

@@ -6,6 +6,7 @@
 #include "base/grow.h"
 
 #include "call_graph.h"
+#include "each_stack.h"
 
 static int add(struct call_graph *g, __u32 parent, __u32 frame, __u32 *index)
 {
@@ -241,6 +242,51 @@ __u32 call_graph_next(const struct call_graph *g, __u32 at, bool below, size_t *
 		--*depth;
 	}
 	return at ? g->node[at].next : CALL_GRAPH_NONE;
+}
+
+/* Adds the stack of the waker of @w, from its innermost frame outwards. */
+static int add_waker(struct call_graph *g, const struct call_tree *t, const struct call_wake *w)
+{
+	__u32 to = 0, at = w->waker;
+	int err = 0;
+
+	if (at < CALL_ROOTS)
+		err = child(g, 0, stack_frame_waker(t, at), &to);
+	for (; !err && at >= CALL_ROOTS; at = t->node[at].parent)
+		err = child(g, to, t->node[at].frame, &to);
+	if (!err)
+		g->node[to].self += w->count;
+	return err;
+}
+
+int call_graph_wakers(struct call_graph *g, const struct call_tree *t, const bool *wanted)
+{
+	__cleanup(freep) bool *below = calloc(t->n + 1, sizeof(*below));
+	struct call_wake rest = { 0 };
+	int err = below ? begin(g) : -ENOMEM;
+
+	for (__u32 i = CALL_ROOTS; !err && i < t->n; i++) {
+		const struct call_node *n = &t->node[i];
+
+		below[i] = below[n->parent] || wanted[n->frame];
+		if (below[i] && call_root_state(call_tree_root(t, i)) == CALL_ASLEEP)
+			rest.count += n->count;
+	}
+	for (size_t i = 0; !err && i < t->nwakes; i++) {
+		const struct call_wake *w = &t->wake[i];
+
+		if (!below[w->sleeper])
+			continue;
+		rest.count -= w->count < rest.count ? w->count : rest.count;
+		err = add_waker(g, t, w);
+	}
+	if (!err && rest.count)
+		err = add_waker(g, t, &rest);
+	if (err)
+		call_graph_fini(g);
+	else
+		finish(g);
+	return err;
 }
 
 void call_graph_fini(struct call_graph *g)

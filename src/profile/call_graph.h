@@ -55,6 +55,12 @@ int call_graph_callees(struct call_graph *g, const struct call_tree *t, const bo
  */
 int call_graph_callers(struct call_graph *g, const struct call_tree *t, const bool *wanted);
 
+/*
+ * What woke up the threads that slept in the @wanted functions or below them: the stacks of the
+ * wakers from their innermost frame outwards, without their state.
+ */
+int call_graph_wakers(struct call_graph *g, const struct call_tree *t, const bool *wanted);
+
 void call_graph_fini(struct call_graph *g);
 
 /*

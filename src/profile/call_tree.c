@@ -18,6 +18,7 @@ void call_tree_fini(struct call_tree *t)
 	free(t->frame);
 	free(t->node);
 	free(t->slot);
+	free(t->wake);
 	*t = (struct call_tree){ 0 };
 }
 
@@ -117,6 +118,31 @@ int call_tree_count(struct call_tree *t, __u32 index, __u64 n)
 	return err;
 }
 
+int call_tree_add_wake(struct call_tree *t, const struct call_wake *wake)
+{
+	void *grown = grow(t->wake, t->nwakes, sizeof(*wake));
+
+	if (!grown)
+		return -ENOMEM;
+	t->wake = grown;
+	t->wake[t->nwakes++] = *wake;
+	return 0;
+}
+
+int call_tree_add_wakes(struct call_tree *t, const struct call_tree *from, const __u32 *to)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < from->nwakes && !err; i++) {
+		struct call_wake w = from->wake[i];
+
+		w.sleeper = to[w.sleeper];
+		w.waker = w.waker < CALL_ROOTS ? w.waker : to[w.waker];
+		err = call_tree_add_wake(t, &w);
+	}
+	return err;
+}
+
 int call_tree_add_all(struct call_tree *t, const struct call_tree *from)
 {
 	__u32 *to = calloc(from->n + 1, sizeof(*to));
@@ -133,6 +159,8 @@ int call_tree_add_all(struct call_tree *t, const struct call_tree *from)
 		if (!err)
 			t->node[to[i]].count += n->count;
 	}
+	if (!err)
+		err = call_tree_add_wakes(t, from, to);
 	free(to);
 	return err;
 }

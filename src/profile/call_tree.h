@@ -67,6 +67,17 @@ struct call_frame {
 	__u32 object;
 };
 
+/* What woke up a thread, if its stack is not known. These are no nodes: they are below CALL_ROOTS.
+ */
+enum call_waker { CALL_BY_INTERRUPT = 1, CALL_BY_KERNEL, CALL_BY_HIDDEN, CALL_WAKERS };
+
+/* The samples of sleeps that began at node @sleeper and that a thread ended at node @waker. */
+struct call_wake {
+	__u32 sleeper;
+	__u32 waker; /* or an enum call_waker */
+	__u64 count;
+};
+
 /* Zeroed, it is empty: a profile without stacks. */
 struct call_tree {
 	struct call_node *node;
@@ -75,6 +86,8 @@ struct call_tree {
 	size_t nframes;
 	__u32 *slot; /* hash table of node indices + 1 */
 	size_t room;
+	struct call_wake *wake; /* those of sleeps whose waker is known */
+	size_t nwakes;
 };
 
 void call_tree_fini(struct call_tree *t);
@@ -90,6 +103,12 @@ int call_tree_add(struct call_tree *t, __u32 parent, __u32 object, __u64 offset,
 
 /* Counts @n samples at node @index, or at a call_root(). Returns 0 or -ENOMEM. */
 int call_tree_count(struct call_tree *t, __u32 index, __u64 n);
+
+/* Adds a wake-up. Returns 0 or -ENOMEM. */
+int call_tree_add_wake(struct call_tree *t, const struct call_wake *wake);
+
+/* Adds the wake-ups of @from, whose nodes i are to[i] here. Returns 0 or -ENOMEM. */
+int call_tree_add_wakes(struct call_tree *t, const struct call_tree *from, const __u32 *to);
 
 /* Adds all nodes of @from, which has the same objects. Returns 0 or -ENOMEM. */
 int call_tree_add_all(struct call_tree *t, const struct call_tree *from);

@@ -8,11 +8,20 @@
 #include "each_stack.h"
 #include "stack_ends.h"
 
-static const char *const without[STACK_WITHOUTS] = { "[unmatched]", "[no stack]", "[lost]" };
+static const char *const without[STACK_WITHOUTS + CALL_WAKERS] = {
+	"[unmatched]",	   "[no stack]",  "[lost]",
+	"[not known]",	   "[interrupt]", "[thread of the kernel]",
+	"[not permitted]",
+};
 
 __u32 stack_frame_without(const struct profile *p, enum stack_without what)
 {
 	return (__u32)p->calls.nframes + CALL_ROOTS + what;
+}
+
+__u32 stack_frame_waker(const struct call_tree *t, __u32 waker)
+{
+	return (__u32)(t->nframes + CALL_ROOTS + STACK_WITHOUTS + waker);
 }
 
 size_t stack_frames(const struct profile *p)

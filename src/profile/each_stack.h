@@ -26,6 +26,9 @@ typedef int stack_fn(void *arg, const struct stack *s);
  */
 int each_stack(const struct profile *p, stack_fn *fn, void *arg);
 
+/* The frame of a waker without a stack, an enum call_waker; 0: unknown. Not in stack_frames(). */
+__u32 stack_frame_waker(const struct call_tree *t, __u32 waker);
+
 /* The frame of samples without a stack. */
 __u32 stack_frame_without(const struct profile *p, enum stack_without what);
 

@@ -92,6 +92,26 @@ static json_t *nodes_of(const struct call_tree *t)
 	return all;
 }
 
+/* Indices of nodes, as those of parents; below the number of ends: what has no stack. */
+static json_t *wakes_of(const struct call_tree *t)
+{
+	json_t *all = json_array();
+	__u32 roots = roots_of(t);
+
+	for (size_t i = 0; i < t->nwakes; i++) {
+		const struct call_wake *w = &t->wake[i];
+		__u32 waker =
+			w->waker < CALL_ROOTS ? w->waker : w->waker - (__u32)CALL_ROOTS + roots;
+
+		append(&all, json_pack("[III]",
+				       (json_int_t)(w->sleeper < CALL_ROOTS
+							    ? w->sleeper
+							    : w->sleeper - CALL_ROOTS + roots),
+				       (json_int_t)waker, (json_int_t)w->count));
+	}
+	return all;
+}
+
 json_t *json_stacks(const struct profile *p)
 {
 	json_t *stacks = NULL;
@@ -104,6 +124,11 @@ json_t *json_stacks(const struct profile *p)
 	stack_ends_fini(&e);
 	if (stacks && (json_object_set_new(stacks, "frames", frames_of(p)) |
 		       json_object_set_new(stacks, "nodes", nodes_of(&p->calls)))) {
+		json_decref(stacks);
+		return NULL;
+	}
+	if (stacks && p->calls.nwakes &&
+	    json_object_set_new(stacks, "wakes", wakes_of(&p->calls))) {
 		json_decref(stacks);
 		return NULL;
 	}
@@ -210,6 +235,38 @@ static int load_nodes(struct profile *p, const struct json_ends *e, const json_t
 	return 0;
 }
 
+/* Sets the node of index @at in the file; false: there is none. */
+static bool load_index(__u32 *node, const struct call_tree *t, const struct json_ends *e,
+		       json_int_t at)
+{
+	if (at < 0 || (size_t)at >= t->n - CALL_ROOTS + e->n)
+		return false;
+	*node = (size_t)at < e->n ? e->root[at] : (__u32)((size_t)at - e->n + CALL_ROOTS);
+	return true;
+}
+
+static int load_wakes(struct profile *p, const struct json_ends *e, const json_t *wakes)
+{
+	const json_t *wake;
+	size_t i;
+
+	json_array_foreach(wakes, i, wake) {
+		json_int_t sleeper, waker, count;
+		struct call_wake w;
+
+		if (json_unpack((json_t *)wake, "[III!]", &sleeper, &waker, &count) < 0 ||
+		    p->calls.n < CALL_ROOTS || !load_index(&w.sleeper, &p->calls, e, sleeper) ||
+		    !load_index(&w.waker, &p->calls, e, waker) || count < 0)
+			return -EINVAL;
+		w.count = (__u64)count;
+		if (w.waker < CALL_ROOTS)
+			w.waker = waker < CALL_WAKERS ? (__u32)waker : 0;
+		if (call_tree_add_wake(&p->calls, &w))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 /* A tree without a node has only the time of threads whose state is known, and no stack. */
 static int count_ends(struct profile *p, const struct json_ends *e, __u64 left)
 {
@@ -238,5 +295,7 @@ int json_load_stacks(struct profile *p, const json_t *stacks)
 		err = load_ends(&e, json_object_get(stacks, "ends"));
 	if (!err)
 		err = load_nodes(p, &e, json_object_get(stacks, "nodes"), &left);
-	return err ? err : count_ends(p, &e, left);
+	if (!err)
+		err = count_ends(p, &e, left);
+	return err ? err : load_wakes(p, &e, json_object_get(stacks, "wakes"));
 }

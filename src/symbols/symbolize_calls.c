@@ -225,7 +225,7 @@ static int add_nodes(struct work *w, const bool *calls)
 	}
 	for (size_t i = 0; !err && i < CALL_ROOTS; i++)
 		w->tree.node[i].count = from->node[i].count;
-	return err;
+	return err ? err : call_tree_add_wakes(&w->tree, from, to);
 }
 
 static int rebuild(struct work *w)

@@ -12,6 +12,9 @@ _Static_assert((int)CALL_WHOLE == PROFIL_STACK_WHOLE && (int)CALL_NO_ROOM == PRO
 _Static_assert((int)CALL_RUNNING == PROFIL_STATE_RUNNING &&
 		       (int)CALL_ASLEEP == PROFIL_STATE_ASLEEP && (int)CALL_STATES == PROFIL_STATES,
 	       "states as well");
+_Static_assert((int)CALL_BY_INTERRUPT == PROFIL_WAKER_INTERRUPT &&
+		       (int)CALL_WAKERS == PROFIL_WAKERS,
+	       "wakers as well");
 
 #define PATH_MAX_NODES (PROFIL_FRAMES_MAX + PROFIL_KERNEL_FRAMES_MAX + 1)
 
@@ -83,43 +86,87 @@ static void locate(const struct tree_reader *r, const struct profil_node *node, 
 	*offset = place.offset;
 }
 
-/* The state that the note @number is of, and in *@number the node that it is below. */
-static enum call_state state_of(const struct tree_reader *r, __u32 *number)
-{
-	const struct profil_node *node = is_node(r, *number) ? node_at(r, *number) : NULL;
-	__u32 state = CALL_RUNNING;
+/* What is noted of the samples of a node. */
+struct notes {
+	enum call_state state;
+	__u32 waker; /* a node's number, or enum profil_waker */
+};
 
+/* Reads the notes from @number on; returns the node that they are below. */
+static __u32 notes_of(const struct tree_reader *r, __u32 number, struct notes *notes)
+{
+	*notes = (struct notes){ .state = CALL_NO_STATE };
 	if (!(r->table->table.head->flags & PROFIL_OBSERVE_WAITS))
-		return CALL_NO_STATE;
-	if (node && profil_place_group(node->place) == PROFIL_NOTE_STATE) {
-		state = profil_place_offset(node->place);
-		*number = node->parent;
+		return number;
+	notes->state = CALL_RUNNING;
+	while (is_node(r, number)) {
+		const struct profil_node *node = node_at(r, number);
+		__u32 value = profil_place_offset(node->place);
+
+		switch (profil_place_group(node->place)) {
+		case PROFIL_NOTE_WAKER:
+			notes->waker = value;
+			break;
+		case PROFIL_NOTE_STATE:
+			notes->state = value < CALL_STATES ? (enum call_state)value : CALL_NO_STATE;
+			break;
+		default:
+			return number;
+		}
+		number = node->parent;
 	}
-	return state < CALL_STATES ? (enum call_state)state : CALL_NO_STATE;
+	return number;
 }
 
-/* Adds @count samples at node @number; @state: CALL_NO_STATE if the node says it. */
-static int read_node(struct tree_reader *r, __u32 number, enum call_state state, __u64 count)
+/* Finds or adds the stack of @number, in @state. */
+static int enter(struct tree_reader *r, __u32 number, enum call_state state, __u32 *at)
 {
-	__u32 path[PATH_MAX_NODES], at;
+	__u32 path[PATH_MAX_NODES];
 	size_t n;
 
-	if (!state)
-		state = state_of(r, &number);
 	r->of = r->index + (size_t)state * r->table->table.head->nodes;
-	n = path_of(r, number, state, path, &at);
+	n = path_of(r, number, state, path, at);
 	while (n-- > 0) {
 		__u64 offset;
 		__u32 object;
 		int err;
 
 		locate(r, node_at(r, path[n]), &object, &offset);
-		err = call_tree_add(r->into, at, object, offset, &at);
+		err = call_tree_add(r->into, *at, object, offset, at);
 		if (err)
 			return err;
-		r->of[path[n] - PROFIL_STACK_ROOTS] = at + 1;
+		r->of[path[n] - PROFIL_STACK_ROOTS] = *at + 1;
 	}
-	return call_tree_count(r->into, at, count);
+	return 0;
+}
+
+/* Adds a wake-up of the stack @at by @waker, which ran then. */
+static int add_wake(struct tree_reader *r, __u32 at, __u32 waker, __u64 count)
+{
+	struct call_wake wake = { .sleeper = at, .waker = waker, .count = count };
+	int err = 0;
+
+	if (is_node(r, waker))
+		err = enter(r, waker, CALL_RUNNING, &wake.waker);
+	else if (waker >= CALL_WAKERS)
+		return 0;
+	return err ? err : call_tree_add_wake(r->into, &wake);
+}
+
+/* Adds @count samples at node @number; @state: CALL_NO_STATE if notes say it. */
+static int read_node(struct tree_reader *r, __u32 number, enum call_state state, __u64 count)
+{
+	struct notes notes;
+	__u32 at;
+	int err;
+
+	number = notes_of(r, number, &notes);
+	err = enter(r, number, state ? state : notes.state, &at);
+	if (!err)
+		err = call_tree_count(r->into, at, count);
+	if (!err && notes.waker)
+		err = add_wake(r, at, notes.waker, count);
+	return err;
 }
 
 int stack_reader_read(const struct table_reader *table, struct call_tree *into)

@@ -78,6 +78,12 @@ static const struct option_row rows[] = {
 	  "count kernel samples at the place where user mode was left", FLAG(fold_kernel) },
 	{ OPTION_TREE, 0, "tree", NULL, "show calls from the start of each thread (record -g)",
 	  FLAG(tree) },
+	{ OPTION_TREE, 0, "wakers", "FUNCTION",
+	  "show what woke up threads that slept in this function\n"
+	  "                              (record --wakers)",
+	  .value = value_wakers },
+	{ OPTION_TREE, 0, "chains", NULL, "show wakers as callees of what slept (record --wakers)",
+	  FLAG(chains) },
 	{ OPTION_TREE, 0, "callers", "FUNCTION", "show what calls this function (record -g)",
 	  .value = value_callers },
 	{ OPTION_TREE, 0, "callees", "FUNCTION", "show what this function calls (record -g)",
@@ -131,6 +137,8 @@ static const struct option_row rows[] = {
 	  .value = value_off_cpu },
 	{ OPTION_WALL, 0, "wall", NULL,
 	  "record all time of threads: on CPU, waiting for one, asleep", .value = value_wall },
+	{ OPTION_WAKERS, 0, "wakers", NULL, "like --wall, and record what wakes up threads",
+	  .value = value_record_wakers },
 	{ OPTION_PERIOD, 'c', "count", "N", "take one sample per N events, or ns of -e cpu-clock",
 	  .value = value_period },
 	{ OPTION_EVENTS, 0, "events", NULL, "list the events that -e takes on this machine",
@@ -418,8 +426,11 @@ static int check_period(const struct options *o)
 /* Trees are text of functions, also in a file. */
 static int check_tree(struct options *o)
 {
-	const char *which = o->tree ? "--tree" : o->callers ? "--callers" : "--callees";
-	int n = o->tree + !!o->callers + !!o->callees;
+	const char *which = o->tree	 ? "--tree"
+			    : o->callers ? "--callers"
+			    : o->callees ? "--callees"
+					 : "--wakers";
+	int n = o->tree + !!o->callers + !!o->callees + !!o->wakers;
 
 	if (!n)
 		return 0;
@@ -428,7 +439,8 @@ static int check_tree(struct options *o)
 	if (n == 1 && !o->format->write && o->by == ROWS_FUNCTION)
 		return 0;
 	if (n > 1)
-		log_err("%s: --tree, --callers and --callees are different trees: give one",
+		log_err("%s: --tree, --callers, --callees and --wakers are different trees: give "
+			"one",
 			o->verb);
 	else if (o->format->write)
 		log_err("%s: %s prints text, and not the format %s: leave out one of them", o->verb,

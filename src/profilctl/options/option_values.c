@@ -399,6 +399,18 @@ const char *value_wall(struct options *o, char *arg)
 	return NULL;
 }
 
+const char *value_record_wakers(struct options *o, char *arg)
+{
+	o->record_wakers = true;
+	return value_wall(o, arg);
+}
+
+const char *value_wakers(struct options *o, char *arg)
+{
+	o->wakers = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
 const char *value_states(struct options *o, char *arg)
 {
 	o->filter.state = arg;

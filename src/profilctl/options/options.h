@@ -68,6 +68,7 @@
 #define OPTION_CHECK (1ull << 53)
 #define OPTION_FAIL (1ull << 55)
 #define OPTION_WALL (1ull << 56)
+#define OPTION_WAKERS (1ull << 57)
 #define OPTION_COMMAND (1ull << 63) /* not an option: the first operand begins a command */
 
 #define OPTIONS_TEXT (OPTION_ROWS | OPTION_LIMIT | OPTION_ALL_ROWS | OPTION_FULL_NAMES)
@@ -77,7 +78,7 @@
 	(OPTIONS_REPORT | OPTION_RATE | OPTION_DURATION | OPTION_SOCKET | OPTION_CLOCK |       \
 	 OPTION_USER_ONLY | OPTION_NO_INHERIT | OPTION_SLICES | OPTION_THREADS | OPTION_PID |  \
 	 OPTION_ALL | OPTION_QUIET | OPTION_CALL_GRAPH | OPTION_KERNEL_STACKS | OPTION_EVENT | \
-	 OPTION_PERIOD | OPTION_WALL)
+	 OPTION_PERIOD | OPTION_WALL | OPTION_WAKERS)
 
 #define OPTIONS_SELECT (OPTION_COMM | OPTION_EXE | OPTION_CGROUP | OPTION_UNIT | OPTION_CONTAINER)
 #define OPTIONS_TOP                                                                              \
@@ -123,6 +124,9 @@ struct options {
 	bool tree;	     /* print the call tree */
 	const char *callers; /* print the callers of this function */
 	const char *callees;
+	const char *wakers; /* print what woke up threads in this function */
+	bool record_wakers;
+	bool chains; /* wakers are frames above those of the sleepers */
 	bool kernel_stacks;
 	bool native;	   /* interpreters' own frames are kept */
 	__u32 stack_mode;  /* enum profil_stack_mode, with call graphs */

@@ -183,7 +183,7 @@ static void node_write(FILE *out, const struct profile *p, const struct call_gra
 	if (!t->full_names)
 		name = fit_name(fitting, sizeof(fitting), name,
 				room - indent - strlen(level) - columns_of(file));
-	if (!t->callers && !t->of)
+	if (!t->callers && !t->of && !t->wakers)
 		snprintf(self, sizeof(self), " %6.2f %%", profile_percent(p, n->self));
 	fprintf(out, "%6.2f %% %11s%s  %*s%s%s%s\n", profile_percent(p, n->total), interval, self,
 		(int)indent, "", level, sanitize(clean, sizeof(clean), name), file);
@@ -209,7 +209,7 @@ static void graph_write(FILE *out, const struct profile *p, const struct call_gr
 
 int text_tree(FILE *out, const struct profile *p, const struct text_tree *t)
 {
-	const char *name = t->callers ? t->callers : t->callees;
+	const char *name = t->callers ?: t->callees ?: t->wakers;
 	bool callers = t->callers || t->of;
 	__cleanup(freep) bool *wanted = NULL, *hottest = NULL;
 	struct call_graph g;
@@ -220,7 +220,8 @@ int text_tree(FILE *out, const struct profile *p, const struct text_tree *t)
 	else if (!err && name)
 		err = find_frames(&wanted, p, name);
 	if (!err)
-		err = callers	   ? call_graph_callers(&g, &p->calls, wanted)
+		err = t->wakers	   ? call_graph_wakers(&g, &p->calls, wanted)
+		      : callers	   ? call_graph_callers(&g, &p->calls, wanted)
 		      : t->callees ? call_graph_callees(&g, &p->calls, wanted)
 				   : call_graph_init(&g, &p->calls);
 	if (err)
@@ -231,8 +232,10 @@ int text_tree(FILE *out, const struct profile *p, const struct text_tree *t)
 		call_graph_fini(&g);
 		return err;
 	}
-	fprintf(out, "\n incl. %%  %10s%s  function, and below it %s\n",
+	callers |= t->wakers != NULL;
+	fprintf(out, "\n incl. %%  %10s%s  %s, and below it %s\n",
 		profile_is_off_cpu(p) ? "" : "95 % of it", callers ? "" : "    self %",
+		t->wakers ? "function that wakes them up" : "function",
 		callers ? "its callers" : "what it calls");
 	graph_write(out, p, &g, t, hottest);
 	fputc('\n', out);

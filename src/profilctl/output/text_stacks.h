@@ -17,6 +17,7 @@ struct text_tree {
 	const char *callers; /* name of the functions whose callers to write; NULL: none */
 	const char *
 		callees; /* likewise, callees; both NULL: all calls from the start of the threads */
+	const char *wakers;	   /* what woke up threads in these functions; else NULL */
 	const struct function *of; /* write the callers of this function; NULL: by name */
 	double least_percent;
 	size_t rows;	/* at most, those with the most samples; 0: no limit */

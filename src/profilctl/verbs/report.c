@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/cleanup.h"
 
+#include "analysis/view_chains.h"
 #include "profilctl/output/output.h"
 #include "profilctl/output/text_stacks.h"
 #include "profilctl/spool/spool.h"
@@ -43,6 +44,7 @@ static int tree_write(FILE *out, const struct options *o, const struct profile *
 {
 	struct text_tree t = { .callers = o->callers,
 			       .callees = o->callees,
+			       .wakers = o->wakers,
 			       .rows = o->rows,
 			       .least_percent = o->all		   ? 0
 						: o->least_percent ? o->least_percent
@@ -50,7 +52,7 @@ static int tree_write(FILE *out, const struct options *o, const struct profile *
 								   : TEXT_LEAST_PERCENT,
 			       .columns = out == stdout ? terminal_columns(STDOUT_FILENO) : 0,
 			       .full_names = o->full_names };
-	const char *name = o->callers ? o->callers : o->callees;
+	const char *name = o->callers ?: o->callees ?: o->wakers;
 	char what[512];
 	int err = text_tree(out, p, &t);
 
@@ -102,6 +104,20 @@ static int read_profile(struct profile **p, const struct options *o)
 	return CTL_USAGE;
 }
 
+/* Prints a message on failure and returns an enum ctl_status. */
+static int show_wakers(struct profile *p, const struct options *o)
+{
+	if (!p->calls.nwakes) {
+		log_err("report: this profile has no wakers; 'profilctl record --wakers' writes "
+			"one that has (and no --state, which leaves them out)");
+		return CTL_ERROR;
+	}
+	if (!o->chains || !view_chains(p))
+		return CTL_OK;
+	log_err("report: %s", strerror(ENOMEM));
+	return CTL_ERROR;
+}
+
 int verb_report(const struct options *o)
 {
 	__cleanup(profile_freep) struct profile *p = NULL;
@@ -115,6 +131,8 @@ int verb_report(const struct options *o)
 		total = p->total;
 		status = report_view_apply(p, o);
 	}
+	if (!status && (o->wakers || o->chains))
+		status = show_wakers(p, o);
 	if (!status)
 		status = output_open(&out, o);
 	if (status)
@@ -123,7 +141,7 @@ int verb_report(const struct options *o)
 		pager_begin();
 	if (output_is_text(o))
 		report_view_describe(out, o, p, total);
-	if (o->tree || o->callers || o->callees)
+	if (o->tree || o->callers || o->callees || o->wakers)
 		status = tree_write(out, o, p);
 	else
 		status = output_write(out, o, p);

@@ -159,7 +159,7 @@ static int check_waits(const struct options *o)
 /* Its samples of CPU time are a clock's: recorder_observe() sets their period. */
 static int wall(struct profil_msg_observe *m, struct profile *p, const struct options *o)
 {
-	m->flags |= PROFIL_OBSERVE_WAITS;
+	m->flags |= PROFIL_OBSERVE_WAITS | (o->record_wakers ? PROFIL_OBSERVE_WAKERS : 0u);
 	p->event = strdup(PROFILE_WALL);
 	if (p->event)
 		return check_waits(o);

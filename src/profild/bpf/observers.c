@@ -30,6 +30,7 @@ struct observer {
 	struct table_making *making;	 /* its tables; NULL: they exist */
 	struct profil_observer observer; /* while they are made */
 	bool begun;			 /* it has a target */
+	bool wakers;			 /* it is one of tables->wakers */
 	uint32_t waits;			 /* the number of its links besides a clock; 0: none */
 	uint32_t uid;			 /* the only one that it counts, or PROFIL_WIDE_ANY */
 };
@@ -133,14 +134,21 @@ static int use(struct sampler_bpf *b, struct observer *observer, const struct at
 	if (!links)
 		return 0;
 	err = event_links_use(b->events, links, &observer->waits);
-	if (err)
+	if (err) {
 		target_unuse(b, t);
-	return err;
+		return err;
+	}
+	observer->wakers = a->flags & PROFIL_OBSERVE_WAKERS;
+	b->maps.processes.tables->wakers += observer->wakers;
+	return 0;
 }
 
 static void unuse(struct sampler_bpf *b, const struct observer *observer)
 {
 	const struct target *t = &observer->target;
+
+	if (observer->wakers)
+		b->maps.processes.tables->wakers--;
 
 	if (observer->waits)
 		event_links_unuse(b->events, observer->waits);
@@ -490,6 +498,7 @@ int observers_open(struct place_source **out, struct sampler_bpf *b, sd_event *e
 	s->bpf = b;
 	s->epoch = (uint32_t)now_ns(); /* differs from those of an earlier daemon */
 	tables_of(s)->wide.n = 0;
+	tables_of(s)->wakers = 0;
 	s->found = b->maps.found ? store_take_map(b->store, MACHINE_TABLE, PROFIL_TABLE_NAME,
 						  PROFIL_TABLE_PAGE)
 				 : -1;

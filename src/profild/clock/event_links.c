@@ -25,7 +25,7 @@
  * other processes pay only for the counting.
  *
  * A tracepoint has one link for all CPUs, and the program runs at each event. So has off-CPU time,
- * which is no perf event but two programs of its own, at each switch and wake-up of threads.
+ * which is no perf event but programs of its own, at each switch and wake-up of threads.
  */
 #define SLOTS (PROFIL_TARGET_EVENTS / PROFIL_TARGET_EVENT)
 

@@ -23,7 +23,7 @@
  * The links of the programs of off-CPU time are made by a thread, too: after another was closed,
  * the kernel first waits for an RCU grace period.
  */
-#define LINKS 2
+#define LINKS 3
 _Static_assert(EVENT_PROGRAM_SWITCH + LINKS == EVENT_PROGRAMS, "those with a link are the last");
 
 struct event_programs {
@@ -49,6 +49,7 @@ void event_programs_leave_out(struct profil_bpf *skel)
 	bpf_program__set_autoload(skel->progs.observed_uprobe, false);
 	bpf_program__set_autoload(skel->progs.sched_switch, false);
 	bpf_program__set_autoload(skel->progs.sched_wakeup, false);
+	bpf_program__set_autoload(skel->progs.sched_waking, false);
 }
 
 static int share_maps(const struct profil_bpf *skel, const struct profil_bpf *with)
@@ -84,7 +85,8 @@ static int load(struct event_programs *p)
 		bpf_program__set_autoload(program, program == skel->progs.observed_tracepoint ||
 							   program == skel->progs.observed_uprobe ||
 							   program == skel->progs.sched_switch ||
-							   program == skel->progs.sched_wakeup);
+							   program == skel->progs.sched_wakeup ||
+							   program == skel->progs.sched_waking);
 	if (!err)
 		err = bpf_object__load(skel->obj);
 	if (!err)
@@ -95,6 +97,8 @@ static int load(struct event_programs *p)
 		err = keep(&p->fd[EVENT_PROGRAM_SWITCH], skel->progs.sched_switch);
 	if (!err)
 		err = keep(&p->fd[EVENT_PROGRAM_WAKEUP], skel->progs.sched_wakeup);
+	if (!err)
+		err = keep(&p->fd[EVENT_PROGRAM_WAKING], skel->progs.sched_waking);
 	profil_bpf__destroy(skel);
 	return err;
 }

@@ -81,7 +81,7 @@ static int select_tasks(struct profil_observer *o, const struct profil_msg_obser
 	(PROFIL_OBSERVE_INHERIT | PROFIL_OBSERVE_FOLLOW | PROFIL_OBSERVE_USER_ONLY |   \
 	 PROFIL_OBSERVE_KERNEL_STACKS | PROFIL_OBSERVE_LATER | PROFIL_OBSERVE_EVENT |  \
 	 PROFIL_OBSERVE_CPU_CLOCK | PROFIL_OBSERVE_FUNCTIONS | PROFIL_OBSERVE_NATIVE | \
-	 PROFIL_OBSERVE_WAITS)
+	 PROFIL_OBSERVE_WAITS | PROFIL_OBSERVE_WAKERS)
 #define KNOWN_GROUPS                                                                               \
 	(PROFIL_GROUP_COMMAND | PROFIL_GROUP_CGROUP | PROFIL_GROUP_PROCESS | PROFIL_GROUP_THREAD | \
 	 PROFIL_GROUP_SUMS)
@@ -128,6 +128,7 @@ static int make_header(struct profil_table *header, const struct profil_msg_obse
 	    m->stack_mode > PROFIL_STACK_FP ||
 	    (m->flags & PROFIL_OBSERVE_LATER && m->scope == PROFIL_SCOPE_PROCESSES) ||
 	    (names_event(m) && !attachment_is_event(m)) ||
+	    (m->flags & PROFIL_OBSERVE_WAKERS && !(m->flags & PROFIL_OBSERVE_WAITS)) ||
 	    (m->flags & PROFIL_OBSERVE_WAITS &&
 	     (!m->stack_mode || m->flags & (PROFIL_OBSERVE_EVENT | PROFIL_OBSERVE_USER_ONLY))))
 		return -EINVAL;
@@ -235,6 +236,8 @@ int attachment_open(struct attachment **out, struct profild *d, const struct pro
 		o.flags |= PROFIL_OBSERVER_KERNEL_STACKS;
 	if (m->flags & PROFIL_OBSERVE_NATIVE)
 		o.flags |= PROFIL_OBSERVER_NATIVE;
+	if (m->flags & PROFIL_OBSERVE_WAKERS)
+		o.flags |= PROFIL_OBSERVER_WAKERS;
 	err = choose_event(&a->event, m, peer);
 	if (a->event.wanted)
 		a->period_ns = a->event.frequency ? 1 : a->event.period;

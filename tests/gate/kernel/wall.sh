@@ -49,6 +49,23 @@ check "a thread that does not run is asleep" test "$("$ctl" report -f folded "$d
 check "the states of a thread that does not run add up" adds_up "$dir/quiet"
 kill "$sleeper"
 
+# --- wakers -----------------------------------------------------------------------------------------
+
+# Each sleep of WAIT was ended by GIVE: no other stack has woken it up.
+woken_by() { # WAIT GIVE PROFILE
+	"$ctl" report --wakers "$1" -a --full-names "$3" >"$dir/text" || return
+	cat "$dir/text"
+	grep -q " $2\$" "$dir/text" && ! grep ' give_' "$dir/text" | grep -qv " $2\$"
+}
+
+check "wakers.c is built" "${CC:-gcc}" -O1 -fno-optimize-sibling-calls -pthread -o "$dir/wakers" tests/programs/wakers.c
+check "wakers are recorded" "$ctl" record -q --wakers -o "$dir/woken" -- "$dir/wakers"
+for what in lock condition pipe; do
+	check "what waits on a $what is woken up by what gives it" woken_by "wait_on_$what" "give_$what" "$dir/woken"
+done
+check "chains have all samples" test "$("$ctl" report --chains -f folded "$dir/woken" | awk '{ n += $NF } END { print n }')" = \
+	"$("$ctl" report -f json "$dir/woken" | jq .samples.total)"
+
 refused() { # WORDS OPTION...
 	"$ctl" "${@:2}" 2>"$dir/err"
 	test $? -eq 2 && grep -q -e "$1" "$dir/err"
@@ -65,5 +82,31 @@ unprivileged() {
 chmod 755 "$dir" "$dir/waits"
 check "an ordinary user records all time" unprivileged
 check "an ordinary user's threads are asleep where they wait" grep -q '\[asleep\];.*;wait_for_input' "$dir/folded"
+
+# A thread that root's process wakes up: its user may not see that process's stack.
+hidden() {
+	local record
+
+	mkfifo "$dir/fifo"
+	exec 9<>"$dir/fifo"
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" record -q --wakers -F 1000 -o - -- head -c 1 <"$dir/fifo" >"$dir/hidden" 2>"$dir/err" &
+	record=$!
+	await "$record" reads_fifo "$record"
+	echo >&9
+	exec 9>&-
+	wait "$record" || { cat "$dir/err"; return 1; }
+	"$ctl" report --chains -f folded "$dir/hidden" >"$dir/folded"
+	cat "$dir/folded"
+	grep -qF '[woken by];[not permitted]' "$dir/folded" && ! grep -F '[woken by]' "$dir/folded" | grep -q bash
+}
+reads_fifo() { # PID: a descendant of it is head, asleep
+	local pid
+
+	for pid in $(pgrep -x head); do
+		grep -q "(head) S" "/proc/$pid/stat" && test "$(stat -Lc %i "/proc/$pid/fd/0")" = "$(stat -c %i "$dir/fifo")" && return
+	done
+	false
+}
+check "wakers of another user are not shown" hidden
 daemon_stop
 finish

@@ -361,7 +361,7 @@ prints "--tree refuses a format that is not text" \
 	"profilctl: report: --tree prints text, and not the format html: leave out one of them" "$ctl" report --tree -f html "$dir/stacks"
 prints "--callers refuses --by" "profilctl: report: --callers shows functions, and not rows by line: leave out one of them" \
 	"$ctl" report --callers hot --by line "$dir/stacks"
-prints "--tree refuses --callers" "profilctl: report: --tree, --callers and --callees are different trees: give one" \
+prints "--tree refuses --callers" "profilctl: report: --tree, --callers, --callees and --wakers are different trees: give one" \
 	"$ctl" report --tree --callers hot "$dir/stacks"
 prints "--callees shows the callees of a function" $'99.95 99.52 hot\n0.43 0.43 cold' tree --callees hot -a
 prints "text says how many stacks are complete" "99.97 % of the stacks reach the start of their thread" \

@@ -55,7 +55,7 @@ check "text says how much time threads spent in each state" grep -qxF \
 check "text says what a sample stands for" grep -q "^a sample stands for 1 ms of a thread's time" <<<"$text"
 check "text has no intervals: samples of one wait depend on each other" test "$(grep -c "95 % of it" <<<"$text")" -eq 0
 check "--tree shows the states" grep -q '^ 36.00 % * 0.00 % *\[asleep\]$' <("$ctl" report --tree "$dir/wall")
-check "--callers end at the states" grep -q '^ 20.00 % *20.00 % *\[runnable\]$' <("$ctl" report --callers work "$dir/wall")
+check "--callers end at the states" grep -q '^ 20.00 % *\[runnable\]$' <("$ctl" report --callers work "$dir/wall")
 
 check "--state keeps one state" test "$(folded --state runnable)" = '[runnable];main;work 20'
 check "--state keeps time without a stack" test "$("$ctl" report -f json --state asleep "$dir/wall" |
@@ -77,6 +77,20 @@ check "an unknown state is refused" refused 2 "of running, runnable and asleep" 
 jq 'del(.event, .period)' "$dir/wall" >"$dir/cpu"
 check "a profile without states is refused" refused 1 "does not distinguish states" --state asleep "$dir/cpu"
 check "diff of two profiles of all time judges no change" grep -q "no change is judged$" <("$ctl" diff "$dir/wall" "$dir/wall")
+
+# main() has woken up work() for 30 of its samples, an interrupt for 4; 2 and the thread that never ran are not known.
+jq '.stacks.wakes = [[17, 12, 30], [17, 1, 4]]' "$dir/wall" >"$dir/woken"
+wakers() { # PROFILE
+	"$ctl" report --wakers work "$1" | sed -n 's/^ *\([0-9.]* %\)  *\([a-z[].*\)$/\1 \2/p' | head -n 3
+}
+check "--wakers shows what woke up a function" test "$(wakers "$dir/woken")" = \
+	$'30.00 % main\n6.00 % [not known]\n4.00 % [interrupt]'
+check "JSON keeps wakers" test "$("$ctl" report -o "$dir/again" "$dir/woken" && wakers "$dir/again")" = "$(wakers "$dir/woken")"
+check "--chains has wakers above what slept" test "$("$ctl" report --chains -f folded "$dir/woken" | sed 's/^work;//' | grep woken | sort)" = \
+	'[asleep];main;work;[woken by];[interrupt] 4
+[asleep];main;work;[woken by];main 30'
+check "--chains keeps all samples" test "$("$ctl" report --chains -f folded "$dir/woken" | awk '{ n += $NF } END { print n }')" = 100
+check "--wakers without wakers is refused" refused 1 "has no wakers" --wakers work "$dir/wall"
 
 # Foreign readers see the states and all time.
 pprof() {

@@ -108,7 +108,7 @@ for node in p["stacks"]["nodes"]:
 json.dump(p, open(sys.argv[2], "w"))' "$dir/time" "$dir/hidden"
 prints "a kernel without addresses has its name in stacks" 'spin;main;hot;[kernel] 40' sh -c "'$ctl' report -f folded '$dir/hidden' | grep kernel"
 prints "--callers finds a kernel without addresses" '[kernel]' \
-	sh -c "'$ctl' report --callers '[kernel]' '$dir/hidden' | awk '/ %  *.kernel.\$/ { print \$NF }'"
+	sh -c "'$ctl' report --callers '[kernel]' '$dir/hidden' | awk '/ % .*.kernel.\$/ { print \$NF }'"
 
 # The ends of the addresses of main and hot. Samples are at 0x104, return addresses at 0x14, 0x108, 0x10c and 0x110.
 addresses() {

@@ -235,41 +235,35 @@ int merge_offset(const struct merge *m, const struct profile *from, __u32 object
 static int add_places(struct merge *m, const struct numbers *n, const struct profile *from,
 		      struct places *into, const struct places *t)
 {
-	int err = 0;
-
 	places_each(place, t) {
 		struct place own = *place;
+		int err = merge_object(m, n, from, place->object, &own.object) ?:
+			  group_number(m, n, from, place->group, &own.group) ?:
+			  merge_offset(m, from, place->object, own.object, &own.offset) ?:
+			  places_add(into, &own);
 
-		if (!err)
-			err = merge_object(m, n, from, place->object, &own.object);
-		if (!err)
-			err = group_number(m, n, from, place->group, &own.group);
-		if (!err)
-			err = merge_offset(m, from, place->object, own.object, &own.offset);
-		if (!err)
-			err = places_add(into, &own);
+		if (err < 0)
+			return err;
 	}
-	return err;
+	return 0;
 }
 
 static int add_functions(struct merge *m, const struct numbers *n, const struct profile *from)
 {
-	int err = 0;
-
-	for (size_t i = 0; i < from->nfunctions && !err; i++) {
+	for (size_t i = 0; i < from->nfunctions; i++) {
 		struct function own = from->functions[i];
+		int err = merge_object(m, n, from, own.object, &own.object) ?:
+			  merge_offset(m, from, from->functions[i].object, own.object,
+				       &own.offset) ?:
+			  copy_name(&own.name, own.name);
 
 		own.slices = NULL;
-		err = merge_object(m, n, from, own.object, &own.object);
-		if (!err)
-			err = merge_offset(m, from, from->functions[i].object, own.object,
-					   &own.offset);
-		if (!err)
-			err = copy_name(&own.name, from->functions[i].name);
 		if (!err)
 			err = profile_add_function(m->into, &own);
+		if (err < 0)
+			return err;
 	}
-	return err;
+	return 0;
 }
 
 /* Functions with different names at the same offset stay separate. */
@@ -346,16 +340,11 @@ static int begin(struct profile *into, const struct profile *from)
 static int add(struct merge *m, const struct numbers *n, const struct profile *from)
 {
 	struct profile *into = m->into;
-	int err = add_places(m, n, from, &into->places, &from->places);
+	int err = add_places(m, n, from, &into->places, &from->places) ?:
+		  add_places(m, n, from, &into->folded, &from->folded) ?:
+		  add_places(m, n, from, &into->sums, &from->sums) ?:
+		  add_functions(m, n, from) ?: merge_stacks(m, n, from);
 
-	if (!err)
-		err = add_places(m, n, from, &into->folded, &from->folded);
-	if (!err)
-		err = add_places(m, n, from, &into->sums, &from->sums);
-	if (!err)
-		err = add_functions(m, n, from);
-	if (!err)
-		err = merge_stacks(m, n, from);
 	add_outcomes(m, from);
 	if (into->nfunctions > 2 * m->sorted + FUNCTIONS_MIN)
 		count_together(m);

@@ -216,27 +216,35 @@ struct wanted {
 	size_t value_bytes;
 };
 
-/* What /proc shows of an fd: "anon_inode:bpf-map", "anon_inode:bpf_link". */
-static bool is_object(int fd, const char *kind)
+/*
+ * Says whether @fd is a map or a link: what /proc shows of it, "anon_inode:bpf-map" or
+ * "anon_inode:bpf_link". Returns 1, 0 or a negative errno.
+ */
+static int is_object(int fd, const char *kind)
 {
 	char path[64], shown[64];
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	n = readlink(path, shown, sizeof(shown) - 1);
-	shown[n < 0 ? 0 : n] = '\0';
-	return strstr(shown, kind);
+	if (n < 0)
+		return -errno;
+	shown[n] = '\0';
+	return strstr(shown, kind) != NULL;
 }
 
-static bool is_wanted(int fd, const struct wanted *w)
+/* The same for what is wanted: a failure to look says nothing about what @fd is. */
+static int is_wanted(int fd, const struct wanted *w)
 {
 	struct bpf_map_info info = { 0 };
 	__u32 len = sizeof(info);
+	int found = is_object(fd, w->map ? "bpf-map" : "bpf_link");
 
-	if (!w->map)
-		return is_object(fd, "bpf_link");
-	return is_object(fd, "bpf-map") && bpf_obj_get_info_by_fd(fd, &info, &len) == 0 &&
-	       !strncmp(info.name, w->map, sizeof(info.name) - 1) &&
+	if (found <= 0 || !w->map)
+		return found;
+	if (bpf_obj_get_info_by_fd(fd, &info, &len) < 0)
+		return -errno;
+	return !strncmp(info.name, w->map, sizeof(info.name) - 1) &&
 	       info.value_size == w->value_bytes;
 }
 
@@ -244,25 +252,30 @@ static int take_pinned(struct store *s, const struct wanted *w)
 {
 	__cleanup(closep) int fd = -1;
 	char path[128];
+	int found;
 
 	path_of(s, w->name, path, sizeof(path));
 	fd = bpf_obj_get(path);
 	if (fd < 0)
 		return -errno;
-	if (!is_wanted(fd, w))
-		return -ENOENT;
+	found = is_wanted(fd, w);
+	if (found <= 0)
+		return found ?: -ENOENT;
 	remember(s, w->name);
 	return steal_fd(fd);
 }
 
 static int take(struct store *s, const struct wanted *w)
 {
-	int fd;
+	int fd, found;
 
 	if (s->kind == STORE_BPFFS)
 		return take_pinned(s, w);
 	for (int i = 0; i < s->nfds; i++) {
-		if (strcmp(s->names[i], w->name) || !is_wanted(SD_LISTEN_FDS_START + i, w))
+		found = strcmp(s->names[i], w->name) ? 0 : is_wanted(SD_LISTEN_FDS_START + i, w);
+		if (found < 0)
+			return found;
+		if (!found)
 			continue;
 		/* The passed fd itself stays open until store_sweep(). */
 		fd = fcntl(SD_LISTEN_FDS_START + i, F_DUPFD_CLOEXEC, 0);

@@ -118,6 +118,8 @@ int output_write(FILE *out, const struct options *o, const struct profile *p)
 		err = text_write(out, p, &t);
 	else
 		err = json_write(out, p, true);
+	if (ferror(out) && errno) /* why a buffer could not be written, before the last one */
+		err = -errno;
 	return output_end(out, o, err);
 }
 

@@ -81,6 +81,15 @@ ends "profilctl reports that standard output has no space" 1 "cannot write the r
 	sh -c '"$1" report "$2" -f json >/dev/full' - "$ctl" "$dir/profile"
 
 
+# The cause is that of the first write that failed, however many buffers a format fills.
+tests/programs/stacks.py "$dir/large" large
+for format in json folded rows html; do
+	for profile in profile large; do
+		check "report -f $format of $profile says that the disk is full" grep -q 'no space left on device$' \
+			<("$ctl" report -f "$format" -o /dev/full "$dir/$profile" 2>&1)
+	done
+done
+
 # A limit of the size of files is an error like a full disk, not the end by a signal.
 said=$( (ulimit -f 0; "$ctl" report "$dir/profile" -o "$dir/limited") 2>&1)
 check "profilctl reports that a file may not become larger" test "$?:$said" = "1:profilctl: cannot write $dir/limited: File too large"

@@ -25,28 +25,21 @@ static bool is_entry(const struct interned *e, const char *bytes, size_t n)
 
 static __u32 *slot_of(const struct intern_table *t, const char *bytes, size_t n)
 {
-	size_t i = (size_t)hash(bytes, n) & (t->room - 1);
+	const struct index_slots *s = &t->slots;
+	size_t at = index_slots_first(s, hash(bytes, n));
 
-	while (t->slot[i] && !is_entry(&t->entry[t->slot[i] - 1], bytes, n))
-		i = (i + 1) & (t->room - 1);
-	return &t->slot[i];
+	while (s->slot[at] && !is_entry(&t->entry[s->slot[at] - 1], bytes, n))
+		at = index_slots_next(s, at);
+	return &s->slot[at];
 }
 
 static int make_room(struct intern_table *t)
 {
-	struct intern_table more = *t;
+	int anew = index_slots_reserve(&t->slots, t->n);
 
-	if (2 * (t->n + 1) < t->room)
-		return 0;
-	more.room = t->room ? 2 * t->room : 1024;
-	more.slot = calloc(more.room, sizeof(*more.slot));
-	if (!more.slot)
-		return -1;
-	for (size_t i = 0; i < t->n; i++)
-		*slot_of(&more, t->entry[i].bytes, t->entry[i].n) = (__u32)i + 1;
-	free(t->slot);
-	*t = more;
-	return 0;
+	for (size_t i = 0; anew > 0 && i < t->n; i++)
+		*slot_of(t, t->entry[i].bytes, t->entry[i].n) = (__u32)i + 1;
+	return anew < 0 ? anew : 0;
 }
 
 static __u32 add(struct intern_table *t, const void *bytes, size_t n, __u32 *slot)
@@ -117,6 +110,6 @@ void intern_fini(struct intern_table *t)
 	for (size_t i = 0; i < t->n; i++)
 		free(t->entry[i].bytes);
 	free(t->entry);
-	free(t->slot);
+	index_slots_fini(&t->slots);
 	*t = (struct intern_table){ 0 };
 }

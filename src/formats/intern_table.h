@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <linux/types.h>
 
+#include "base/index_slots.h"
+
 struct interned {
 	char *bytes; /* followed by a NUL */
 	size_t n;
@@ -17,9 +19,8 @@ struct interned {
 struct intern_table {
 	struct interned *entry; /* entry 1 first */
 	size_t n;
-	__u32 *slot; /* hash table of numbers; 0: free */
-	size_t room; /* a power of two */
-	bool failed; /* out of memory: entries are missing */
+	struct index_slots slots; /* by number */
+	bool failed;		  /* out of memory: entries are missing */
 };
 
 /* Returns the number of the @n bytes, 0 if out of memory. */

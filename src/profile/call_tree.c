@@ -9,62 +9,50 @@
 
 #include "call_tree.h"
 
-#define ROOM_MIN 1024
-
 void call_tree_fini(struct call_tree *t)
 {
 	for (size_t i = 0; i < t->nframes; i++)
 		free(t->frame[i].name);
 	free(t->frame);
 	free(t->node);
-	free(t->slot);
+	index_slots_fini(&t->slots);
 	free(t->wake);
 	*t = (struct call_tree){ 0 };
 }
 
-static size_t hash(__u32 parent, __u32 object, __u64 offset)
+static __u64 hash(__u32 parent, __u32 object, __u64 offset)
 {
 	__u64 h = (offset ^ (__u64)object << 40) * 0x9e3779b97f4a7c15u;
 
-	h = (h ^ h >> 29 ^ parent) * 0x9e3779b97f4a7c15u;
-	return (size_t)(h ^ h >> 32);
+	return (h ^ h >> 29 ^ parent) * 0x9e3779b97f4a7c15u;
 }
 
 /* The slot of the node, or the free one for it. */
 static __u32 *slot_of(const struct call_tree *t, __u32 parent, __u32 object, __u64 offset)
 {
-	size_t at = hash(parent, object, offset) & (t->room - 1);
+	const struct index_slots *s = &t->slots;
+	size_t at = index_slots_first(s, hash(parent, object, offset));
 
-	while (t->slot[at]) {
-		const struct call_node *n = &t->node[t->slot[at] - 1];
+	while (s->slot[at]) {
+		const struct call_node *n = &t->node[s->slot[at] - 1];
 
 		if (n->parent == parent && n->object == object && n->offset == offset)
 			break;
-		at = (at + 1) & (t->room - 1);
+		at = index_slots_next(s, at);
 	}
-	return &t->slot[at];
+	return &s->slot[at];
 }
 
-/* Makes room for one more node; keeps a quarter of the slots free. */
 static int make_room(struct call_tree *t)
 {
-	__u32 *old = t->slot;
+	int anew = index_slots_reserve(&t->slots, t->n);
 
-	if (4 * (t->n + 1) < 3 * t->room)
-		return 0;
-	t->slot = calloc(t->room ? 2 * t->room : ROOM_MIN, sizeof(*t->slot));
-	if (!t->slot) {
-		t->slot = old;
-		return -ENOMEM;
-	}
-	t->room = t->room ? 2 * t->room : ROOM_MIN;
-	for (size_t i = CALL_ROOTS; i < t->n; i++) {
+	for (size_t i = CALL_ROOTS; anew > 0 && i < t->n; i++) {
 		const struct call_node *n = &t->node[i];
 
 		*slot_of(t, n->parent, n->object, n->offset) = (__u32)i + 1;
 	}
-	free(old);
-	return 0;
+	return anew < 0 ? anew : 0;
 }
 
 static int append(struct call_tree *t, const struct call_node *node)
@@ -275,7 +263,7 @@ int call_tree_difference(struct call_tree *t, const struct call_tree *last,
 		const struct call_node *n = &now->node[i];
 		__u32 parent = i < CALL_ROOTS ? none : in_last[n->parent], slot = 0;
 
-		if (parent != none && last->room)
+		if (parent != none && last->slots.room)
 			slot = *slot_of(last, parent, n->object, n->offset);
 		in_last[i] = i < CALL_ROOTS && last->n ? (__u32)i : slot ? slot - 1 : none;
 		if (in_last[i] != none)

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <linux/types.h>
 
+#include "base/index_slots.h"
+
 /*
  * A node is a frame, its parent the calling frame: the same place with the same callers is one
  * node, in however many processes. Its count is the number of samples whose innermost frame it is.
@@ -84,9 +86,8 @@ struct call_tree {
 	size_t n; /* 0, or at least CALL_ROOTS */
 	struct call_frame *frame;
 	size_t nframes;
-	__u32 *slot; /* hash table of node indices + 1 */
-	size_t room;
-	struct call_wake *wake; /* those of sleeps whose waker is known */
+	struct index_slots slots; /* of the nodes, by index + 1 */
+	struct call_wake *wake;	  /* those of sleeps whose waker is known */
 	size_t nwakes;
 };
 

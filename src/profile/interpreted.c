@@ -82,7 +82,7 @@ void interpreted_fini(struct interpreted *i)
 		free(i->function[k].lines);
 	}
 	free(i->function);
-	free(i->slot);
+	index_slots_fini(&i->slots);
 	*i = (struct interpreted){ 0 };
 }
 
@@ -118,48 +118,30 @@ static bool is_same_text(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-static __u64 hash_text(__u64 h, const char *s)
-{
-	for (; s && *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3u;
-	return h;
-}
-
 static __u32 *slot_of(const struct interpreted *i, const struct interpreted_function *like)
 {
+	const struct index_slots *s = &i->slots;
 	__u64 h = hash_text(hash_text(like->line * 0x9e3779b97f4a7c15u, like->name), like->file);
-	size_t at = (size_t)(h ^ h >> 32) & (i->room - 1);
+	size_t at = index_slots_first(s, h);
 
-	while (i->slot[at]) {
-		const struct interpreted_function *f = &i->function[i->slot[at] - 1];
+	while (s->slot[at]) {
+		const struct interpreted_function *f = &i->function[s->slot[at] - 1];
 
 		if (f->line == like->line && f->length == like->length &&
 		    is_same_text(f->name, like->name) && is_same_text(f->file, like->file))
 			break;
-		at = (at + 1) & (i->room - 1);
+		at = index_slots_next(s, at);
 	}
-	return &i->slot[at];
+	return &s->slot[at];
 }
 
-/* Keeps half of the slots free. */
 static int make_room(struct interpreted *i)
 {
-	size_t room = i->room ? 2 * i->room : 64;
-	__u32 *slot;
+	int anew = index_slots_reserve(&i->slots, i->n);
 
-	if (2 * (i->n + 1) < i->room)
-		return 0;
-	while (2 * (i->n + 1) >= room)
-		room *= 2;
-	slot = calloc(room, sizeof(*slot));
-	if (!slot)
-		return -ENOMEM;
-	free(i->slot);
-	i->slot = slot;
-	i->room = room;
-	for (size_t k = 0; k < i->n; k++)
+	for (size_t k = 0; anew > 0 && k < i->n; k++)
 		*slot_of(i, &i->function[k]) = (__u32)k + 1;
-	return 0;
+	return anew < 0 ? anew : 0;
 }
 
 int interpreted_same(struct interpreted *i, const struct interpreted_function *like, __u32 *start)

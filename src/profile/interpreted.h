@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <linux/types.h>
 
+#include "base/index_slots.h"
+
 /* A function, as the kernel has met it: core/observe_maps.h, struct profil_function. */
 struct interpreted_function {
 	char *name;  /* UTF-8 */
@@ -22,8 +24,7 @@ struct interpreted_function {
 struct interpreted {
 	struct interpreted_function *function;
 	size_t n;
-	__u32 *slot; /* hash table of indices + 1, of interpreted_same() */
-	size_t room;
+	struct index_slots slots; /* by index + 1, of interpreted_same() */
 };
 
 /* The name of enum profil_language @language, as its object is called; NULL: there is no such. */

@@ -10,7 +10,6 @@
 
 /* Functions are merged when their number has doubled since the last time, and is at least this. */
 #define FUNCTIONS_MIN 16384
-#define ROOM_MIN 64
 
 /* Profiles of earlier versions have no build id of the kernel. */
 static bool is_same_build(const struct object *a, const struct object *b)
@@ -37,46 +36,29 @@ static bool is_same_group(const struct group *a, const struct group *b)
 	       is_same_name(a->cgroup, b->cgroup) && is_same_name(a->host, b->host);
 }
 
-static __u64 hash_text(__u64 h, const char *s)
-{
-	for (; s && *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3u;
-	return h;
-}
-
 /* The slot of the group, or the free one for it. */
 static __u32 *slot_of(const struct merge *m, const struct group *g)
 {
+	const struct index_slots *s = &m->groups;
 	__u64 h = ((__u64)g->pid << 32 ^ (__u64)g->tid ^ g->start_ns) * 0x9e3779b97f4a7c15u;
 	size_t at;
 
-	h = hash_text(hash_text(hash_text(h, g->command), g->thread), g->cgroup);
-	at = (size_t)(h ^ h >> 32) & (m->room - 1);
-	while (m->slot[at] && !is_same_group(&m->into->groups[m->slot[at]], g))
-		at = (at + 1) & (m->room - 1);
-	return &m->slot[at];
+	h = hash_text(hash_text(hash_text(hash_text(h, g->command), g->thread), g->cgroup),
+		      g->host);
+	at = index_slots_first(s, h);
+	while (s->slot[at] && !is_same_group(&m->into->groups[s->slot[at]], g))
+		at = index_slots_next(s, at);
+	return &s->slot[at];
 }
 
-/* Keeps half of the slots free. */
 static int make_room(struct merge *m)
 {
 	const struct profile *p = m->into;
-	size_t room = m->room ? m->room : ROOM_MIN;
-	__u32 *slot;
+	int anew = index_slots_reserve(&m->groups, p->ngroups);
 
-	while (2 * (p->ngroups + 1) >= room)
-		room *= 2;
-	if (room == m->room)
-		return 0;
-	slot = calloc(room, sizeof(*slot));
-	if (!slot)
-		return -ENOMEM;
-	free(m->slot);
-	m->slot = slot;
-	m->room = room;
-	for (__u32 i = 1; i < p->ngroups; i++)
+	for (__u32 i = 1; anew > 0 && i < p->ngroups; i++)
 		*slot_of(m, &p->groups[i]) = i;
-	return 0;
+	return anew < 0 ? anew : 0;
 }
 
 static int copy_name(char **out, const char *name)
@@ -110,39 +92,28 @@ int merge_group(struct merge *m, const struct group *g, __u32 *index)
 }
 
 /*
- * The slot of the object, or the free one for it. The hash is of its path alone: a build id can be
+ * The slot of the object, or the free one for it. Its build id is not part of the hash: it can be
  * found later.
  */
 static __u32 *object_slot_of(const struct merge *m, const struct object *o)
 {
+	const struct index_slots *s = &m->objects;
 	__u64 h = hash_text((__u64)o->pid * 0x9e3779b97f4a7c15u, o->path);
-	size_t at = (size_t)(h ^ h >> 32) & (m->object_room - 1);
+	size_t at = index_slots_first(s, hash_text(h, o->host));
 
-	while (m->object_slot[at] && !is_same_object(&m->into->objects[m->object_slot[at] - 1], o))
-		at = (at + 1) & (m->object_room - 1);
-	return &m->object_slot[at];
+	while (s->slot[at] && !is_same_object(&m->into->objects[s->slot[at] - 1], o))
+		at = index_slots_next(s, at);
+	return &s->slot[at];
 }
 
-/* Keeps half of the slots free. */
 static int make_object_room(struct merge *m)
 {
 	const struct profile *p = m->into;
-	size_t room = m->object_room ? m->object_room : ROOM_MIN;
-	__u32 *slot;
+	int anew = index_slots_reserve(&m->objects, p->nobjects);
 
-	while (2 * (p->nobjects + 1) >= room)
-		room *= 2;
-	if (room == m->object_room)
-		return 0;
-	slot = calloc(room, sizeof(*slot));
-	if (!slot)
-		return -ENOMEM;
-	free(m->object_slot);
-	m->object_slot = slot;
-	m->object_room = room;
-	for (__u32 i = 0; i < p->nobjects; i++)
+	for (__u32 i = 0; anew > 0 && i < p->nobjects; i++)
 		*object_slot_of(m, &p->objects[i]) = i + 1;
-	return 0;
+	return anew < 0 ? anew : 0;
 }
 
 static int add_object(struct merge *m, const struct object *o, __u32 *index)
@@ -385,14 +356,12 @@ int merge_end(struct merge *m)
 	count_together(m);
 	profile_sort_functions(m->into);
 	merge_forget(m);
-	free(steal(m->frame_slot));
-	m->frame_room = 0;
+	index_slots_fini(&m->frames);
 	return err;
 }
 
 void merge_forget(struct merge *m)
 {
-	free(steal(m->slot));
-	free(steal(m->object_slot));
-	m->room = m->object_room = 0;
+	index_slots_fini(&m->groups);
+	index_slots_fini(&m->objects);
 }

@@ -2,19 +2,18 @@
 #ifndef PROFIL_PROFILE_MERGE_H
 #define PROFIL_PROFILE_MERGE_H
 
+#include "base/index_slots.h"
+
 #include "profile.h"
 
 /* Initially all zero but @into, an empty profile. */
 struct merge {
 	struct profile *into;
-	size_t added;  /* number of profiles */
-	size_t sorted; /* functions of @into that are sorted and merged already */
-	__u32 *slot;   /* hash table of the groups of @into: indices; 0: free */
-	size_t room;
-	__u32 *object_slot; /* the same of its objects: indices + 1 */
-	size_t object_room;
-	__u32 *frame_slot; /* the same of the frames of its stacks */
-	size_t frame_room;
+	size_t added;		    /* number of profiles */
+	size_t sorted;		    /* functions of @into that are sorted and merged already */
+	struct index_slots groups;  /* of @into, by index */
+	struct index_slots objects; /* by index + 1, as the frames of its stacks */
+	struct index_slots frames;
 	bool of_hosts; /* the profiles added are of more than one host */
 };
 

@@ -8,8 +8,6 @@
 #include "merge.h"
 #include "merge_parts.h"
 
-#define ROOM_MIN 1024
-
 static bool is_same_frame(const struct call_frame *a, const struct call_frame *b)
 {
 	return a->object == b->object && a->offset == b->offset && !a->name == !b->name &&
@@ -19,37 +17,23 @@ static bool is_same_frame(const struct call_frame *a, const struct call_frame *b
 /* The slot of the frame, or the free one for it. Inlined functions differ by name only. */
 static __u32 *slot_of(const struct merge *m, const struct call_frame *f)
 {
+	const struct index_slots *s = &m->frames;
 	__u64 h = (f->offset ^ (__u64)f->object << 40) * 0x9e3779b97f4a7c15u;
-	size_t at;
+	size_t at = index_slots_first(s, hash_text(h, f->name));
 
-	for (const char *s = f->name; s && *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3u;
-	at = (size_t)(h ^ h >> 32) & (m->frame_room - 1);
-	while (m->frame_slot[at] && !is_same_frame(&m->into->calls.frame[m->frame_slot[at] - 1], f))
-		at = (at + 1) & (m->frame_room - 1);
-	return &m->frame_slot[at];
+	while (s->slot[at] && !is_same_frame(&m->into->calls.frame[s->slot[at] - 1], f))
+		at = index_slots_next(s, at);
+	return &s->slot[at];
 }
 
-/* Keeps half of the slots free. */
 static int make_room(struct merge *m)
 {
 	const struct call_tree *t = &m->into->calls;
-	size_t room = m->frame_room ? m->frame_room : ROOM_MIN;
-	__u32 *slot;
+	int anew = index_slots_reserve(&m->frames, t->nframes);
 
-	while (2 * (t->nframes + 1) >= room)
-		room *= 2;
-	if (room == m->frame_room)
-		return 0;
-	slot = calloc(room, sizeof(*slot));
-	if (!slot)
-		return -ENOMEM;
-	free(m->frame_slot);
-	m->frame_slot = slot;
-	m->frame_room = room;
-	for (size_t i = 0; i < t->nframes; i++)
+	for (size_t i = 0; anew > 0 && i < t->nframes; i++)
 		*slot_of(m, &t->frame[i]) = (__u32)i + 1;
-	return 0;
+	return anew < 0 ? anew : 0;
 }
 
 /* The index in the sum of frame @frame of @from. */
@@ -111,5 +95,5 @@ int merge_stacks(struct merge *m, const struct numbers *n, const struct profile 
 		if (!err)
 			m->into->calls.node[to[i]].count += node->count;
 	}
-	return err;
+	return err ?: call_tree_add_wakes(&m->into->calls, t, to);
 }

@@ -86,6 +86,8 @@ wakers() { # PROFILE
 check "--wakers shows what woke up a function" test "$(wakers "$dir/woken")" = \
 	$'30.00 % main\n6.00 % [not known]\n4.00 % [interrupt]'
 check "JSON keeps wakers" test "$("$ctl" report -o "$dir/again" "$dir/woken" && wakers "$dir/again")" = "$(wakers "$dir/woken")"
+check "the sum of two profiles has the wakers of both" test "$("$ctl" report -o "$dir/again" "$dir/woken" "$dir/woken" &&
+	wakers "$dir/again")" = "$(wakers "$dir/woken")"
 check "--chains has wakers above what slept" test "$("$ctl" report --chains -f folded "$dir/woken" | sed 's/^work;//' | grep woken | sort)" = \
 	'[asleep];main;work;[woken by];[interrupt] 4
 [asleep];main;work;[woken by];main 30'

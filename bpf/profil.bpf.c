@@ -238,7 +238,7 @@ int sched_wakeup(__u64 *args)
 {
 	struct task_struct *task = (void *)args[0];
 
-	if (task->mm)
+	if (*(volatile __u32 *)&tables.states && task->mm)
 		wait_all(NULL, task, WAIT_WAKES);
 	return 0;
 }

@@ -10,7 +10,7 @@
 #include "observers.h"
 
 /* Raised with every change to a struct below: a daemon takes over only maps of its own version. */
-#define PROFIL_LAYOUT_VERSION 27
+#define PROFIL_LAYOUT_VERSION 28
 
 /*
  * Counters are in chunks. A chunk is the one element of a BPF array: a dirty flag for each block of
@@ -185,7 +185,8 @@ struct profil_tables {
 	__u32 users;	    /* the daemon's: slots of tables.user that are in use */
 	__u32 pid_ns_level; /* of the daemon's pid namespace; 0: the initial one */
 	__u32 events;	    /* that are linked to a program, besides the clocks */
-	__u32 wakers;	    /* attachments that want to know them */
+	__u32 states;	    /* attachments by states, for which wake-ups count */
+	__u32 wakers;	    /* those of them that want to know the wakers */
 	struct profil_wide wide;
 	__u32 owner[PROFIL_MAX_OBSERVERS]; /* of each slot of attachments: its slot in user */
 };

@@ -30,7 +30,8 @@ struct observer {
 	struct table_making *making;	 /* its tables; NULL: they exist */
 	struct profil_observer observer; /* while they are made */
 	bool begun;			 /* it has a target */
-	bool wakers;			 /* it is one of tables->wakers */
+	bool states;			 /* it is one of tables->states */
+	bool wakers;			 /* the same of tables->wakers */
 	uint32_t waits;			 /* the number of its links besides a clock; 0: none */
 	uint32_t uid;			 /* the only one that it counts, or PROFIL_WIDE_ANY */
 };
@@ -138,7 +139,9 @@ static int use(struct sampler_bpf *b, struct observer *observer, const struct at
 		target_unuse(b, t);
 		return err;
 	}
+	observer->states = a->flags & PROFIL_OBSERVE_WAITS;
 	observer->wakers = a->flags & PROFIL_OBSERVE_WAKERS;
+	b->maps.processes.tables->states += observer->states;
 	b->maps.processes.tables->wakers += observer->wakers;
 	return 0;
 }
@@ -147,9 +150,8 @@ static void unuse(struct sampler_bpf *b, const struct observer *observer)
 {
 	const struct target *t = &observer->target;
 
-	if (observer->wakers)
-		b->maps.processes.tables->wakers--;
-
+	b->maps.processes.tables->states -= observer->states;
+	b->maps.processes.tables->wakers -= observer->wakers;
 	if (observer->waits)
 		event_links_unuse(b->events, observer->waits);
 	if (!(t->flags & PROFIL_TARGET_EVENTS)) {
@@ -498,7 +500,7 @@ int observers_open(struct place_source **out, struct sampler_bpf *b, sd_event *e
 	s->bpf = b;
 	s->epoch = (uint32_t)now_ns(); /* differs from those of an earlier daemon */
 	tables_of(s)->wide.n = 0;
-	tables_of(s)->wakers = 0;
+	tables_of(s)->states = tables_of(s)->wakers = 0;
 	s->found = b->maps.found ? store_take_map(b->store, MACHINE_TABLE, PROFIL_TABLE_NAME,
 						  PROFIL_TABLE_PAGE)
 				 : -1;

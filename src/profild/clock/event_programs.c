@@ -23,6 +23,7 @@
  * The links of the programs of off-CPU time are made by a thread, too: after another was closed,
  * the kernel first waits for an RCU grace period.
  */
+#define FIRST_LOADED EVENT_PROGRAM_TRACEPOINT
 #define LINKS 3
 _Static_assert(EVENT_PROGRAM_SWITCH + LINKS == EVENT_PROGRAMS, "those with a link are the last");
 
@@ -43,15 +44,6 @@ struct event_programs {
 	bool running; /* the step is being done */
 };
 
-void event_programs_leave_out(struct profil_bpf *skel)
-{
-	bpf_program__set_autoload(skel->progs.observed_tracepoint, false);
-	bpf_program__set_autoload(skel->progs.observed_uprobe, false);
-	bpf_program__set_autoload(skel->progs.sched_switch, false);
-	bpf_program__set_autoload(skel->progs.sched_wakeup, false);
-	bpf_program__set_autoload(skel->progs.sched_waking, false);
-}
-
 static int share_maps(const struct profil_bpf *skel, const struct profil_bpf *with)
 {
 	const struct bpf_map *from = NULL;
@@ -67,10 +59,39 @@ static int share_maps(const struct profil_bpf *skel, const struct profil_bpf *wi
 	return err;
 }
 
-static int keep(int *fd, const struct bpf_program *program)
+/* The programs that load() keeps, by enum event_program. */
+static struct bpf_program *program_of(const struct profil_bpf *skel, enum event_program which)
 {
-	*fd = fcntl(bpf_program__fd(program), F_DUPFD_CLOEXEC, 0);
-	return *fd < 0 ? -errno : 0;
+	switch (which) {
+	case EVENT_PROGRAM_TRACEPOINT:
+		return skel->progs.observed_tracepoint;
+	case EVENT_PROGRAM_UPROBE:
+		return skel->progs.observed_uprobe;
+	case EVENT_PROGRAM_SWITCH:
+		return skel->progs.sched_switch;
+	case EVENT_PROGRAM_WAKEUP:
+		return skel->progs.sched_wakeup;
+	case EVENT_PROGRAM_WAKING:
+		return skel->progs.sched_waking;
+	default:
+		return NULL;
+	}
+}
+
+void event_programs_leave_out(struct profil_bpf *skel)
+{
+	for (int i = FIRST_LOADED; i < EVENT_PROGRAMS; i++)
+		bpf_program__set_autoload(program_of(skel, i), false);
+}
+
+static int keep_all(struct event_programs *p, const struct profil_bpf *skel)
+{
+	for (int i = FIRST_LOADED; i < EVENT_PROGRAMS; i++) {
+		p->fd[i] = fcntl(bpf_program__fd(program_of(skel, i)), F_DUPFD_CLOEXEC, 0);
+		if (p->fd[i] < 0)
+			return -errno;
+	}
+	return 0;
 }
 
 static int load(struct event_programs *p)
@@ -81,24 +102,10 @@ static int load(struct event_programs *p)
 
 	if (!skel)
 		return err;
-	bpf_object__for_each_program(program, skel->obj)
-		bpf_program__set_autoload(program, program == skel->progs.observed_tracepoint ||
-							   program == skel->progs.observed_uprobe ||
-							   program == skel->progs.sched_switch ||
-							   program == skel->progs.sched_wakeup ||
-							   program == skel->progs.sched_waking);
-	if (!err)
-		err = bpf_object__load(skel->obj);
-	if (!err)
-		err = keep(&p->fd[EVENT_PROGRAM_TRACEPOINT], skel->progs.observed_tracepoint);
-	if (!err)
-		err = keep(&p->fd[EVENT_PROGRAM_UPROBE], skel->progs.observed_uprobe);
-	if (!err)
-		err = keep(&p->fd[EVENT_PROGRAM_SWITCH], skel->progs.sched_switch);
-	if (!err)
-		err = keep(&p->fd[EVENT_PROGRAM_WAKEUP], skel->progs.sched_wakeup);
-	if (!err)
-		err = keep(&p->fd[EVENT_PROGRAM_WAKING], skel->progs.sched_waking);
+	bpf_object__for_each_program(program, skel->obj) bpf_program__set_autoload(program, false);
+	for (int i = FIRST_LOADED; i < EVENT_PROGRAMS; i++)
+		bpf_program__set_autoload(program_of(skel, i), true);
+	err = err ?: bpf_object__load(skel->obj) ?: keep_all(p, skel);
 	profil_bpf__destroy(skel);
 	return err;
 }

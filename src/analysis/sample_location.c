@@ -74,3 +74,26 @@ void spots_fini(struct spots *s)
 	free(s->lines);
 	free(s->spot);
 }
+
+void spots_count_functions(struct profile *p, const struct spots *kept)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->nfunctions; i++)
+		p->functions[i].samples = 0;
+	for (size_t i = 0; i < kept->n; i++) {
+		const struct function *f = kept->spot[i].function;
+
+		if (f)
+			p->functions[f - p->functions].samples += kept->spot[i].place.count;
+	}
+	for (size_t i = 0; i < p->nfunctions; i++) {
+		if (p->functions[i].samples) {
+			p->functions[n++] = p->functions[i];
+			continue;
+		}
+		free(p->functions[i].name);
+		free(p->functions[i].slices);
+	}
+	p->nfunctions = n;
+}

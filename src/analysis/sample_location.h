@@ -28,6 +28,9 @@ struct spots {
  */
 int spots_init(struct spots *s, const struct profile *p, bool with_lines);
 
+/* Recounts the functions' samples of @p from @kept, and removes functions without samples. */
+void spots_count_functions(struct profile *p, const struct spots *kept);
+
 void spots_fini(struct spots *s);
 
 #endif

@@ -214,7 +214,7 @@ static int filter(struct profile *p, const struct passes *k)
 	if (!err)
 		err = filter_places(&p->sums, p, k);
 	if (!err)
-		view_count_functions(p, &s);
+		spots_count_functions(p, &s);
 	spots_fini(&s);
 	return err;
 }
@@ -347,7 +347,7 @@ int view_fold_kernel(struct profile *p)
 		err = part_unknown(p, rest, &s);
 	if (!err) {
 		forget_slices(p);
-		view_count_functions(p, &s);
+		spots_count_functions(p, &s);
 		err = symbolize(rest, NULL);
 	}
 	if (!err)

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "profile/stack_ends.h"
 
+#include "sample_location.h"
 #include "view_state.h"
 
 unsigned int view_states(const char *text)
@@ -37,29 +38,6 @@ static int add_place(struct profile *p, const struct call_node *n)
 	return places_add(&p->places, &place);
 }
 
-void view_count_functions(struct profile *p, const struct spots *kept)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < p->nfunctions; i++)
-		p->functions[i].samples = 0;
-	for (size_t i = 0; i < kept->n; i++) {
-		const struct function *f = kept->spot[i].function;
-
-		if (f)
-			p->functions[f - p->functions].samples += kept->spot[i].place.count;
-	}
-	for (size_t i = 0; i < p->nfunctions; i++) {
-		if (p->functions[i].samples) {
-			p->functions[n++] = p->functions[i];
-			continue;
-		}
-		free(p->functions[i].name);
-		free(p->functions[i].slices);
-	}
-	p->nfunctions = n;
-}
-
 /*
  * Copies the stacks of @p in @states to @t. @plain: below the roots without a state. Their
  * innermost frames become the only places of @p.
@@ -77,17 +55,17 @@ static int select_stacks(struct profile *p, struct call_tree *t, unsigned int st
 		to[i] = plain && i < CALL_ROOTS ? call_root(call_root_end(i), CALL_NO_STATE) : i;
 		if (!(states & 1u << state))
 			continue;
-		if (i >= CALL_ROOTS) {
-			err = call_tree_add(t, to[n->parent], n->object, n->offset, &to[i]);
-			if (!err)
-				t->node[to[i]].frame = n->frame;
-		}
-		if (!err && n->count)
-			err = call_tree_count(t, to[i], n->count);
-		if (!err && n->count && i >= CALL_ROOTS)
-			err = add_place(p, n);
-		else if (!err)
+		if (i < CALL_ROOTS) {
+			err = n->count ? call_tree_count(t, to[i], n->count) : 0;
 			p->unmatched += n->count;
+			continue;
+		}
+		err = call_tree_add(t, to[n->parent], n->object, n->offset, &to[i]);
+		if (err)
+			break;
+		t->node[to[i]].frame = n->frame;
+		if (n->count)
+			err = call_tree_count(t, to[i], n->count) ?: add_place(p, n);
 	}
 	return err;
 }
@@ -134,7 +112,7 @@ int view_state(struct profile *p, unsigned int states)
 	p->total = p->binned + p->unmatched;
 	err = spots_init(&s, p, false);
 	if (!err)
-		view_count_functions(p, &s);
+		spots_count_functions(p, &s);
 	spots_fini(&s);
 	profile_sort_functions(p);
 	return err;

@@ -2,7 +2,7 @@
 #ifndef PROFIL_ANALYSIS_VIEW_STATE_H
 #define PROFIL_ANALYSIS_VIEW_STATE_H
 
-#include "sample_location.h"
+#include "profile/profile.h"
 
 /* A bit 1 << CALL_x for each of the states in @text, with commas between them; 0: it is wrong. */
 unsigned int view_states(const char *text);
@@ -13,8 +13,5 @@ unsigned int view_states(const char *text);
  * Returns 0, -ENOMSG if the profile does not distinguish states, or -ENOMEM.
  */
 int view_state(struct profile *p, unsigned int states);
-
-/* Recounts the functions' samples from @kept, and removes functions without samples. */
-void view_count_functions(struct profile *p, const struct spots *kept);
 
 #endif

@@ -1,7 +1,7 @@
 /* probes.c - a function and two static probes (USDT), each met a known number of times: "probes N"
  *
  * counted() is called N times, the probe profil_test:hit is met 2 N times in fire(), and
- * profil_test:guarded 3 N times where its semaphore says that somebody wants it.
+ * profil_test:guarded 3 N times where its semaphore says that a tracer is attached.
  */
 #include <stdlib.h>
 

@@ -14,7 +14,7 @@
 #include "formats/format.h"
 #include "otlp_http.h"
 #include "profilctl/collect/self_setup.h"
-#include "profilctl/output/load.h"
+#include "profilctl/input/load.h"
 #include "profilctl/util/exit_status.h"
 #include "profilctl/util/time_words.h"
 #include "push.h"

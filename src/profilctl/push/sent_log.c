@@ -89,11 +89,7 @@ int sent_log_open(struct sent_log *s, const char *path)
 	int err;
 
 	*s = (struct sent_log){ .fd = -1, .path = strdup(path) };
-	err = s->path ? open_locked(s) : -ENOMEM;
-	if (!err)
-		err = complete_line(s);
-	if (!err)
-		err = read_names(s);
+	err = s->path ? open_locked(s) ?: complete_line(s) ?: read_names(s) : -ENOMEM;
 	if (err < 0)
 		sent_log_close(s);
 	return err;

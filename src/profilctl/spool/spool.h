@@ -3,7 +3,7 @@
 #define PROFIL_PROFILCTL_SPOOL_SPOOL_H
 
 #include "profilctl/options/options.h"
-#include "profilctl/output/file_sum.h"
+#include "profilctl/input/file_sum.h"
 #include "profile/profile.h"
 #include "profilctl/util/time_words.h"
 
@@ -27,11 +27,5 @@ int spool_read(struct profile **out, const struct options *o, const struct time_
 
 /* Adds the names of these files to @l. Prints a message on failure; returns an enum ctl_status. */
 int spool_files(struct file_list *l, const struct options *o, const struct time_span *span);
-
-/*
- * Adds up the profiles that the @n operands name: files, folders with the profiles below them,
- * patterns, and spans of time SINCE..UNTIL of the spool. Returns likewise.
- */
-int operands_load(struct profile **out, const struct options *o, char *const *what, size_t n);
 
 #endif

@@ -13,7 +13,7 @@
 #include "analysis/sample_location.h"
 #include "profilctl/output/output.h"
 #include "profilctl/output/text.h"
-#include "profilctl/spool/spool.h"
+#include "load_operands.h"
 #include "base/sanitize.h"
 #include "profilctl/util/terminal.h"
 #include "symbols/short_name.h"
@@ -305,7 +305,7 @@ int verb_annotate(const struct options *o)
 			"FILE...'");
 		return CTL_USAGE;
 	}
-	status = operands_load(&p, o, o->argv + 1, (size_t)o->argc - 1);
+	status = load_operands(&p, o, o->argv + 1, (size_t)o->argc - 1);
 	partial = status == CTL_PARTIAL ? status : CTL_OK;
 	if (!status || partial)
 		status = find(&m, p, o->argv[0], o->argv[1]);

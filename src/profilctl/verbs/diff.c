@@ -13,7 +13,7 @@
 #include "profilctl/output/output.h"
 #include "formats/page/diff_page.h"
 #include "symbols/short_name.h"
-#include "profilctl/spool/spool.h"
+#include "load_operands.h"
 #include "base/sanitize.h"
 #include "profilctl/util/terminal.h"
 #include "diff.h"
@@ -280,10 +280,10 @@ static const char *event_of(const struct profile *p)
  */
 static int load(struct profile **a, struct profile **b, const struct options *o)
 {
-	int status = operands_load(a, o, o->argv, 1), partial = status;
+	int status = load_operands(a, o, o->argv, 1), partial = status;
 
 	if (!status || status == CTL_PARTIAL)
-		status = operands_load(b, o, o->argv + 1, 1);
+		status = load_operands(b, o, o->argv + 1, 1);
 	if (status && status != CTL_PARTIAL)
 		return status;
 	if (!quantity_is_same(*a, *b)) {

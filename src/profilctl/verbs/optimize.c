@@ -10,7 +10,7 @@
 #include "formats/format.h"
 #include "optimize_check.h"
 #include "profilctl/output/output.h"
-#include "profilctl/spool/spool.h"
+#include "load_operands.h"
 #include "symbols/elf/elf_file.h"
 #include "verb.h"
 
@@ -97,7 +97,7 @@ static int program_read(struct program *b, const struct options *o)
 {
 	for (int i = 1; i < o->argc; i++) {
 		__cleanup(profile_freep) struct profile *p = NULL;
-		int status = operands_load(&p, o, o->argv + i, 1);
+		int status = load_operands(&p, o, o->argv + i, 1);
 
 		if (status && status != CTL_PARTIAL)
 			return status;

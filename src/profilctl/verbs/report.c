@@ -9,6 +9,7 @@
 #include "analysis/view_chains.h"
 #include "profilctl/output/output.h"
 #include "profilctl/output/text_stacks.h"
+#include "load_operands.h"
 #include "profilctl/spool/spool.h"
 #include "base/sanitize.h"
 #include "profilctl/util/terminal.h"
@@ -91,7 +92,7 @@ static int read_profile(struct profile **p, const struct options *o)
 		return CTL_USAGE;
 	}
 	if (!timed)
-		return operands_load(p, o, o->argv, (size_t)o->argc);
+		return load_operands(p, o, o->argv, (size_t)o->argc);
 	switch (time_span_parse(&span, o->since, o->until, time(NULL), &wrong)) {
 	case 0:
 		return spool_read(p, o, &span);

@@ -23,6 +23,7 @@ cat >"$dir/clickhouse/users.xml" <<END
 END
 clickhouse-server --config-file="$dir/clickhouse/config.xml" >"$dir/clickhouse/log" 2>&1 &
 server=$!
+disown # its end is not told
 trap 'kill -9 $server "${keepers[@]}" 2>/dev/null; lib_end' EXIT
 ask() { # SQL
 	curl -sS --fail-with-body "http://127.0.0.1:$port/" --data-binary "$1"

@@ -18,7 +18,7 @@ records() {
 	}
 }
 
-# In an emulated guest the verifier takes longer than profilctl waits; the daemon goes on meanwhile.
+# In an emulated guest the verifier takes longer than profilctl waits: the daemon completes that later.
 all_time() {
 	local tries=10
 

@@ -1,6 +1,6 @@
 /* load.h - reads a profile from a file, or says what else the file is */
-#ifndef PROFIL_PROFILCTL_OUTPUT_LOAD_H
-#define PROFIL_PROFILCTL_OUTPUT_LOAD_H
+#ifndef PROFIL_PROFILCTL_INPUT_LOAD_H
+#define PROFIL_PROFILCTL_INPUT_LOAD_H
 
 #include "profile/profile.h"
 

@@ -1,4 +1,5 @@
-/* operands.c - the profiles that operands name: files, folders, patterns, and times of the spool */
+/* load_operands.c - the profiles that operands name: files, folders, patterns, and times of the
+ * spool */
 #include <errno.h>
 #include <fts.h>
 #include <glob.h>
@@ -11,9 +12,11 @@
 #include "base/log.h"
 #include "base/sanitize.h"
 
-#include "profilctl/output/load.h"
+#include "profilctl/input/file_sum.h"
+#include "profilctl/input/load.h"
+#include "load_operands.h"
+#include "profilctl/spool/spool.h"
 #include "profilctl/util/exit_status.h"
-#include "spool.h"
 
 static void closeftsp(FTS **f)
 {
@@ -102,7 +105,7 @@ static int add(struct file_list *l, const struct options *o, const char *what)
 	return add_pattern(l, what);
 }
 
-int operands_load(struct profile **out, const struct options *o, char *const *what, size_t n)
+int load_operands(struct profile **out, const struct options *o, char *const *what, size_t n)
 {
 	struct file_list files = { 0 };
 	struct time_span span;

@@ -1,6 +1,6 @@
 /* file_sum.h - adds up the profiles of files, of one machine or of many */
-#ifndef PROFIL_PROFILCTL_OUTPUT_FILE_SUM_H
-#define PROFIL_PROFILCTL_OUTPUT_FILE_SUM_H
+#ifndef PROFIL_PROFILCTL_INPUT_FILE_SUM_H
+#define PROFIL_PROFILCTL_INPUT_FILE_SUM_H
 
 #include "profile/merge.h"
 

@@ -132,6 +132,11 @@ static int rename_over(struct replace_file *r)
 	return rename(r->temporary, r->path) ? -errno : 0;
 }
 
+int replace_cause(FILE *out, int err)
+{
+	return ferror(out) && errno ? -errno : err;
+}
+
 int replace_commit(struct replace_file *r, FILE *out)
 {
 	int err = 0;
@@ -139,7 +144,7 @@ int replace_commit(struct replace_file *r, FILE *out)
 	if (fflush(out))
 		return -errno;
 	if (ferror(out))
-		return -EIO;
+		return replace_cause(out, -EIO);
 	if (!r->path)
 		return 0;
 	if (fsync(fileno(out)) < 0)

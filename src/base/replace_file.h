@@ -21,6 +21,12 @@ struct replace_file {
 int replace_begin(struct replace_file *r, FILE **out, const char *path, mode_t mode, bool keep);
 
 /*
+ * What made a write to @out fail before, if one did, by the errno that was 0 when @out was opened;
+ * else @err. The last flush can succeed, and a writer knows only that something failed.
+ */
+int replace_cause(FILE *out, int err);
+
+/*
  * Writes @out to disk and renames it to its path. @out is not closed. Returns 0 or a negative
  * errno.
  */

@@ -63,6 +63,7 @@ int output_open(FILE **out, const struct options *o)
 {
 	int err;
 
+	errno = 0; /* for replace_cause() */
 	if (is_apart(o)) {
 		*out = stderr;
 		return CTL_OK;
@@ -83,6 +84,7 @@ int output_open(FILE **out, const struct options *o)
 		return CTL_ERROR;
 	}
 	atexit(abort_pending);
+	errno = 0;
 	return CTL_OK;
 }
 
@@ -111,21 +113,19 @@ int output_write(FILE *out, const struct options *o, const struct profile *p)
 	struct text_options t = text_options_of(o, out);
 	int err = 0;
 
-	errno = 0;
 	if (o->format && o->format->write)
 		err = o->format->write(out, p);
 	else if (output_is_text(o))
 		err = text_write(out, p, &t);
 	else
 		err = json_write(out, p, true);
-	if (ferror(out) && errno) /* why a buffer could not be written, before the last one */
-		err = -errno;
 	return output_end(out, o, err);
 }
 
 /* Completes the output, or discards it if writing has failed. Returns 0 or a negative errno. */
 static int complete(FILE *out, int err)
 {
+	err = replace_cause(out, err);
 	if (!err)
 		err = replace_commit(&pending, out);
 	replace_abort(&pending);

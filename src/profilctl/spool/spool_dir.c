@@ -198,10 +198,9 @@ static int write_file(const struct spool_dir *d, const struct profile *p, const 
 
 	if (!err)
 		err = replace_begin(&r, &out, path, 0640, false);
+	errno = 0;
 	if (!err)
-		err = write(out, p);
-	if (!err)
-		err = replace_commit(&r, out);
+		err = replace_cause(out, write(out, p)) ?: replace_commit(&r, out);
 	replace_abort(&r);
 	if (out && fclose(out) && !err)
 		err = -errno;

@@ -90,6 +90,11 @@ for format in json folded rows html; do
 	done
 done
 
+check "diff of large profiles says that the disk is full" grep -q 'no space left on device$' \
+	<("$ctl" diff --json -o /dev/full "$dir/large" "$dir/large" 2>&1)
+check "--tree of a large profile says that the disk is full" grep -q 'no space left on device$' \
+	<("$ctl" report --tree -a -o /dev/full "$dir/large" 2>&1)
+
 # A limit of the size of files is an error like a full disk, not the end by a signal.
 said=$( (ulimit -f 0; "$ctl" report "$dir/profile" -o "$dir/limited") 2>&1)
 check "profilctl reports that a file may not become larger" test "$?:$said" = "1:profilctl: cannot write $dir/limited: File too large"

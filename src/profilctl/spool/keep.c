@@ -38,7 +38,7 @@ struct keeper {
 	__u64 began_ns; /* start of the current interval */
 	__u64 began_real_ns;
 	struct merge interval; /* samples of the current interval */
-	__u64 missing;	       /* intervals that could not be written since the last one that was */
+	bool waits;	       /* the latest profiles could not be written */
 };
 
 /*
@@ -77,18 +77,20 @@ static void tell_written(struct keeper *k, int err)
 	char when[64];
 
 	time_text(when, sizeof(when), k->interval.into->started);
-	if (err < 0 && !k->missing++)
-		log_err("cannot write the profile of %s in %s: %s; its samples are lost, as are "
-			"those of the next intervals until a profile can be written",
+	if (err < 0 && !k->waits)
+		log_err("cannot write the profile of %s in %s: %s; profiles wait in memory until "
+			"they can be written, the newest %u MiB of them",
 			when, k->dir.path,
 			err == -ENOSPC	 ? "no space left on device"
 			: err == -EDQUOT ? "disk quota exceeded"
-					 : strerror(-err));
-	if (err < 0 || !k->missing)
-		return;
-	log_notice("profiles are written in %s again, from %s on; %llu are missing", k->dir.path,
-		   when, k->missing);
-	k->missing = 0;
+					 : strerror(-err),
+			SPOOL_WAITING_BYTES >> 20);
+	if (!err && k->waits)
+		log_notice("profiles are written in %s again, at %s; %llu are missing", k->dir.path,
+			   when, k->dir.dropped);
+	if (!err)
+		k->dir.dropped = 0;
+	k->waits = err < 0;
 }
 
 /* The next interval begins when the counters are read, before their symbols are. */
@@ -106,19 +108,24 @@ static int take_samples(struct keeper *k)
 	return err;
 }
 
-/* Writes the samples of the interval, if there are any. Returns 0 or -ENOMEM. */
+/*
+ * Writes the samples of the interval, if there are any, and what waits. Returns 0 or a negative
+ * errno: the recording cannot continue.
+ */
 static int end_interval(struct keeper *k)
 {
 	struct profile *p = k->interval.into;
 	int err = take_samples(k);
 
-	if (err < 0 || !p->total)
+	if (err < 0)
 		return err;
-	err = spool_dir_rotate(&k->dir, time(NULL));
-	if (!err)
-		err = spool_dir_write(&k->dir, p, k->options->format);
-	tell_written(k, err);
-	return err == -ENOMEM ? err : 0;
+	if (p->total)
+		err = spool_dir_add(&k->dir, p, k->options->format);
+	if (err == -ENOMEM)
+		return err;
+	err = err ?: spool_dir_rotate(&k->dir, time(NULL));
+	tell_written(k, spool_dir_flush(&k->dir) ?: err);
+	return 0;
 }
 
 /*
@@ -207,6 +214,11 @@ int spool_keep(const struct options *o)
 			   k.dir.path, (double)k.interval_ns / 1e9, (double)k.dir.max_age_s / 86400,
 			   k.dir.max_bytes >> 20);
 		err = run(&k);
+	}
+	if (k.dir.nwaiting) {
+		log_err("%zu files could not be written in %s: their samples are lost",
+			k.dir.nwaiting, k.dir.path);
+		status = CTL_PARTIAL;
 	}
 	if (err < 0)
 		log_err("cannot continue: %s", strerror(-err));

@@ -149,22 +149,31 @@ int spool_dir_open(struct spool_dir *d, const char *path)
 	return err;
 }
 
+/* Removes the oldest file that waits. */
+static void forget_first(struct spool_dir *d)
+{
+	free(d->waiting[0].text);
+	memmove(d->waiting, d->waiting + 1, --d->nwaiting * sizeof(*d->waiting));
+}
+
 void spool_dir_close(struct spool_dir *d)
 {
+	while (d->nwaiting)
+		forget_first(d);
+	free(steal(d->waiting));
 	closep(&d->fd);
 }
 
 /* Finds an unused path in @d. Returns 0 or a negative errno. */
-static int free_path(char **out, const struct spool_dir *d, const struct profile *p,
-		     const char *suffix)
+static int free_path(char **out, const struct spool_dir *d, const struct spool_file *f)
 {
-	long seconds = (long)((p->duration_ns + 500000000u) / 1000000000u);
 	char begin[64], number[8] = "";
 	struct tm tm;
 
-	strftime(begin, sizeof(begin), "machine-%Y%m%dT%H%M%SZ", gmtime_r(&p->started, &tm));
+	strftime(begin, sizeof(begin), "machine-%Y%m%dT%H%M%SZ", gmtime_r(&f->started, &tm));
 	for (int i = 2; i < SAME_NAME_MAX; i++) {
-		if (asprintf(out, "%s/%s-%lds%s%s", d->path, begin, seconds, number, suffix) < 0) {
+		if (asprintf(out, "%s/%s-%lds%s%s", d->path, begin, f->seconds, number, f->suffix) <
+		    0) {
 			*out = NULL;
 			return -ENOMEM;
 		}
@@ -188,19 +197,20 @@ static int write_json(FILE *out, const struct profile *p)
 	return err ? err : gzip_write(out, text, n);
 }
 
-static int write_file(const struct spool_dir *d, const struct profile *p, const char *suffix,
-		      int (*write)(FILE *out, const struct profile *p))
+static int write_file(const struct spool_dir *d, const struct spool_file *f)
 {
 	__cleanup(freep) char *path = NULL;
 	struct replace_file r = { 0 };
 	FILE *out = NULL;
-	int err = free_path(&path, d, p, suffix);
+	int err = free_path(&path, d, f);
 
 	if (!err)
 		err = replace_begin(&r, &out, path, 0640, false);
 	errno = 0;
+	if (!err && fwrite(f->text, f->bytes, 1, out) != 1)
+		err = replace_cause(out, -EIO);
 	if (!err)
-		err = replace_cause(out, write(out, p)) ?: replace_commit(&r, out);
+		err = replace_cause(out, replace_commit(&r, out));
 	replace_abort(&r);
 	if (out && fclose(out) && !err)
 		err = -errno;
@@ -209,16 +219,71 @@ static int write_file(const struct spool_dir *d, const struct profile *p, const 
 	return fsync(d->fd) < 0 ? -errno : 0;
 }
 
-int spool_dir_write(struct spool_dir *d, const struct profile *p, const struct format *format)
+static int add_file(struct spool_dir *d, const struct profile *p, const char *suffix,
+		    int (*write)(FILE *out, const struct profile *p))
+{
+	struct spool_file *more = grow(d->waiting, d->nwaiting, sizeof(*more));
+	__cleanup(freep) char *text = NULL;
+	FILE *out;
+	size_t n;
+	int err;
+
+	if (!more)
+		return -ENOMEM;
+	d->waiting = more;
+	more += d->nwaiting;
+	*more = (struct spool_file){ .started = p->started };
+	more->seconds = (long)((p->duration_ns + 500000000u) / 1000000000u);
+	snprintf(more->suffix, sizeof(more->suffix), "%s", suffix);
+
+	out = open_memstream(&text, &n);
+	if (!out)
+		return -ENOMEM;
+	err = write(out, p);
+	if (fclose(out) || err)
+		return err ? err : -ENOMEM;
+	more->text = steal(text);
+	more->bytes = n;
+	d->nwaiting++;
+	return 0;
+}
+
+int spool_dir_add(struct spool_dir *d, const struct profile *p, const struct format *format)
 {
 	char suffix[32];
-	int err = write_file(d, p, SPOOL_SUFFIX, write_json);
+	int err = add_file(d, p, SPOOL_SUFFIX, write_json);
 
 	if (err || !format || !format->write)
 		return err;
 	snprintf(suffix, sizeof(suffix), ".%s",
 		 format->write == pprof_write ? "pb.gz" : format->name);
-	return write_file(d, p, suffix, format->write);
+	return add_file(d, p, suffix, format->write);
+}
+
+static void drop_oldest(struct spool_dir *d)
+{
+	__u64 bytes = 0;
+
+	for (size_t i = 0; i < d->nwaiting; i++)
+		bytes += d->waiting[i].bytes;
+	while (bytes > SPOOL_WAITING_BYTES) {
+		d->dropped += !strcmp(d->waiting[0].suffix, SPOOL_SUFFIX);
+		bytes -= d->waiting[0].bytes;
+		forget_first(d);
+	}
+}
+
+int spool_dir_flush(struct spool_dir *d)
+{
+	int err = 0;
+
+	while (d->nwaiting && !err) {
+		err = write_file(d, &d->waiting[0]);
+		if (!err)
+			forget_first(d);
+	}
+	drop_oldest(d);
+	return err;
 }
 
 int spool_dir_rotate(struct spool_dir *d, time_t now)

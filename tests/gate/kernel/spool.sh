@@ -14,15 +14,35 @@ short=$keeper
 keep "$dir/whole" -i 3600 -f pprof -F 1
 whole=$keeper
 check "a spool turns the machine's profile on" jq -e -s '.[0] | .on and .tick_ns == 1e9' <("$ctl" machine status --json)
-# Both spools follow the new table of 100 Hz without a loss, and read its last samples after "machine off".
+# A third one has no room for its profiles at first.
+mkdir "$dir/full"
+if mount -t tmpfs -o size=8m none "$dir/full" 2>"$dir/mount.err"; then
+	head -c 9000000 /dev/zero >"$dir/full/ballast" 2>"$dir/ballast.err"
+	keep "$dir/full" -i 1 -F 1
+	full=$keeper
+else
+	skip "a spool keeps the profiles for which the disk has no room" "$(cat "$dir/mount.err")"
+fi
+# All follow the new table of 100 Hz without a loss, and read its last samples after "machine off".
 "$ctl" machine on -F 100 2>"$dir/on"
 check "the spool has a file for each interval" await $$ has_profiles "$dir/short" 3
 await $$ has_used "$busy" $(($(cpu_ticks_of "$busy") + 20))
-keepers_end "$short" "$whole"
+if test -n "${full:-}"; then
+	check "a spool reports a full disk" await "$full" grep -q "no space left on device" "$dir/full.log"
+	rm "$dir/full/ballast"
+	check "a spool keeps the profiles for which the disk has no room" await "$full" grep -q "again, .*; 0 are missing" "$dir/full.log"
+	check "a spool reports a full disk once" test "$(grep -c "no space left" "$dir/full.log")" = 1
+fi
+keepers_end "$short" "$whole" ${full:+"$full"}
 sums "$dir/short" >"$dir/short.sums"
 sums "$dir/whole" >"$dir/whole.sums"
 check "the spool has samples: $(head -n 1 "$dir/whole.sums")" jq -e -s '.[0][0] > 0' "$dir/whole.sums"
 check "short intervals add up to one long interval, place by place" cmp "$dir/short.sums" "$dir/whole.sums"
+if test -n "${full:-}"; then
+	sums "$dir/full" >"$dir/full.sums"
+	check "no sample is lost by a full disk" cmp "$dir/full.sums" "$dir/whole.sums"
+	umount "$dir/full"
+fi
 check "a long interval has a file for each rate" test "$(find "$dir/whole" -name '*.json.gz' | wc -l)" -le 2
 check "machine spool -f pprof writes gzipped pprof files" sh -c "gzip -t '$dir'/whole/machine-*.pb.gz"
 check "profiles of a spool have mode 640" test "$(stat -c %a "$dir"/whole/*.json.gz | sort -u)" = 640

@@ -1,5 +1,5 @@
 #!/bin/bash
-# spool.sh - the spool of the machine profile is bounded, and survives kills at any moment, clock steps and full disks
+# spool.sh - the spool of the machine profile is bounded, and survives kills at any moment and clock steps
 # shellcheck disable=SC2016 # what is in quotes is for jq
 # shellcheck source=tests/lib/spool.sh
 . "$(dirname "$0")/../../lib/spool.sh"
@@ -76,31 +76,6 @@ check "across clock steps every duration is positive" jq -e -s 'all(.[]; .durati
 check "across clock steps no interval overlaps the next one" do_not_overlap "$dir/set"
 check "exactly one interval includes the suspend" jq -e -s 'map(select(.duration_ns > 1.7e12)) | length == 1' <(zcat "$dir"/set/*.json.gz)
 
-# A full disk.
-mkdir "$dir/small"
-if mount -t tmpfs -o size=64k none "$dir/small" 2>/dev/null; then
-	mkdir "$dir/small/spool"
-	"$ctl" machine spool "$dir/small/spool" -i 1 2>"$dir/small.log" &
-	keeper=$!
-	keepers+=("$keeper")
-	await $$ has_profiles "$dir/small/spool" 1
-	head -c 100000 /dev/zero >"$dir/small/ballast" 2>/dev/null
-	load 3
-	check "the spool reports a full disk" await $$ grep -q "no space left on device" "$dir/small.log"
-	n=$(find "$dir/small/spool" -type f | wc -l)
-	load 2
-	check "the spool reports a full disk once" test "$(grep -c "no space left" "$dir/small.log")" = 1
-	rm "$dir/small/ballast"
-	load 2
-	check "the spool continues when there is space again" await $$ has_profiles "$dir/small/spool" $((n + 1))
-	check "the spool reports how many profiles are missing" await $$ grep -qE "again, from .*; [1-9][0-9]* are missing" "$dir/small.log"
-	kill "$keeper"
-	wait "$keeper"
-	check "every file is complete after a full disk" sh -c "gzip -t '$dir'/small/spool/*.gz"
-	umount "$dir/small"
-else
-	skip "the spool reports a full disk" "no tmpfs can be mounted"
-fi
 "$ctl" machine off
 daemon_stop
 finish

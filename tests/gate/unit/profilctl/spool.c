@@ -2,9 +2,11 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -289,7 +291,7 @@ Test(ctl_spool, gives_unique_names_and_removes_the_oldest)
 	char path[] = "/tmp/spool-XXXXXX", notes[64];
 	struct profile *p = part("/x", "/y", 1);
 	struct spool_entry *all;
-	struct spool_dir d = { .max_age_s = 1000, .max_bytes = 1 << 30 }, other;
+	struct spool_dir d = { .max_age_s = 1000, .max_bytes = 1 << 30 }, other = { 0 };
 	size_t n;
 
 	cr_assert(mkdtemp(path));
@@ -303,7 +305,8 @@ Test(ctl_spool, gives_unique_names_and_removes_the_oldest)
 	for (int i = 0; i < 4; i++) {
 		p->started = 1700000000 + 60 * (i / 2); /* the clock was set back twice */
 		p->duration_ns = 60000000000;
-		cr_assert_eq(spool_dir_write(&d, p, format_find("pprof")), 0);
+		cr_assert_eq(spool_dir_add(&d, p, format_find("pprof")), 0);
+		cr_assert_eq(spool_dir_flush(&d), 0);
 	}
 	cr_assert_eq(spool_dir_list(&all, &n, path), 0);
 	cr_assert_eq(n, 9);
@@ -331,4 +334,49 @@ Test(ctl_spool, gives_unique_names_and_removes_the_oldest)
 	snprintf(notes, sizeof(notes), "%s/notes.txt", path);
 	cr_expect_eq(unlink(notes), 0);
 	cr_expect_eq(rmdir(path), 0, "nothing else is in it");
+}
+
+static int write_six_megabytes(FILE *out, const struct profile *p)
+{
+	for (int i = 0; i < 6 << 20; i++)
+		putc('x', out);
+	return p->total ? 0 : -EINVAL;
+}
+
+Test(ctl_spool, keeps_the_newest_profiles_until_they_can_be_written)
+{
+	const struct format big = { .name = "big", .write = write_six_megabytes };
+	char path[] = "/tmp/spool-XXXXXX";
+	struct profile *p = part("/x", "/y", 1);
+	struct spool_dir d = { .max_age_s = 1000, .max_bytes = 1 << 30 };
+	struct rlimit usual, none = { 0 };
+	struct spool_entry *all;
+	size_t n;
+
+	cr_assert(mkdtemp(path));
+	cr_assert_eq(spool_dir_open(&d, path), 0);
+	cr_assert_eq(getrlimit(RLIMIT_FSIZE, &usual), 0);
+	none.rlim_max = usual.rlim_max;
+	signal(SIGXFSZ, SIG_IGN);
+	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &none), 0);
+	for (int i = 0; i < 4; i++) {
+		p->started = 1700000000 + 60 * i;
+		cr_assert_eq(spool_dir_add(&d, p, &big), 0);
+		cr_expect_eq(spool_dir_flush(&d), -EFBIG);
+		cr_expect_eq(entries(path), 0, "what is not complete leaves no file");
+	}
+	cr_expect_eq(d.dropped, 2, "16 MiB have room for two");
+	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &usual), 0);
+	cr_expect_eq(spool_dir_flush(&d), 0);
+	cr_expect_eq(d.nwaiting, 0);
+	cr_assert_eq(spool_dir_list(&all, &n, path), 0);
+	cr_assert_eq(n, 4);
+	cr_expect_eq(all[0].start, 1700000120);
+	cr_expect_eq(all[3].start, 1700000180);
+	for (size_t i = 0; i < n; i++)
+		cr_expect_eq(unlinkat(d.fd, all[i].name, 0), 0);
+	free(all);
+	spool_dir_close(&d);
+	profile_free(p);
+	cr_expect_eq(rmdir(path), 0);
 }

@@ -542,3 +542,43 @@ bool symbols_named(const struct symbols *s, const char *name, __u64 *offset)
 
 	return find_named(s, name, &vaddr) && segments_offset(&s->segments, vaddr, offset);
 }
+
+/* Finds the named function of one of the @n offsets from *@at on, and moves *@at behind it. */
+static bool next_named(struct symbols *s, const __u64 *offset, size_t n, size_t *at,
+		       struct symbols_range *out)
+{
+	while (*at < n) {
+		symbols_find(s, offset[*at], out);
+		while (*at < n && offset[*at] < out->upto)
+			++*at;
+		if (out->kind == SYMBOLS_NAMED)
+			return true;
+	}
+	return false;
+}
+
+int symbols_keep(struct symbols **out, struct symbols *from, const __u64 *offset, size_t n)
+{
+	__cleanup(symbols_closep) struct symbols *s = calloc(1, sizeof(*s));
+	size_t bytes = 0, functions = 0;
+	struct symbols_range f;
+	char *text;
+
+	for (size_t at = 0; next_named(from, offset, n, &at, &f); functions++)
+		bytes += f.name_len + 1;
+	if (!s)
+		return -ENOMEM;
+	s->perfmap.name = calloc(functions + 1, sizeof(*s->perfmap.name));
+	s->perfmap.text = text = calloc(bytes + 1, 1);
+	if (!s->perfmap.name || !text)
+		return -ENOMEM;
+	for (size_t at = 0; next_named(from, offset, n, &at, &f); text += f.name_len + 1) {
+		memcpy(text, f.name, f.name_len);
+		s->perfmap.name[s->perfmap.n++] =
+			(struct perfmap_name){ f.start, f.end - f.start, text };
+	}
+	if (take_perfmap(s) < 0)
+		return -ENOMEM;
+	*out = steal(s);
+	return 0;
+}

@@ -48,6 +48,9 @@ int symbols_open_kernel(struct symbols **out, __u64 text);
 /* The functions @i of an interpreted language, of which it keeps a copy. */
 int symbols_open_interpreted(struct symbols **out, const struct interpreted *i);
 
+/* Copies the names at @n sorted @offset from @from, which may hold a mapping of its file. */
+int symbols_keep(struct symbols **out, struct symbols *from, const __u64 *offset, size_t n);
+
 void symbols_close(struct symbols *s);
 
 /* Finds the offset of symbol @name, which can be an alias. */

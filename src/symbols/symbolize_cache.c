@@ -58,7 +58,7 @@ int symbolize_cached(struct symbols **out, const struct profile *p, __u32 object
 		return err;
 	o = &cache->objects[object];
 	if (!o->symbols && !o->tried)
-		o->symbols = symbols_of(p, &p->objects[object], cache);
+		o->symbols = symbols_of(p, &p->objects[object], cache) ?: steal(o->kept);
 	o->tried = true;
 	o->used_ns = now_ns();
 	*out = o->symbols;
@@ -97,6 +97,26 @@ void symbolize_cache_renew(struct symbolize_cache *cache, struct profile *p, __u
 	}
 }
 
+int symbolize_cache_let_go(struct symbolize_cache *cache, struct profile *p, __u32 object,
+			   const __u64 *offset, size_t n)
+{
+	struct symbolize_cache_entry *e;
+	struct symbols *all;
+	int err = symbolize_cached(&all, p, object, cache);
+
+	if (err)
+		return err;
+	e = &cache->objects[object];
+	if (all) {
+		symbols_close(steal(e->kept));
+		err = symbols_keep(&e->kept, all, offset, n);
+	}
+	symbols_close(steal(e->symbols));
+	e->tried = false;
+	release(&p->objects[object]);
+	return err;
+}
+
 __u64 symbolize_cache_minute_ago(void)
 {
 	__u64 now = now_ns(), minute_ns = 60 * 1000000000ull;
@@ -106,8 +126,10 @@ __u64 symbolize_cache_minute_ago(void)
 
 void symbolize_cache_fini(struct symbolize_cache *cache)
 {
-	for (size_t i = 0; i < cache->n; i++)
+	for (size_t i = 0; i < cache->n; i++) {
 		symbols_close(cache->objects[i].symbols);
+		symbols_close(cache->objects[i].kept);
+	}
 	free(cache->objects);
 	*cache = (struct symbolize_cache){ 0 };
 }

@@ -10,6 +10,7 @@ struct symbols;
 
 struct symbolize_cache_entry {
 	struct symbols *symbols; /* NULL: not read, or the object has none */
+	struct symbols *kept;	 /* of a file that was let go; used if it cannot be opened again */
 	__u64 used_ns;		 /* CLOCK_MONOTONIC */
 	bool tried;		 /* to read the symbols, since the cache was renewed */
 };
@@ -30,6 +31,13 @@ struct symbolize_cache {
  * Objects without symbols will be tried again. @p has the cache's objects.
  */
 void symbolize_cache_renew(struct symbolize_cache *cache, struct profile *p, __u64 since_ns);
+
+/*
+ * Closes the file of @object, of which no process has a mapping any more, and keeps the names of
+ * the functions at @n sorted @offset. Returns 0 or -ENOMEM.
+ */
+int symbolize_cache_let_go(struct symbolize_cache *cache, struct profile *p, __u32 object,
+			   const __u64 *offset, size_t n);
 
 /* A minute ago: what was not used since can be read again when it is needed. */
 __u64 symbolize_cache_minute_ago(void);

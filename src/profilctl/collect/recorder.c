@@ -37,6 +37,9 @@
 /* Interval at which the CPU time of a process is read, times their number: reading costs 60 us. */
 #define CPU_TIME_NS 100000000u
 
+/* Interval at which files are let go, but for the end: reading their names must not prolong it. */
+#define LET_GO_NS 1000000000u
+
 /* The table of a recording has 5 MiB with them. 8192 groups are the most that profild grants. */
 #define RECORDING_GROUPS 8192
 #define RECORDING_PLACES 327680
@@ -526,8 +529,11 @@ static int run(struct recorder *r, __u64 began)
 	while (on > 0 && now < end_ns) {
 		__u64 slice_ns = o->slice_ns ? began + slices_next_ns(&r->slices) : ~0ull;
 
-		on = recorder_wait(r, sooner(end_ns, sooner(progress_ns, slice_ns)));
+		on = recorder_wait(
+			r, sooner(sooner(end_ns, now + LET_GO_NS), sooner(progress_ns, slice_ns)));
 		now = now_ns();
+		if (on > 0 && now + LET_GO_NS < end_ns)
+			on = file_release(&r->release, &r->reader, &r->names) ?: 1;
 		if (on > 0 && now >= slice_ns)
 			on = take_slice(r) ?: 1;
 		if (on > 0 && now >= progress_ns) {
@@ -578,6 +584,8 @@ void recorder_fini(struct recorder *r)
 	daemon_end(r->daemon);
 	unwind_feeder_close(&r->feeder);
 	table_reader_close(&r->reader);
+	file_release_fini(&r->release);
+	symbolize_cache_fini(&r->names);
 	slices_fini(&r->slices);
 	attached_children_fini(&r->children);
 	quiet_threads_fini(&r->quiet);

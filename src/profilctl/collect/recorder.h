@@ -13,6 +13,7 @@
 #include "attached_children.h"
 #include "quiet_threads.h"
 #include "self_setup.h"
+#include "table/file_release.h"
 #include "table/table_reader.h"
 #include "table/unwind_feeder.h"
 #include "analysis/time_slices.h"
@@ -33,6 +34,8 @@ struct recorder {
 	struct client *client;
 	struct profil_msg_observe asked;
 	struct table_reader reader;
+	struct file_release release;
+	struct symbolize_cache names; /* of files that were let go */
 	struct unwind_feeder feeder;
 	struct profile *profile;
 	struct attached_children children; /* of the processes of recorder_add() */

@@ -46,9 +46,11 @@ static int take_last_slice(struct recorder *r)
 
 static int make_report(struct recorder *r, __u64 ended_ns)
 {
-	struct symbolize_cache cache = { 0 };
+	struct symbolize_cache *names = &r->names;
 	int err = table_reader_read(&r->reader, r->profile);
 
+	names->reopen = table_reader_reopen;
+	names->reader = &r->reader;
 	if (!err)
 		err = stack_reader_read(&r->reader, &r->profile->calls);
 	if (!err)
@@ -61,10 +63,10 @@ static int make_report(struct recorder *r, __u64 ended_ns)
 	if (!err && r->options->slice_ns)
 		err = take_last_slice(r);
 	if (!err)
-		err = symbolize(r->profile, &cache);
+		err = symbolize(r->profile, names);
 	if (!err && r->options->slice_ns)
-		err = slices_into(&r->slices, r->profile, &cache);
-	symbolize_cache_fini(&cache);
+		err = slices_into(&r->slices, r->profile, names);
+	symbolize_cache_fini(names);
 	return err;
 }
 

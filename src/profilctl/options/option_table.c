@@ -22,7 +22,12 @@
 /* getopt_long()'s value for the long name of row 0. */
 #define LONG_FIRST 256
 
-#define FLAG(member) .flag = offsetof(struct options, member)
+/* An option that sets a member of these types. */
+enum option_type { IS_FLAG, IS_TEXT, IS_NUMBER, IS_SECONDS };
+#define FLAG(m) .type = IS_FLAG, .at = offsetof(struct options, m)
+#define TEXT(m) .type = IS_TEXT, .at = offsetof(struct options, m)
+#define NUMBER(m) .type = IS_NUMBER, .at = offsetof(struct options, m)
+#define SECONDS(m) .type = IS_SECONDS, .at = offsetof(struct options, m)
 
 struct option_row {
 	__u64 bit;   /* verbs that take one of these bits have the option */
@@ -30,8 +35,9 @@ struct option_row {
 	const char *name;
 	const char *arg;
 	const char *help; /* NULL: hidden */
-	value_fn *value;  /* NULL: sets a flag */
-	size_t flag;	  /* offset in struct options */
+	enum option_type type;
+	size_t at;	 /* the offset of the member in struct options */
+	value_fn *value; /* NULL: sets the member */
 	const char *instead;
 };
 
@@ -41,15 +47,15 @@ static const struct option_row rows[] = {
 	  "                              999, otherwise the rate of the daemon)",
 	  .value = value_rate },
 	{ OPTION_DURATION, 'd', "duration", "SECONDS", "stop profiling after this time",
-	  .value = value_duration },
+	  SECONDS(duration_ns) },
 	{ OPTION_MACHINE_DURATION, 'd', "duration", "SECONDS",
 	  "report, diff: profile the seconds that follow; spool: stop\n"
 	  "                              after this time",
-	  .value = value_duration },
+	  SECONDS(duration_ns) },
 	{ OPTION_OUTPUT, 'o', "output", "FILE",
 	  "write to FILE ('-': standard output); without -f, a profile\n"
 	  "                              that report, diff and annotate read",
-	  .value = value_output },
+	  TEXT(output) },
 	{ OPTION_FORMAT, 'f', "format", "FORMAT",
 	  "output format, see below (diff: text, json or html)", .value = value_format },
 	{ OPTION_JSON, 0, "json", NULL, "print JSON; 'profilctl schema' prints its schema",
@@ -59,17 +65,17 @@ static const struct option_row rows[] = {
 	  "                              process, command, thread, cgroup, unit, container or host",
 	  .value = value_by },
 	{ OPTION_FILTER, 0, "object", "NAME", "only samples in this file; * and ? are wildcards",
-	  .value = value_object },
+	  TEXT(filter.object) },
 	{ OPTION_FILTER, 0, "process", "PID|NAME", "only samples of this process",
-	  .value = value_process },
+	  TEXT(filter.process) },
 	{ OPTION_FILTER, 0, "command", "NAME", "only samples of processes with this name",
-	  .value = value_command },
+	  TEXT(filter.command) },
 	{ OPTION_FILTER, 0, "container", "ID|NAME", "only samples in this container",
 	  .value = value_only_container },
 	{ OPTION_FILTER, 0, "pod", "UID", "only samples in this pod of Kubernetes",
-	  .value = value_only_pod },
+	  TEXT(filter.pod) },
 	{ OPTION_FILTER, 0, "function", "NAME",
-	  "only samples in this function, named as for annotate", .value = value_function },
+	  "only samples in this function, named as for annotate", TEXT(filter.function) },
 	{ OPTION_FILTER, 0, "state", "STATE[,STATE...]",
 	  "only the time that threads were running, runnable or asleep\n"
 	  "                              (record --wall)",
@@ -81,21 +87,21 @@ static const struct option_row rows[] = {
 	{ OPTION_TREE, 0, "wakers", "FUNCTION",
 	  "show what woke up threads that slept in this function\n"
 	  "                              (record --wakers)",
-	  .value = value_wakers },
+	  TEXT(wakers) },
 	{ OPTION_TREE, 0, "chains", NULL, "show wakers as callees of what slept (record --wakers)",
 	  FLAG(chains) },
 	{ OPTION_TREE, 0, "callers", "FUNCTION", "show what calls this function (record -g)",
-	  .value = value_callers },
+	  TEXT(callers) },
 	{ OPTION_TREE, 0, "callees", "FUNCTION", "show what this function calls (record -g)",
-	  .value = value_callees },
+	  TEXT(callees) },
 	{ OPTION_SPAN, 0, "since", "TIME",
 	  "show the spool's profiles from this time on: 03:00,\n"
 	  "                              yesterday, \"2026-11-22 03:00\", -1h",
-	  .value = value_since },
+	  TEXT(since) },
 	{ OPTION_SPAN, 0, "until", "TIME", "show the spool's profiles up to this time",
-	  .value = value_until },
+	  TEXT(until) },
 	{ OPTION_SPOOL, 0, "spool", "DIR",
-	  "directory of the spool (default: /var/lib/profil-spool)", .value = value_spool },
+	  "directory of the spool (default: /var/lib/profil-spool)", TEXT(spool) },
 	{ OPTION_KEEP, 0, "max-age", "TIME", "spool: remove older profiles (default: 7d)",
 	  .value = value_max_age },
 	{ OPTION_KEEP, 0, "max-size", "BYTES",
@@ -103,18 +109,18 @@ static const struct option_row rows[] = {
 	{ OPTION_PUSH, 0, "once", NULL, "push: end when all profiles in the spool are sent",
 	  FLAG(once) },
 	{ OPTION_PUSH, 0, "endpoint", "URL", "push: where to, instead of an operand",
-	  .value = value_endpoint },
+	  TEXT(endpoint) },
 	{ OPTION_PUSH, 0, "header", "NAME: VALUE", "push: send this with each request",
 	  .value = value_header },
 	{ OPTION_PUSH, 0, "state", "FILE",
 	  "push: note here what was sent (default:\n"
 	  "                              /var/lib/profil-push/sent)",
-	  .value = value_state },
+	  TEXT(state) },
 	{ OPTION_CONFIG, 0, "config", "FILE", "read options from FILE as well",
 	  .value = value_nothing },
 	{ OPTION_INPUT, 'i', "input", "FILE", "profile to read, instead of an operand",
-	  .value = value_input },
-	{ OPTION_ROWS, 'n', "rows", "N", "show at most N rows, the hottest", .value = value_rows },
+	  TEXT(input) },
+	{ OPTION_ROWS, 'n', "rows", "N", "show at most N rows, the hottest", NUMBER(rows) },
 	{ OPTION_LIMIT, 0, "percent-limit", "PERCENT", "hide rows with a smaller share",
 	  .value = value_limit },
 	{ OPTION_ALL_ROWS, 'a', "all", NULL, "show also rows with few samples, or none",
@@ -140,7 +146,7 @@ static const struct option_row rows[] = {
 	{ OPTION_WAKERS, 0, "wakers", NULL, "like --wall, and record what wakes up threads",
 	  .value = value_record_wakers },
 	{ OPTION_PERIOD, 'c', "count", "N", "take one sample per N events, or ns of -e cpu-clock",
-	  .value = value_period },
+	  NUMBER(period) },
 	{ OPTION_EVENTS, 0, "events", NULL, "list the events that -e takes on this machine",
 	  FLAG(events) },
 	{ OPTION_COMM, 0, "comm", "NAME", "processes with this name", .value = value_comm },
@@ -151,21 +157,20 @@ static const struct option_row rows[] = {
 	{ OPTION_CONTAINER, 0, "container", "ID|NAME", "processes in this container",
 	  .value = value_container },
 	{ OPTION_CONTAINER, 0, "pod", "UID", "processes in this pod of Kubernetes",
-	  .value = value_pod },
+	  TEXT(select.pod) },
 	{ OPTION_CHECK, 0, "check", "COMMAND",
 	  "run COMMAND, in which {} is the program, with both programs\n"
 	  "                              in turns, and compare their CPU time",
 	  .value = value_check },
-	{ OPTION_CHECK, 0, "optimized", "FILE", "the program after, for --check",
-	  .value = value_optimized },
+	{ OPTION_CHECK, 0, "optimized", "FILE", "the program after, for --check", TEXT(optimized) },
 	{ OPTION_CHECK, 0, "rounds", "N", "runs of each program (default: 21)",
 	  .value = value_rounds },
 	{ OPTION_BATCH, 'b', "batch", NULL, "print tables instead of a screen", FLAG(batch) },
-	{ OPTION_COUNT, 'n', "count", "N", "exit after N tables", .value = value_count },
+	{ OPTION_COUNT, 'n', "count", "N", "exit after N tables", NUMBER(count) },
 	{ OPTION_INTERVAL, 'i', "interval", "SECONDS",
 	  "time between tables (default: 2); of a spool, between\n"
 	  "                              profiles (default: 60)",
-	  .value = value_interval },
+	  SECONDS(interval_ns) },
 	{ OPTION_CALL_GRAPH, 'g', "call-graph", "[=MODE]",
 	  "record call stacks; MODE is auto, cfi (unwind tables only)\n"
 	  "                              or fp (frame pointers only)",
@@ -180,7 +185,7 @@ static const struct option_row rows[] = {
 	  FLAG(user_only) },
 	{ OPTION_NO_INHERIT, 0, "no-inherit", NULL, "exclude child processes", FLAG(no_inherit) },
 	{ OPTION_QUIET, 'q', "quiet", NULL, "print errors only", FLAG(quiet) },
-	{ OPTION_SOCKET, 's', "socket", "PATH", "socket of the daemon", .value = value_socket },
+	{ OPTION_SOCKET, 's', "socket", "PATH", "socket of the daemon", TEXT(socket) },
 	{ OPTION_HELP, 'h', "help", NULL, "show this help", FLAG(help) },
 
 	/* Options of perf with an equivalent. */
@@ -356,6 +361,28 @@ static int take_config(struct options *o, __u64 allowed, const char *path)
 	return config_file_read(&o->config, path, take_line, &c);
 }
 
+/* Sets what @r is about. Returns NULL, or what is wrong with @arg. */
+static const char *set(struct options *o, const struct option_row *r, char *arg)
+{
+	void *member = (char *)o + r->at;
+
+	if (r->instead)
+		return r->instead;
+	if (r->value)
+		return r->value(o, arg);
+	switch (r->type) {
+	case IS_TEXT:
+		return value_text(member, arg);
+	case IS_NUMBER:
+		return value_number(member, arg);
+	case IS_SECONDS:
+		return value_seconds(member, arg);
+	case IS_FLAG:
+		*(bool *)member = true;
+	}
+	return NULL;
+}
+
 static int take(struct options *o, __u64 allowed, const struct option_row *r, bool by_letter,
 		char *arg)
 {
@@ -364,13 +391,9 @@ static int take(struct options *o, __u64 allowed, const struct option_row *r, bo
 
 	assert(r);
 	letter[1] = r->letter;
-	if (!r->value && !r->instead) {
-		*((bool *)((char *)o + r->flag)) = true;
-		return 0;
-	}
 	if (r->bit == OPTION_CONFIG)
 		return take_config(o, allowed, arg);
-	wrong = r->instead ? r->instead : r->value(o, arg);
+	wrong = set(o, r, arg);
 	if (!wrong)
 		return 0;
 	log_err("%s: %s%s%s%s: %s", o->verb, by_letter ? letter : "--", by_letter ? "" : r->name,
@@ -392,7 +415,7 @@ static int add_operands(struct options *o, __u64 allowed, char **argv)
 		if (!pids)
 			err = options_add(o, *argv);
 	}
-	return !err && o->input ? options_add(o, o->input) : err;
+	return !err && o->input ? options_add(o, (char *)o->input) : err;
 }
 
 /*

@@ -50,7 +50,23 @@ const char *value_rate(struct options *o, char *arg)
 	return NULL;
 }
 
-static const char *seconds(__u64 *ns, const char *arg)
+const char *value_number(__u64 *out, const char *arg)
+{
+	unsigned long long n;
+
+	if (!whole(&n, arg) || !n)
+		return "must be a whole number from 1 on";
+	*out = n;
+	return NULL;
+}
+
+const char *value_text(const char **out, const char *arg)
+{
+	*out = arg;
+	return *arg ? NULL : IS_NAME;
+}
+
+const char *value_seconds(__u64 *ns, const char *arg)
 {
 	char *end;
 	double s = strtod(arg, &end);
@@ -61,36 +77,10 @@ static const char *seconds(__u64 *ns, const char *arg)
 	return NULL;
 }
 
-const char *value_duration(struct options *o, char *arg)
-{
-	return seconds(&o->duration_ns, arg);
-}
-
-const char *value_interval(struct options *o, char *arg)
-{
-	return seconds(&o->interval_ns, arg);
-}
-
-const char *value_count(struct options *o, char *arg)
-{
-	unsigned long long n;
-
-	if (!whole(&n, arg) || !n)
-		return "must be a whole number from 1 on";
-	o->count = n;
-	return NULL;
-}
-
 const char *value_check(struct options *o, char *arg)
 {
 	o->check = arg;
 	return strstr(arg, "{}") ? NULL : "must have {} where the program stands";
-}
-
-const char *value_optimized(struct options *o, char *arg)
-{
-	o->optimized = arg;
-	return *arg ? NULL : IS_NAME;
 }
 
 const char *value_rounds(struct options *o, char *arg)
@@ -100,16 +90,6 @@ const char *value_rounds(struct options *o, char *arg)
 	if (!whole(&n, arg) || n < PAIRED_ROUNDS_MIN || n > 1000)
 		return "must be a whole number from " NUMBER(PAIRED_ROUNDS_MIN) " to 1000";
 	o->rounds = n;
-	return NULL;
-}
-
-const char *value_rows(struct options *o, char *arg)
-{
-	unsigned long long n;
-
-	if (!whole(&n, arg) || !n)
-		return "must be a whole number from 1 on";
-	o->rows = n;
 	return NULL;
 }
 
@@ -134,7 +114,7 @@ const char *value_slices(struct options *o, char *arg)
 		return "must be an even number from 2 to " NUMBER(
 			OPTIONS_SLICES_MAX) ", an x, and seconds, as in 60x1";
 	o->nslices = n;
-	return seconds(&o->slice_ns, end + 1);
+	return value_seconds(&o->slice_ns, end + 1);
 }
 
 /* The kernel cuts the names of processes. */
@@ -143,42 +123,6 @@ const char *value_comm(struct options *o, char *arg)
 	if (strlen(arg) > COMM_BYTES)
 		arg[COMM_BYTES] = '\0';
 	o->select.comm = arg;
-	return *arg ? NULL : IS_NAME;
-}
-
-const char *value_object(struct options *o, char *arg)
-{
-	o->filter.object = arg;
-	return *arg ? NULL : IS_NAME;
-}
-
-const char *value_process(struct options *o, char *arg)
-{
-	o->filter.process = arg;
-	return *arg ? NULL : IS_NAME;
-}
-
-const char *value_command(struct options *o, char *arg)
-{
-	o->filter.command = arg;
-	return *arg ? NULL : IS_NAME;
-}
-
-const char *value_function(struct options *o, char *arg)
-{
-	o->filter.function = arg;
-	return *arg ? NULL : IS_NAME;
-}
-
-const char *value_callers(struct options *o, char *arg)
-{
-	o->callers = arg;
-	return *arg ? NULL : IS_NAME;
-}
-
-const char *value_callees(struct options *o, char *arg)
-{
-	o->callees = arg;
 	return *arg ? NULL : IS_NAME;
 }
 
@@ -208,21 +152,9 @@ const char *value_container(struct options *o, char *arg)
 	return container(&o->select.container, arg);
 }
 
-const char *value_pod(struct options *o, char *arg)
-{
-	o->select.pod = arg;
-	return *arg ? NULL : IS_NAME;
-}
-
 const char *value_only_container(struct options *o, char *arg)
 {
 	return container(&o->filter.container, arg);
-}
-
-const char *value_only_pod(struct options *o, char *arg)
-{
-	o->filter.pod = arg;
-	return *arg ? NULL : IS_NAME;
 }
 
 const char *value_fail_on(struct options *o, char *arg)
@@ -236,12 +168,6 @@ const char *value_fail_on(struct options *o, char *arg)
 		       : NULL;
 }
 
-const char *value_endpoint(struct options *o, char *arg)
-{
-	o->endpoint = arg;
-	return *arg ? NULL : IS_NAME;
-}
-
 const char *value_header(struct options *o, char *arg)
 {
 	if (!strchr(arg, ':') || strpbrk(arg, "\r\n"))
@@ -250,12 +176,6 @@ const char *value_header(struct options *o, char *arg)
 		return "there are too many; the limit is " NUMBER(OPTIONS_HEADERS_MAX);
 	o->header[o->nheaders++] = arg;
 	return NULL;
-}
-
-const char *value_state(struct options *o, char *arg)
-{
-	o->state = arg;
-	return *arg ? NULL : IS_NAME;
 }
 
 /* Accepts a cgroup's path with the mount point, or without the first or with a last slash, too. */
@@ -405,12 +325,6 @@ const char *value_record_wakers(struct options *o, char *arg)
 	return value_wall(o, arg);
 }
 
-const char *value_wakers(struct options *o, char *arg)
-{
-	o->wakers = arg;
-	return *arg ? NULL : IS_NAME;
-}
-
 const char *value_states(struct options *o, char *arg)
 {
 	o->filter.state = arg;
@@ -438,28 +352,6 @@ const char *value_event(struct options *o, char *arg)
 		o->clock_by_event = true;
 		o->event = NULL;
 	}
-	return *arg ? NULL : IS_NAME;
-}
-
-const char *value_period(struct options *o, char *arg)
-{
-	unsigned long long n;
-
-	if (!whole(&n, arg) || !n)
-		return "must be a whole number from 1 on";
-	o->period = n;
-	return NULL;
-}
-
-const char *value_output(struct options *o, char *arg)
-{
-	o->output = arg;
-	return *arg ? NULL : IS_NAME;
-}
-
-const char *value_socket(struct options *o, char *arg)
-{
-	o->socket = arg;
 	return *arg ? NULL : IS_NAME;
 }
 
@@ -496,30 +388,6 @@ const char *value_pid(struct options *o, char *arg)
 			return strerror(ENOMEM);
 	}
 	return NULL;
-}
-
-const char *value_input(struct options *o, char *arg)
-{
-	o->input = arg;
-	return *arg ? NULL : IS_NAME;
-}
-
-const char *value_since(struct options *o, char *arg)
-{
-	o->since = arg;
-	return *arg ? NULL : IS_NAME;
-}
-
-const char *value_until(struct options *o, char *arg)
-{
-	o->until = arg;
-	return *arg ? NULL : IS_NAME;
-}
-
-const char *value_spool(struct options *o, char *arg)
-{
-	o->spool = arg;
-	return *arg ? NULL : IS_NAME;
 }
 
 const char *value_max_age(struct options *o, char *arg)

@@ -10,14 +10,15 @@
  */
 typedef const char *value_fn(struct options *o, char *arg);
 
-value_fn value_by, value_check, value_optimized, value_rounds, value_call_graph,
-	value_kernel_stacks, value_callers, value_callees, value_command, value_function,
-	value_object, value_process, value_cgroup, value_clock, value_comm, value_count,
-	value_duration, value_event, value_exe, value_format, value_input, value_interval,
-	value_off_cpu, value_record_wakers, value_wakers, value_states, value_wall, value_json,
-	value_limit, value_nothing, value_output, value_period, value_pid, value_rate,
-	value_max_age, value_max_size, value_rows, value_since, value_slices, value_socket,
-	value_sort, value_spool, value_unit, value_endpoint, value_fail_on, value_header,
-	value_state, value_container, value_pod, value_only_container, value_only_pod, value_until;
+value_fn value_by, value_check, value_rounds, value_call_graph, value_kernel_stacks, value_cgroup,
+	value_clock, value_comm, value_event, value_exe, value_format, value_off_cpu,
+	value_record_wakers, value_states, value_wall, value_json, value_limit, value_nothing,
+	value_pid, value_rate, value_max_age, value_max_size, value_slices, value_sort, value_unit,
+	value_fail_on, value_header, value_container, value_only_container;
+
+/* As value_fn, for values that are one member of the options. */
+const char *value_text(const char **out, const char *arg);
+const char *value_number(__u64 *out, const char *arg);
+const char *value_seconds(__u64 *ns, const char *arg);
 
 #endif

@@ -117,7 +117,7 @@ struct options {
 	bool quiet;
 	bool apart; /* if output is NULL the report goes to standard error */
 	bool full_names;
-	size_t rows;	      /* at most, of text; 0: no limit */
+	__u64 rows;	      /* at most, of text; 0: no limit */
 	double least_percent; /* smallest share of a row of text; 0: the default */
 	struct view_filter filter;
 	bool fold_kernel;
@@ -146,10 +146,10 @@ struct options {
 	char *config;	     /* the text of --config */
 	double fail_percent; /* diff fails if a share has grown by as much; 0: it does not */
 	bool help;
-	char *input;  /* of -i, until options_parse() makes it the last operand */
-	size_t npids; /* number of operands from -p */
-	int argc;     /* operands: from -p, then the others, then from -i */
-	char **argv;  /* ends with NULL */
+	const char *input; /* of -i, until options_parse() makes it the last operand */
+	size_t npids;	   /* number of operands from -p */
+	int argc;	   /* operands: from -p, then the others, then from -i */
+	char **argv;	   /* ends with NULL */
 };
 
 /* Frees what options_parse() has allocated. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profile/jit_runtime.h"
+#include "profile/outcomes.h"
 #include "symbols/proc/kernel_text.h"
 #include "shortcomings.h"
 
@@ -27,38 +28,17 @@ __attribute__((format(printf, 2, 3))) static void say(const struct listener *l, 
 	l->say(l->ctx, sentence);
 }
 
-static void room(const struct listener *l, const struct profile *p)
+static void counts(const struct listener *l, const struct profile *p)
 {
-	if (p->image_full)
-		say(l, "%llu %s lost for want of room for another file", p->image_full,
-		    p->image_full == 1 ? "sample was" : "samples were");
-	if (p->group_full)
-		say(l, "%llu %s without a group: the table of groups is full", p->group_full,
-		    p->group_full == 1 ? "sample is" : "samples are");
-	if (p->place_full)
-		say(l,
-		    "%llu %s counted by file only: the table of places is full; profile for a "
-		    "shorter time, or fewer processes",
-		    p->place_full, p->place_full == 1 ? "sample is" : "samples are");
-	if (p->sleepers_full)
-		say(l, "%llu %s not counted: more threads slept than the table has room for",
-		    p->sleepers_full, p->sleepers_full == 1 ? "sleep is" : "sleeps are");
-}
+	for (size_t i = 0; i < OUTCOMES; i++) {
+		const struct outcome *o = &outcomes[i];
+		__u64 n = *outcome_of(p, o);
 
-static void processes(const struct listener *l, const struct profile *p)
-{
-	if (p->unfollowed)
-		say(l, "%llu %s could not be followed", p->unfollowed,
-		    p->unfollowed == 1 ? "process" : "processes");
-	if (p->secret)
-		say(l, "%llu %s executed what may not be observed, and left", p->secret,
-		    p->secret == 1 ? "process" : "processes");
-	if (p->hidden_ns)
-		say(l, "%.3f s of CPU time of processes that may not be observed",
-		    (double)p->hidden_ns / 1e9);
-	if (p->unseen_ns)
-		say(l, "%.3f s of CPU time of threads that ended before their first sample",
-		    (double)p->unseen_ns / 1e9);
+		if (n && o->text && !o->many)
+			say(l, "%.3f s of CPU time of %s", (double)n / 1e9, o->text);
+		else if (n && o->text)
+			say(l, "%llu %s %s", n, n == 1 ? o->one : o->many, o->text);
+	}
 }
 
 /*
@@ -143,8 +123,7 @@ void shortcomings_each(const struct profile *p, void (*tell)(void *ctx, const ch
 {
 	const struct listener l = { tell, ctx };
 
-	room(&l, p);
-	processes(&l, p);
+	counts(&l, p);
 	kernel(&l, p);
 	jit(&l, p);
 }

@@ -14,6 +14,7 @@
 #include "json_stacks.h"
 #include "base/hex.h"
 #include "base/utf8.h"
+#include "outcomes.h"
 
 /* Four decimal places, finer than any share of a sample. */
 static double rounded(double percent)
@@ -207,16 +208,15 @@ static json_t *command_status(const struct profile *p)
 
 static json_t *samples_of(const struct profile *p)
 {
-	return json_pack(
-		"{sI sI sI sI sI sI sI sI sI sI sI sI sI sI sI sI}", "total", (json_int_t)p->total,
-		"binned", (json_int_t)p->binned, "unmatched", (json_int_t)p->unmatched, "lost",
-		(json_int_t)p->lost, "kernel", (json_int_t)profile_kernel_samples(p), "image_full",
-		(json_int_t)p->image_full, "group_full", (json_int_t)p->group_full, "unfollowed",
-		(json_int_t)p->unfollowed, "secret", (json_int_t)p->secret, "hidden_ns",
-		(json_int_t)p->hidden_ns, "sleepers_full", (json_int_t)p->sleepers_full,
-		"unseen_ns", (json_int_t)p->unseen_ns, "node_full", (json_int_t)p->node_full,
-		"place_full", (json_int_t)p->place_full, "function_full",
-		(json_int_t)p->function_full, "function_unread", (json_int_t)p->function_unread);
+	json_t *samples =
+		json_pack("{sI sI sI sI sI}", "total", (json_int_t)p->total, "binned",
+			  (json_int_t)p->binned, "unmatched", (json_int_t)p->unmatched, "lost",
+			  (json_int_t)p->lost, "kernel", (json_int_t)profile_kernel_samples(p));
+
+	for (size_t i = 0; i < OUTCOMES; i++)
+		json_object_set_new(samples, outcomes[i].name,
+				    json_integer((json_int_t)*outcome_of(p, &outcomes[i])));
+	return samples;
 }
 
 static json_t *head(const struct profile *p)

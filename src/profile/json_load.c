@@ -11,6 +11,7 @@
 #include "json_interpreted.h"
 #include "json_stacks.h"
 #include "base/sanitize.h"
+#include "outcomes.h"
 
 /* The path of an object, from path_hex if it is not UTF-8. The caller frees it. */
 static char *path_of(const json_t *o)
@@ -244,33 +245,22 @@ static int load_function(struct profile *p, json_t *function)
 
 static int load_samples(struct profile *p, json_t *samples)
 {
-	json_int_t total, unmatched, lost, image_full = 0, group_full = 0;
-	json_int_t unfollowed = 0, secret = 0, hidden_ns = 0;
-	json_int_t sleepers_full = 0, unseen_ns = 0, node_full = 0, place_full = 0;
-	json_int_t function_full = 0, function_unread = 0;
+	json_int_t total, unmatched, lost;
 
-	if (json_unpack(samples, "{sI sI sI s?I s?I s?I s?I s?I s?I s?I s?I s?I s?I s?I}", "total",
-			&total, "unmatched", &unmatched, "lost", &lost, "image_full", &image_full,
-			"group_full", &group_full, "unfollowed", &unfollowed, "secret", &secret,
-			"hidden_ns", &hidden_ns, "sleepers_full", &sleepers_full, "unseen_ns",
-			&unseen_ns, "node_full", &node_full, "place_full", &place_full,
-			"function_full", &function_full, "function_unread", &function_unread) < 0 ||
+	if (json_unpack(samples, "{sI sI sI}", "total", &total, "unmatched", &unmatched, "lost",
+			&lost) < 0 ||
 	    total < 0 || unmatched < 0 || lost < 0)
 		return -EINVAL;
 	p->total = (__u64)total;
 	p->unmatched = (__u64)unmatched;
 	p->lost = (__u64)lost;
-	p->image_full = (__u64)image_full;
-	p->group_full = (__u64)group_full;
-	p->unfollowed = (__u64)unfollowed;
-	p->secret = (__u64)secret;
-	p->hidden_ns = (__u64)hidden_ns;
-	p->sleepers_full = (__u64)sleepers_full;
-	p->unseen_ns = (__u64)unseen_ns;
-	p->node_full = (__u64)node_full;
-	p->function_full = (__u64)function_full;
-	p->function_unread = (__u64)function_unread;
-	p->place_full = (__u64)place_full;
+	for (size_t i = 0; i < OUTCOMES; i++) {
+		const json_t *count = json_object_get(samples, outcomes[i].name);
+
+		if (count && !json_is_integer(count))
+			return -EINVAL;
+		*outcome_of(p, &outcomes[i]) = (__u64)json_integer_value(count);
+	}
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "merge.h"
 #include "merge_parts.h"
+#include "outcomes.h"
 
 /* Functions are merged when their number has doubled since the last time, and is at least this. */
 #define FUNCTIONS_MIN 16384
@@ -278,17 +279,8 @@ static void add_outcomes(const struct merge *m, const struct profile *from)
 	into->total += from->total;
 	into->unmatched += from->unmatched;
 	into->lost += from->lost;
-	into->image_full += from->image_full;
-	into->group_full += from->group_full;
-	into->node_full += from->node_full;
-	into->function_full += from->function_full;
-	into->function_unread += from->function_unread;
-	into->place_full += from->place_full;
-	into->unfollowed += from->unfollowed;
-	into->secret += from->secret;
-	into->hidden_ns += from->hidden_ns;
-	into->sleepers_full += from->sleepers_full;
-	into->unseen_ns += from->unseen_ns;
+	for (size_t i = 0; i < OUTCOMES; i++)
+		*outcome_of(into, &outcomes[i]) += *outcome_of(from, &outcomes[i]);
 	into->duration_ns += from->duration_ns;
 	into->cpu_ns =
 		m->added == 1 || (into->cpu_ns && from->cpu_ns) ? into->cpu_ns + from->cpu_ns : 0;

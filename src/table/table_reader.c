@@ -501,19 +501,17 @@ static __u64 take_unseen(const struct table *t, struct table_seen *seen)
 static void read_outcomes(const struct table *t, struct table_seen *seen, struct profile *into)
 {
 	const struct profil_table *head = t->head;
-	__u64 image_full = take_counter(&seen->image_full, &head->image_full);
+	__u64 image_full = into->image_full;
 
-	into->lost += take_counter(&seen->lost, &head->lost) + image_full;
+	for (size_t i = 0; i < OUTCOMES; i++) {
+		const void *counter = (const char *)head + outcomes[i].table;
+
+		if (outcomes[i].table)
+			*outcome_of(into, &outcomes[i]) += take_counter(&seen->outcome[i], counter);
+	}
+	into->lost += take_counter(&seen->lost, &head->lost) + into->image_full - image_full;
 	into->unmatched += take_counter(&seen->unmatched, &head->unmatched);
-	into->image_full += image_full;
-	into->group_full += take_counter(&seen->group_full, &head->group_full);
-	into->node_full += take_counter(&seen->node_full, &head->node_full);
-	into->function_full += take_counter(&seen->function_full, &head->function_full);
-	into->function_unread += take_counter(&seen->function_unread, &head->function_unread);
-	into->unfollowed += take_counter(&seen->unfollowed, &head->unfollowed);
-	into->secret += take_counter(&seen->secret, &head->secret);
 	into->unseen_ns += take_unseen(t, seen);
-	into->hidden_ns += take_counter(&seen->hidden_ns, &head->hidden_ns);
 	into->binned = into->places.sum;
 	into->total = into->binned + into->unmatched + into->lost;
 }
@@ -556,9 +554,11 @@ int table_reader_read(struct table_reader *r, struct profile *into)
 	r->next_maps_ns = 0;
 	err = table_reader_update(r);
 	profile_borrow_again(into, r->profile);
-	into->unmatched = into->lost = into->image_full = into->group_full = 0;
-	into->node_full = into->function_full = into->function_unread = 0;
-	into->unfollowed = into->secret = into->unseen_ns = into->hidden_ns = 0;
+	into->unmatched = into->lost = into->unseen_ns = 0;
+	for (size_t i = 0; i < OUTCOMES; i++) {
+		if (outcomes[i].table)
+			*outcome_of(into, &outcomes[i]) = 0;
+	}
 	if (!err)
 		err = read_places(r, NULL, into);
 	if (!err)

@@ -3,7 +3,7 @@
 #define PROFIL_TABLE_TABLE_READER_H
 
 #include "symbols/proc/cgroups.h"
-#include "profile/profile.h"
+#include "profile/outcomes.h"
 #include "image_file.h"
 #include "table.h"
 
@@ -31,15 +31,8 @@ struct table_seen {
 	__u64 (*coarse)[2]; /* of each image */
 	__u64 unmatched;
 	__u64 lost;
-	__u64 image_full;
-	__u64 group_full;
-	__u64 unfollowed;
-	__u64 secret;
 	__u64 unseen_ns;
-	__u64 hidden_ns;
-	__u64 node_full;
-	__u64 function_full;
-	__u64 function_unread;
+	__u64 outcome[OUTCOMES];
 };
 
 /* Returns 0 or -ENOMEM; table_seen_fini() in any case. */

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/count_while.h"
 #include "base/cleanup.h"
 
 #include "disassembly.h"
@@ -74,17 +75,11 @@ static const char *machine_of(int fd)
 /* The first place of @f. Its places are contiguous, except for those of functions nested in it. */
 static const struct spot *first_spot(const struct spots *s, const struct function *f)
 {
-	size_t lo = 0, hi = s->n;
+	size_t lo = COUNT_WHILE(s->n, i,
+				s->spot[i].place.object < f->object ||
+					(s->spot[i].place.object == f->object &&
+					 s->spot[i].place.offset < f->offset));
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		const struct place *at = &s->spot[mid].place;
-
-		if (at->object < f->object || (at->object == f->object && at->offset < f->offset))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return s->spot + lo;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "count_while.h"
 #include "cleanup.h"
 #include "log.h"
 #include "subids.h"
@@ -100,16 +101,8 @@ static int by_first(const void *a, const void *b)
 /* The ranges of @owner, which are sorted by owner; *@n: their number. */
 static struct range *ranges_of(struct subids *s, const char *owner, size_t *n)
 {
-	size_t lo = 0, hi = s->n;
+	size_t lo = COUNT_WHILE(s->n, i, strcmp(s->range[i].owner, owner) < 0);
 
-	while (lo < hi) {
-		size_t middle = lo + (hi - lo) / 2;
-
-		if (strcmp(s->range[middle].owner, owner) < 0)
-			lo = middle + 1;
-		else
-			hi = middle;
-	}
 	*n = 0;
 	while (lo + *n < s->n && !strcmp(s->range[lo + *n].owner, owner))
 		++*n;
@@ -199,17 +192,9 @@ struct subids *subids_close(struct subids *s)
 /* Where ranges overlap, the one that begins last has the id. */
 uid_t subids_account(struct subids *s, uid_t uid)
 {
-	size_t lo = 0, hi;
+	size_t lo;
 
 	refresh(s);
-	hi = s->n;
-	while (lo < hi) {
-		size_t middle = lo + (hi - lo) / 2;
-
-		if (s->range[middle].first <= uid)
-			lo = middle + 1;
-		else
-			hi = middle;
-	}
+	lo = COUNT_WHILE(s->n, i, s->range[i].first <= uid);
 	return lo && uid <= s->range[lo - 1].last ? s->range[lo - 1].account : uid;
 }

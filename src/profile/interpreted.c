@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count_while.h"
 #include "base/grow.h"
 #include "core/observe_maps.h"
 
@@ -59,16 +60,8 @@ void interpreted_sort(struct interpreted *i)
 
 const struct interpreted_function *interpreted_find(const struct interpreted *i, __u64 offset)
 {
-	size_t lo = 0, hi = i->n;
+	size_t lo = COUNT_WHILE(i->n, k, i->function[k].start <= offset);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (i->function[mid].start <= offset)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (!lo || offset - i->function[lo - 1].start > i->function[lo - 1].length)
 		return NULL;
 	return &i->function[lo - 1];

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count_while.h"
 #include "base/cleanup.h"
 
 #include "cover.h"
@@ -103,15 +104,5 @@ int cover(struct claim *claim, size_t *n)
 
 size_t cover_upto(const struct claim *claim, size_t n, __u64 address)
 {
-	size_t lo = 0, hi = n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (claim[mid].start <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return COUNT_WHILE(n, i, claim[i].start <= address);
 }

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/count_while.h"
 #include "die_ranges.h"
 #include "base/grow.h"
 
@@ -67,16 +68,8 @@ void die_ranges_sort(struct die_ranges *r)
 
 Dwarf_Die *die_ranges_find(struct die_ranges *r, Dwarf_Addr addr)
 {
-	size_t lo = 0, hi = r->n;
+	size_t lo = COUNT_WHILE(r->n, i, r->range[i].low <= addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (r->range[mid].low <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	for (size_t i = lo - 1; i != (size_t)-1; i = r->range[i].outer) {
 		if (addr < r->range[i].high)
 			return &r->range[i].die;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/count_while.h"
 #include "base/cleanup.h"
 #include "base/grow.h"
 #include "symbols/proc/guarded_file.h"
@@ -157,16 +158,8 @@ static void source_read(struct source *s, const char *path)
 /* The line of character @position; 0: unknown. */
 static __u32 line_at(const struct source *s, __u32 position)
 {
-	size_t lo = 0, hi = s->lines;
+	size_t lo = COUNT_WHILE(s->lines, i, s->end[i] <= position);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->end[mid] <= position)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < s->lines ? (__u32)lo + 1 : 0;
 }
 

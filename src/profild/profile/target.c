@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/count_while.h"
 #include "base/cleanup.h"
 #include "target.h"
 
@@ -178,16 +179,8 @@ int target_check(const struct target *t)
 
 uint32_t target_bin(const struct target *t, uint64_t pc, uint32_t *owner)
 {
-	uint32_t low = 0, high = t->nregions;
+	size_t low = COUNT_WHILE(t->nregions, i, t->region[i].lo <= pc);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (t->region[middle].lo <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low)
 		return PROFIL_NO_BIN;
 	*owner = t->region[low - 1].owner;

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/count_while.h"
 #include "base/cleanup.h"
 #include "process_memory.h"
 
@@ -262,20 +263,12 @@ static int read_maps(struct memory *m)
 
 static int find_in_maps(struct memory *m, uint64_t addr)
 {
-	size_t low = 0, high;
+	size_t low;
 	int err = m->read ? 0 : read_maps(m);
 
 	if (err)
 		return err;
-	high = m->nwritable;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (m->writable[middle].end <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = COUNT_WHILE(m->nwritable, i, m->writable[i].end <= addr);
 	if (low == m->nwritable || m->writable[low].start > addr)
 		return -EFAULT;
 	m->seen = m->writable[low];

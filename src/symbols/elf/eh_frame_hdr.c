@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count_while.h"
 #include "base/grow.h"
 
 #include "eh_frame_hdr.h"
@@ -257,17 +258,7 @@ static __u64 row_end(const struct frames *f, size_t i)
 /* How many rows start at or before @vaddr. */
 static size_t rows_upto(const struct frames *f, __u64 vaddr)
 {
-	size_t lo = 0, hi = f->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (f->row[mid].start <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return COUNT_WHILE(f->n, i, f->row[i].start <= vaddr);
 }
 
 bool frames_find(const struct frames *f, __u64 vaddr, __u64 *start, __u64 *end)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count_while.h"
 #include "base/grow.h"
 
 #include "line_program.h"
@@ -260,30 +261,13 @@ int line_rows_read(struct line_rows *out, const unsigned char *section, size_t b
 const struct line_row *line_rows_find(const struct line_rows *r, __u64 address)
 {
 	const struct line_sequence *s = NULL;
-	size_t lo = 0, hi = r->nsequences;
+	size_t lo = COUNT_WHILE(r->nsequences, i, r->sequence[i].low <= address);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (r->sequence[mid].low <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	s = lo ? &r->sequence[lo - 1] : NULL;
 	if (!s || address >= s->high)
 		return NULL;
-	lo = s->first;
-	hi = s->first + s->n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (r->row[mid].address <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return &r->row[lo - 1]; /* the first row of a sequence is at its low */
+	lo = COUNT_WHILE(s->n, i, r->row[s->first + i].address <= address);
+	return &r->row[s->first + lo - 1]; /* the first row of a sequence is at its low */
 }
 
 void line_rows_fini(struct line_rows *r)

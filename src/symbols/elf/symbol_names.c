@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count_while.h"
 #include "base/grow.h"
 
 #include "elf_image.h"
@@ -176,16 +177,8 @@ int symbol_names_read(struct symbol_names *names, int fd)
 
 const struct symbol_name *symbol_names_find(const struct symbol_names *names, __u64 address)
 {
-	size_t lo = 0, hi = names->n;
+	size_t lo = COUNT_WHILE(names->n, i, names->symbol[i].address <= address);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (names->symbol[mid].address <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (!lo || address - names->symbol[lo - 1].address >= names->symbol[lo - 1].bytes)
 		return NULL;
 	return &names->symbol[lo - 1];

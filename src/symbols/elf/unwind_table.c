@@ -7,6 +7,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "base/count_while.h"
 #include "core/arch.h"
 #include "base/cleanup.h"
 #include "base/clocks.h"
@@ -459,16 +460,8 @@ int unwind_table_open_vdso(struct unwind_table *t)
 
 const struct profil_unwind_row *unwind_table_find(const struct unwind_table *t, __u32 offset)
 {
-	size_t lo = 0, hi = t->n;
+	size_t lo = COUNT_WHILE(t->n, i, t->row[i].offset <= offset);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (t->row[mid].offset <= offset)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo ? &t->row[lo - 1] : NULL;
 }
 

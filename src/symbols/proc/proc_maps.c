@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count_while.h"
 #include "base/cleanup.h"
 
 #include "base/grow.h"
@@ -142,16 +143,8 @@ int maps_read(struct maps *out, pid_t pid)
 
 struct mapping *maps_find(const struct maps *maps, __u64 pc)
 {
-	size_t lo = 0, hi = maps->n;
+	size_t lo = COUNT_WHILE(maps->n, i, maps->mapping[i].hi <= pc);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (maps->mapping[mid].hi <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (lo == maps->n || pc < maps->mapping[lo].lo)
 		return NULL;
 	return &maps->mapping[lo];

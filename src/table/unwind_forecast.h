@@ -5,13 +5,9 @@
 #include "unwind_feeder.h"
 
 /*
- * Expects the files that @command, found as execvp() does, will map: those that its dynamic loader
- * lists, and those that it and its children mapped in its last recording.
+ * Expects the files that @command, found as execvp() does, will map as its dynamic loader lists
+ * them. Files that it loads later are found when they are sampled.
  */
 void unwind_forecast(struct unwind_feeder *f, const char *command);
-
-/* Stores the list of mapped files for the next recording. */
-void unwind_forecast_keep(const struct unwind_feeder *f, const char *command,
-			  const struct profile *p);
 
 #endif

@@ -113,9 +113,7 @@ static int profile_command(struct recorder *r)
 	}
 	recorder_run(r);
 	note_end(r);
-	status = recorder_finish(r);
-	unwind_forecast_keep(&r->feeder, o->argv[0], r->profile);
-	return status;
+	return recorder_finish(r);
 }
 
 /* The command's exit status, as in a shell, if profilctl succeeded. */

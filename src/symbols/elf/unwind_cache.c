@@ -1,4 +1,4 @@
-/* unwind_cache.c - a cache on disk of unwind tables, and of the files that a program maps */
+/* unwind_cache.c - a cache on disk of unwind tables */
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
@@ -23,7 +23,6 @@
 #define MAGIC "profiluw"
 #define VERSION 9
 #define ROWS_MOST (PROFIL_FIRST_PAGES_MAX * PROFIL_PAGE_FIRSTS * PROFIL_PAGE_ROWS)
-#define FILES_BYTES_MOST (1u << 16)
 #define BUILD_ID_MOST (NAME_MAX - 16)
 #define TEMPORARY ".new."
 #define TEMPORARY_S 3600 /* a temporary file of this age is stale */
@@ -211,8 +210,8 @@ static void put(int dir, const char *name, const struct header *h, const void *b
 }
 
 /*
- * Reads file @name: its header, and the rest followed by a NUL. Returns NULL if it is missing or
- * damaged. The time of its last use is the file's mtime.
+ * Reads file @name: its header, and the rest. Returns NULL if it is missing or damaged. The time of
+ * its last use is the file's mtime.
  */
 static void *get(int dir, const char *name, struct header *h, size_t most, size_t *n)
 {
@@ -229,7 +228,6 @@ static void *get(int dir, const char *name, struct header *h, size_t most, size_
 	    memcmp(h->magic, MAGIC, sizeof(h->magic)) != 0 || h->version != VERSION ||
 	    h->machine != ARCH_ELF_MACHINE || h->sum != checksum(bytes, *n))
 		return NULL;
-	bytes[*n] = '\0';
 	if (time(NULL) - st.st_mtime >= USED_S)
 		futimens(fd, NULL);
 	return steal(bytes);
@@ -301,33 +299,4 @@ int unwind_cache_table(struct unwind_table *t, int dir, int fd, const char *buil
 	h.beyond = t->beyond;
 	put(dir, name, &h, t->row, t->n * sizeof(*t->row));
 	return 0;
-}
-
-/* --- files of a program ----------------------------------------------------------------------- */
-
-static void name_files(char *out, size_t bytes, const char *program)
-{
-	snprintf(out, bytes, "%016llx.files",
-		 (unsigned long long)checksum(program, strlen(program)));
-}
-
-char *unwind_cache_files(int dir, const char *program)
-{
-	char name[64];
-	struct header h;
-	size_t n;
-
-	name_files(name, sizeof(name), program);
-	return get(dir, name, &h, FILES_BYTES_MOST, &n);
-}
-
-void unwind_cache_keep_files(int dir, const char *program, const char *files)
-{
-	size_t n = strlen(files);
-	struct header h = header_of(files, n);
-	char name[64];
-
-	name_files(name, sizeof(name), program);
-	if (n <= FILES_BYTES_MOST)
-		put(dir, name, &h, files, n);
 }

@@ -1,4 +1,4 @@
-/* unwind_cache.h - a cache on disk of unwind tables, and of the files that a program maps */
+/* unwind_cache.h - a cache on disk of unwind tables */
 #ifndef PROFIL_SYMBOLS_ELF_UNWIND_CACHE_H
 #define PROFIL_SYMBOLS_ELF_UNWIND_CACHE_H
 
@@ -22,11 +22,5 @@ int unwind_cache_open(void);
  */
 int unwind_cache_table(struct unwind_table *t, int dir, int fd, const char *build_id,
 		       const struct unwind_stop *stop);
-
-/*
- * The files that @program mapped in its last recording, one per line, or NULL. The caller frees it.
- */
-char *unwind_cache_files(int dir, const char *program);
-void unwind_cache_keep_files(int dir, const char *program, const char *files);
 
 #endif

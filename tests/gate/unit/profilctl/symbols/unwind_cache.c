@@ -202,14 +202,3 @@ Test(unwind_cache, marks_a_file_as_used_once_an_hour)
 	cr_expect_geq(age_after_use(1800), 1800, "a mark is a write to the disk");
 	cr_expect_lt(age_after_use(7200), 1800);
 }
-
-Test(unwind_cache, keeps_the_files_of_a_program)
-{
-	__cleanup(closep) int dir = unwind_cache_open();
-	__cleanup(freep) char *files = NULL;
-
-	cr_assert_null(unwind_cache_files(dir, "/bin/true"));
-	unwind_cache_keep_files(dir, "/bin/true", "/lib/a\n/lib/b\n");
-	files = unwind_cache_files(dir, "/bin/true");
-	cr_assert_str_eq(files, "/lib/a\n/lib/b\n");
-}

@@ -193,6 +193,7 @@ __attribute__((noinline)) int interpreter_meet(__u32 slot)
 		return 0;
 	switch (in->d.kind) {
 	case PROFIL_INTERPRETER_V8:
+		v8_file();
 		in->met_start = v8_function(slot);
 		break;
 	case PROFIL_INTERPRETER_LINKED:

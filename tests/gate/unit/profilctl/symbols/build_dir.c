@@ -8,7 +8,9 @@
 
 #include "symbols/elf/separate_debug.h"
 
-char build_dir[] = "/tmp/profil-symbols.XXXXXX";
+#define TEMPLATE "/tmp/profil-symbols.XXXXXX"
+
+char build_dir[] = TEMPLATE;
 static char search[64];
 
 void build_dir_run(const char *command)
@@ -37,4 +39,5 @@ void build_dir_open(const char *source, const char *store)
 void build_dir_close(void)
 {
 	build_dir_run("rm -rf \"$PWD\"");
+	memcpy(build_dir, TEMPLATE, sizeof(build_dir));
 }

@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "build_dir.h"
 #include "core/observe_maps.h"
 #include "symbols/interpreters/interpreter.h"
 
@@ -78,6 +81,70 @@ Test(interpreters, describes_v8_by_its_constants_for_debuggers)
 	cr_expect_eq(d.v8.frame_function, -16);
 	cr_expect_eq(d.v8.frame_context, -8);
 	cr_expect_geq(d.loop[0].end - d.loop[0].start, 256 << 10);
+}
+
+/* A library with the constants of a version of V8, and code without unwind information. */
+static int describe_v8(struct profil_interpreter *d, const char *fields)
+{
+	__cleanup(freep) char *source = NULL;
+	char path[64];
+	int err;
+
+	cr_assert_geq(
+		asprintf(&source,
+			 "#define C(name, value) int v8dbg_##name = value;\n"
+			 "C(off_fp_function, -16) C(off_fp_context, -8) "
+			 "C(class_Script__name__Object, 16)\n"
+			 "C(class_Map__instance_type__uint16_t, 12) "
+			 "C(class_String__length__int32_t, 12)\n"
+			 "C(class_SeqOneByteString__chars__char, 16) C(FirstNonstringType, 128)\n"
+			 "C(type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE, 282)\n"
+			 "C(type_Script__SCRIPT_TYPE, 167) C(type_JSFunction__JS_FUNCTION_TYPE, "
+			 "2065)\n"
+			 "C(OneByteStringTag, 8) C(SmiShiftSize, 31) "
+			 "C(scopeinfo_idx_ncontextlocals, 2)\n"
+			 "%s\nasm(\".text\\n.skip 1 << 19\");\nint behind(void) { return 0; }\n",
+			 fields),
+		0);
+	build_dir_open(source, "store");
+	build_dir_run("gcc -shared -o v8.so a.c");
+	snprintf(path, sizeof(path), "%s/v8.so", build_dir);
+	err = describe(d, path);
+	build_dir_close();
+	return err;
+}
+
+Test(interpreters, describes_node_18_22_and_24)
+{
+	struct profil_interpreter d;
+
+	cr_assert_eq(describe_v8(&d,
+				 "C(class_JSFunction__shared__SharedFunctionInfo, 24)"
+				 "C(class_SharedFunctionInfo__name_or_scope_info__Object, 16)"
+				 "C(class_SharedFunctionInfo__script_or_debug_info__HeapObject, 32)"
+				 "C(scopeinfo_idx_first_vars, 3)"),
+		     0);
+	cr_expect_eq(d.v8.shared_name, 16);
+	cr_expect_eq(d.v8.scope_first, 32);
+	cr_expect_eq(d.v8.scope_position, 0);
+	cr_assert_eq(
+		describe_v8(&d,
+			    "C(class_JSFunction__shared__SharedFunctionInfo, 32)"
+			    "C(class_SharedFunctionInfo__name_or_scope_info__Tagged_Object_, 16)"
+			    "C(class_SharedFunctionInfo__script__Tagged_HeapObject_, 32)"
+			    "C(scopeinfo_idx_first_vars, 3)"),
+		0);
+	cr_expect_eq(d.v8.shared_script, 32);
+	cr_assert_eq(describe_v8(&d, "C(class_JSFunction__shared__SharedFunctionInfo, 32)"
+				     "C(class_SharedFunctionInfo__name_or_scope_info__"
+				     "Tagged_NameOrScopeInfoT_, 24)"
+				     "C(class_SharedFunctionInfo__script__Tagged_HeapObject_, 40)"
+				     "C(scopeinfo_idx_first_vars, 5)"),
+		     0);
+	cr_expect_eq(d.v8.shared_name, 24);
+	cr_expect_eq(d.v8.scope_position, 32);
+	cr_expect_eq(d.v8.scope_first, 48);
+	cr_expect_eq(describe_v8(&d, "C(scopeinfo_idx_first_vars, 3)"), -EOPNOTSUPP);
 }
 
 static void expect_linked(const char *path, __u8 language)

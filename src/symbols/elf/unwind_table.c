@@ -43,6 +43,8 @@ struct reader {
 	size_t nfunctions;
 	struct segments segments;
 	struct segments code;
+	const char *raw; /* the file's bytes */
+	size_t raw_bytes;
 	struct go_functions go;
 	__u64 entry; /* the program's entry point */
 	struct read_budget budget;
@@ -99,8 +101,24 @@ static void add_row(struct reader *r, __u64 vaddr, struct profil_unwind_row row)
 	t->beyond += (row.rule & PROFIL_UNWIND_KIND) == PROFIL_UNWIND_BEYOND;
 }
 
-/* Padding between functions up to this size is never executed and gets no row. */
+/* What is between functions up to this size is padding, or assembly that is part of one. */
 #define PADDING_MAX 64
+
+/* Whether a function without rules that sets up a frame pointer begins at @vaddr. */
+static bool begins_frame(const struct reader *r, __u64 vaddr)
+{
+	const unsigned char *code = (const unsigned char *)r->raw;
+	__u64 at;
+
+	if (!code || !segments_offset(&r->segments, vaddr, &at) || at + 12 > r->raw_bytes)
+		return false;
+	code += at;
+	if (!ARCH_RA_ON_STACK) /* stp x29, x30, [sp, -N]!; mov x29, sp */
+		return !memcmp(code, "\xfd\x7b", 2) && !memcmp(code + 3, "\xa9\xfd\x03\0\x91", 5);
+	if (!memcmp(code, "\xf3\x0f\x1e\xfa", 4)) /* endbr64 */
+		code += 4;
+	return !memcmp(code, "\x55\x48\x89\xe5", 4); /* push %rbp; mov %rsp, %rbp */
+}
 
 /*
  * The entry point has no caller. The dynamic loader marks this by having no rules there: the range
@@ -195,7 +213,7 @@ static void read_function(struct reader *r, const struct function *f, __u64 limi
 		add_row(r, at, f->go ? go_row(row, go) : row);
 		at = to;
 	}
-	if (at < limit && limit - at > PADDING_MAX)
+	if (at < limit && (limit - at > PADDING_MAX || begins_frame(r, at)))
 		add_row(r, at, none);
 	add_entry(r, at, limit);
 }
@@ -392,6 +410,7 @@ static int read_within(struct unwind_table *t, Elf *elf, Elf *debug, struct file
 		return -ENOEXEC;
 	r.limit = account ? UNPACK_FILE_BYTES : UNPACK_TRUSTED_BYTES;
 	r.entry = header.e_entry;
+	r.raw = elf_rawfile(elf, &r.raw_bytes);
 	r.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	read_budget_begin(&r.budget, account);
 	err = elf_image_segments(&r.segments, elf);

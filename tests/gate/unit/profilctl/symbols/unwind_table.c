@@ -267,6 +267,31 @@ Test(unwind_table, has_the_numbers_of_each_rule)
 	build_dir_close();
 }
 
+/*
+ * V8's PushAllRegistersAndIterateStack has no rules but a frame pointer. glibc's clone3 leaves its
+ * rules out behind the system call, where those before it are right for the parent.
+ */
+Test(unwind_table, has_short_functions_with_a_frame_pointer_but_no_rules)
+{
+	struct unwind_table t = { 0 };
+
+	build_dir_open(
+		"asm(\".globl before, framed, branch, call\\n"
+		"before: .cfi_startproc\\npush %rbx\\n.cfi_def_cfa_offset "
+		"16\\nnop\\n.cfi_endproc\\n"
+		"framed: push %rbp\\nmov %rsp, %rbp\\npush %rbx\\ncall before\\nret\\n.balign 16\\n"
+		"branch: .cfi_startproc\\nendbr64\\nnop\\n.cfi_endproc\\n"
+		"call: syscall\\ntest %rax, %rax\\nret\\n.balign 16\\n\");\n"
+		"int main(void) { return 0; }\n",
+		"store");
+	build_dir_run("gcc -o a a.c");
+	expect_row(&t, "framed", PROFIL_UNWIND_NONE, 0, 0);
+	expect_row(&t, "branch", PROFIL_UNWIND_SP, 1, 0);
+	expect_row(&t, "call", PROFIL_UNWIND_SP, 1, 0);
+	unwind_table_fini(&t);
+	build_dir_close();
+}
+
 /* Other frames of Go save the frame pointer, on which a switch of stacks relies. */
 Test(unwind_table, has_rules_of_the_stack_switches_in_go)
 {

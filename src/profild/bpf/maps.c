@@ -4,6 +4,7 @@
 #include <bpf/btf.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,15 +23,27 @@
 #include "profild/profile/target.h"
 
 /* libbpf's warnings, logged only if the load fails. */
-static char libbpf_words[2048];
+static char libbpf_words[960];
 
 static int __attribute__((format(printf, 2, 0)))
 on_libbpf(enum libbpf_print_level level, const char *format, va_list ap)
 {
-	size_t used = strlen(libbpf_words);
+	__cleanup(freep) char *text = NULL;
+	size_t n, used = strlen(libbpf_words), room = sizeof(libbpf_words) - 1;
 
-	if (level == LIBBPF_WARN && used < sizeof(libbpf_words) - 1)
-		vsnprintf(libbpf_words + used, sizeof(libbpf_words) - used, format, ap);
+	if (level != LIBBPF_WARN || vasprintf(&text, format, ap) < 0)
+		return 0;
+	n = strlen(text);
+	/* The verifier's log gives its reason at the end. */
+	if (n >= room) {
+		memcpy(libbpf_words, text + n - room, room);
+		return 0;
+	}
+	if (used + n > room) {
+		memmove(libbpf_words, libbpf_words + used + n - room, room - n);
+		used = room - n;
+	}
+	memcpy(libbpf_words + used, text, n + 1);
 	return 0;
 }
 

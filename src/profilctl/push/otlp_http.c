@@ -1,4 +1,6 @@
 /* otlp_http.c - sends requests of OTLP over HTTP, and reads the answers */
+#include <curl/curl.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -8,9 +10,60 @@
 #include "base/cleanup.h"
 #include "base/gzip.h"
 #include "base/log.h"
-#include "curl.h"
 #include "otlp_http.h"
 #include "profilctl/util/exit_status.h"
+
+/*
+ * Only "machine push" needs the library and what that needs, so profilctl does not link it. These
+ * are functions of libcurl.so.4.
+ */
+struct curl_functions {
+	__typeof__(&curl_global_init) global_init;
+	__typeof__(&curl_easy_init) easy_init;
+	CURLcode (*easy_setopt)(CURL *curl, CURLoption option, ...);
+	CURLcode (*easy_getinfo)(CURL *curl, CURLINFO info, ...);
+	__typeof__(&curl_easy_perform) easy_perform;
+	__typeof__(&curl_easy_cleanup) easy_cleanup;
+	__typeof__(&curl_easy_strerror) easy_strerror;
+	__typeof__(&curl_slist_append) slist_append;
+	__typeof__(&curl_slist_free_all) slist_free_all;
+};
+
+/* Debian has the library with OpenSSL and with GnuTLS. */
+static void *open_library(void)
+{
+	void *so = dlopen("libcurl.so.4", RTLD_NOW);
+
+	return so ? so : dlopen("libcurl-gnutls.so.4", RTLD_NOW);
+}
+
+/* NULL: the library is not installed. */
+static const struct curl_functions *curl_load(void)
+{
+	static struct curl_functions f;
+	void *so = open_library();
+	const struct {
+		void *where;
+		const char *name;
+	} all[] = { { &f.global_init, "curl_global_init" },
+		    { &f.easy_init, "curl_easy_init" },
+		    { &f.easy_setopt, "curl_easy_setopt" },
+		    { &f.easy_getinfo, "curl_easy_getinfo" },
+		    { &f.easy_perform, "curl_easy_perform" },
+		    { &f.easy_cleanup, "curl_easy_cleanup" },
+		    { &f.easy_strerror, "curl_easy_strerror" },
+		    { &f.slist_append, "curl_slist_append" },
+		    { &f.slist_free_all, "curl_slist_free_all" } };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		void *function = so ? dlsym(so, all[i].name) : NULL;
+
+		if (!function)
+			return NULL;
+		*(void **)all[i].where = function;
+	}
+	return f.global_init(CURL_GLOBAL_DEFAULT) ? NULL : &f;
+}
 
 #define TIMEOUT_MS 10000
 #define ANSWER_MAX (4ul << 20)

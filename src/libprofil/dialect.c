@@ -3,98 +3,31 @@
 #include "dialect.h"
 
 #define ALL 0xffffffffu
+#define ENDS PROFIL_START_FAULT_ENDS
+#define CHECK PROFIL_START_CHECK
+#define STOP PROFIL_START_STOP_AT_CAP
+#define NEVER DIALECT_CLOCK_NEVER
+#define AT_0 DIALECT_CLOCK_AT_0
+#define ALWAYS DIALECT_CLOCK_ALWAYS
 
+/*
+ * AIX rounds up to the next half-word, as V7 did; it pins the buffer: the call fails if it cannot.
+ * "bsd" is Darwin's as well. glibc halves the distance before the multiplication; halving the
+ * product differs. V7 ran on the PDP-11, whose int has 16 bits; its kernel halves both factors and
+ * rounds up.
+ */
+/* clang-format off */
 const struct dialect dialects[DIALECTS] = {
-	/* Rounds up to the next half-word, as V7 did. AIX pins the buffer: the call fails if it
-	   cannot. */
-	[DIALECT_AIX] = { .name = "aix",
-			  .width = 2,
-			  .cap = 65535,
-			  .flags = PROFIL_START_FAULT_ENDS | PROFIL_START_CHECK,
-			  .mask = 0xffff,
-			  .least = 2,
-			  .most = ALL,
-			  .clock = DIALECT_CLOCK_ALWAYS,
-			  .shift = 16,
-			  .round = 1,
-			  .post = 1 },
-	[DIALECT_IRIX_USHORT] = { .name = "irix_ushort",
-				  .width = 2,
-				  .cap = 65535,
-				  .mask = ALL,
-				  .least = 2,
-				  .most = ALL,
-				  .clock = DIALECT_CLOCK_ALWAYS,
-				  .shift = 16,
-				  .post = 1 },
-	[DIALECT_IRIX_UINT] = { .name = "irix_uint",
-				.width = 4,
-				.cap = ALL,
-				.mask = ALL,
-				.least = 2,
-				.most = ALL,
-				.clock = DIALECT_CLOCK_ALWAYS,
-				.shift = 16,
-				.post = 2 },
-	/* Darwin's as well. */
-	[DIALECT_BSD] = { .name = "bsd",
-			  .width = 2,
-			  .cap = 65535,
-			  .flags = PROFIL_START_FAULT_ENDS | PROFIL_START_CHECK,
-			  .mask = ALL,
-			  .least = 1,
-			  .most = 0x10000,
-			  .shift = 16,
-			  .post = 1 },
-	[DIALECT_SOLARIS] = { .name = "solaris",
-			      .width = 2,
-			      .cap = 32767,
-			      .flags = PROFIL_START_FAULT_ENDS | PROFIL_START_STOP_AT_CAP,
-			      .mask = ALL,
-			      .least = 2,
-			      .most = ALL,
-			      .clock = DIALECT_CLOCK_ALWAYS,
-			      .shift = 16,
-			      .post = 1 },
-	/* Halves the distance before the multiplication; halving the product differs. */
-	[DIALECT_GLIBC] = { .name = "glibc",
-			    .width = 2,
-			    .cap = 65535,
-			    .flags = PROFIL_START_FAULT_ENDS,
-			    .mask = ALL,
-			    .least = 1,
-			    .most = ALL,
-			    .pre = 1,
-			    .shift = 16 },
-	[DIALECT_GLIBC_SPROFIL_USHORT] = { .name = "glibc_sprofil_ushort",
-					   .width = 2,
-					   .cap = 65535,
-					   .mask = ALL,
-					   .least = 2,
-					   .most = ALL,
-					   .clock = DIALECT_CLOCK_AT_0,
-					   .pre = 1,
-					   .shift = 16 },
-	[DIALECT_GLIBC_SPROFIL_UINT] = { .name = "glibc_sprofil_uint",
-					 .width = 4,
-					 .cap = ALL,
-					 .mask = ALL,
-					 .least = 2,
-					 .most = ALL,
-					 .clock = DIALECT_CLOCK_AT_0,
-					 .pre = 2,
-					 .shift = 16 },
-	/* On the PDP-11 an int has 16 bits; the kernel halves both factors and rounds up. */
-	[DIALECT_V7] = { .name = "v7",
-			 .width = 2,
-			 .cap = 65535,
-			 .flags = PROFIL_START_FAULT_ENDS,
-			 .mask = 0xffff,
-			 .least = 1,
-			 .most = ALL,
-			 .drop = 1,
-			 .pre = 1,
-			 .shift = 14,
-			 .round = 1,
-			 .post = 1 },
+	/* name, width, cap, flags, mask, least, most, clock, drop, pre, shift, round, post */
+	[DIALECT_AIX] = { "aix", 2, 65535, ENDS | CHECK, 0xffff, 2, ALL, ALWAYS, 0, 0, 16, 1, 1 },
+	[DIALECT_IRIX_USHORT] = { "irix_ushort", 2, 65535, 0, ALL, 2, ALL, ALWAYS, 0, 0, 16, 0, 1 },
+	[DIALECT_IRIX_UINT] = { "irix_uint", 4, ALL, 0, ALL, 2, ALL, ALWAYS, 0, 0, 16, 0, 2 },
+	[DIALECT_BSD] = { "bsd", 2, 65535, ENDS | CHECK, ALL, 1, 0x10000, NEVER, 0, 0, 16, 0, 1 },
+	[DIALECT_SOLARIS] = { "solaris", 2, 32767, ENDS | STOP, ALL, 2, ALL, ALWAYS, 0, 0, 16, 0, 1 },
+	[DIALECT_GLIBC] = { "glibc", 2, 65535, ENDS, ALL, 1, ALL, NEVER, 0, 1, 16, 0, 0 },
+	[DIALECT_GLIBC_SPROFIL_USHORT] = {
+		"glibc_sprofil_ushort", 2, 65535, 0, ALL, 2, ALL, AT_0, 0, 1, 16, 0, 0 },
+	[DIALECT_GLIBC_SPROFIL_UINT] = {
+		"glibc_sprofil_uint", 4, ALL, 0, ALL, 2, ALL, AT_0, 0, 2, 16, 0, 0 },
+	[DIALECT_V7] = { "v7", 2, 65535, ENDS, 0xffff, 1, ALL, NEVER, 1, 1, 14, 1, 1 },
 };

@@ -6,7 +6,7 @@
 #include "core/observe_maps.h"
 
 #include "binary.h"
-#include "cpython.h"
+#include "interpreter.h"
 
 /* The layouts of structures, from CPython's headers of each minor version, x86-64 and arm64. */
 struct layout {

@@ -11,7 +11,7 @@
 #include "core/observe_maps.h"
 
 #include "binary.h"
-#include "hotspot.h"
+#include "interpreter.h"
 
 /*
  * What the library exports for debuggers has offsets only in a running process. So they are a

@@ -3,12 +3,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "cpython.h"
-#include "hotspot.h"
 #include "interpreter.h"
-#include "linked.h"
-#include "perl.h"
-#include "v8.h"
 
 int interpreter_read(struct profil_interpreter *d, Elf *elf, const char *path)
 {

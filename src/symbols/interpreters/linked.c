@@ -7,7 +7,7 @@
 #include "core/observe_maps.h"
 
 #include "binary.h"
-#include "linked.h"
+#include "interpreter.h"
 
 /* --- PHP -------------------------------------------------------------------------------------- */
 

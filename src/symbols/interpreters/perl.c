@@ -6,7 +6,7 @@
 #include "core/observe_maps.h"
 
 #include "binary.h"
-#include "perl.h"
+#include "interpreter.h"
 
 /* Interpreters of a build with threads, from the headers of 5.36, 5.40 and 5.42, 64 bits. */
 static const struct profil_perl layout = {

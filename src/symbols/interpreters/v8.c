@@ -9,7 +9,7 @@
 #include "core/observe_maps.h"
 
 #include "binary.h"
-#include "v8.h"
+#include "interpreter.h"
 
 /* A constant that V8 exports for debuggers, v8dbg_NAME, and where it goes. */
 struct constant {

@@ -155,7 +155,7 @@ static int profild_open(struct profild *d)
 	if (!err)
 		err = disposal_open(&d->disposal, d->event);
 	if (!err)
-		err = retired_tables_open(&d->retired, d->event);
+		err = retired_tables_open(&d->retired);
 	if (!err)
 		err = lanes_open(&d->lanes, d->event, d->config.client_timeout_ns, on_lost, d);
 	if (err < 0) {
@@ -174,6 +174,7 @@ static int profild_open(struct profild *d)
 	if (err < 0)
 		return err;
 	retired_tables_list_by(d->retired, d->sampler->table_ids);
+	quota_reclaim_by(d->quota, retired_tables_sweep, d->retired);
 	d->places = d->config.replay_path ? &replay_places : d->sampler->places;
 	d->sampler->ops->recover(d->sampler);
 	machine_open(d);

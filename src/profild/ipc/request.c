@@ -10,6 +10,7 @@
 #include "authorization.h"
 #include "observer.h"
 #include "request.h"
+#include "profild/observe/retired_tables.h"
 #include "profild/profile/own_profile.h"
 #include "profild/profile/sampler.h"
 
@@ -280,6 +281,7 @@ static void fill_status(struct client *c, struct profil_msg_status *m)
 	struct profild *d = c->daemon;
 	struct users users = { .m = m, .quota = d->quota, .sampler = d->sampler };
 
+	retired_tables_sweep(d->retired);
 	m->pid = (__u32)getpid();
 	m->profiles = (__u32)quota_used(d->quota, NULL, RES_PROFILES);
 	m->regions = (__u32)quota_used(d->quota, NULL, RES_REGIONS);

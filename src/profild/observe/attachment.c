@@ -170,10 +170,6 @@ static int take_charges(struct attachment *a, uint64_t bytes)
 	if (err)
 		return err;
 	err = take_table_charges(a, bytes);
-	if (err) {
-		retired_tables_sweep(retired, a->user);
-		err = take_table_charges(a, bytes);
-	}
 	if (err && !a->machine &&
 	    bytes <= quota_limit(a->daemon->quota, a->user, RES_TABLE_BYTES) &&
 	    retired_tables_are_ending(retired, a->user))

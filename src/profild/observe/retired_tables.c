@@ -8,17 +8,11 @@
 #include "base/clocks.h"
 #include "retired_tables.h"
 
-/* Limits the main thread's time for one sweep. */
-#define SWEEP_MAPS 256
-
 /*
  * Until then the daemon's own references can be the last: for some grace periods, while a user's 64
  * tables are removed from their slots eight at a time.
  */
 #define ENDING_NS 1000000000ULL
-
-#define SOON_US 50000	 /* the first sweep after a table has been retired */
-#define LATER_US 1000000 /* the next ones, while clients keep their tables */
 
 struct retired {
 	struct retired *next;
@@ -27,11 +21,8 @@ struct retired {
 	uint64_t since_ns;
 };
 
-/* A queue: a table that still exists goes to its end, so that sweeps take turns. */
 struct retired_tables {
 	struct retired *first;
-	struct retired **end;
-	sd_event_source *timer;
 	int iterator; /* link; <= 0: none */
 	uint32_t *id; /* of the tables that exist, ascending */
 	size_t n;
@@ -42,23 +33,6 @@ void table_charges_give(struct table_charges *c)
 {
 	charge_give(&c->memory);
 	charge_give(&c->profile);
-}
-
-static void push(struct retired_tables *r, struct retired *t)
-{
-	t->next = NULL;
-	*r->end = t;
-	r->end = &t->next;
-}
-
-static struct retired *take(struct retired_tables *r, struct retired **place)
-{
-	struct retired *t = *place;
-
-	*place = t->next;
-	if (!t->next)
-		r->end = place;
-	return t;
 }
 
 static void give(struct retired *t)
@@ -108,67 +82,29 @@ static bool exists(const struct retired_tables *r, uint32_t id)
 	return id && r->n && bsearch(&id, r->id, r->n, sizeof(*r->id), by_id);
 }
 
-/* Looks at @max tables of @u (NULL: of all users). Returns true if one no longer exists. */
-static bool sweep(struct retired_tables *r, const struct user *u, unsigned int max)
+void retired_tables_sweep(void *retired)
 {
-	struct retired **place = &r->first, *last = NULL;
-	bool found = false;
+	struct retired_tables *r = retired;
+	struct retired **place = &r->first;
 
 	if (!*place || list(r))
-		return false;
-	while (*place && *place != last && max) {
+		return;
+	while (*place) {
 		struct retired *t = *place;
 
-		if (u && t->charges.memory.user != u) {
+		if (exists(r, t->map[0]) || exists(r, t->map[1])) {
 			place = &t->next;
 			continue;
 		}
-		max--;
-		take(r, place);
-		if (exists(r, t->map[0]) || exists(r, t->map[1])) {
-			push(r, t);
-			last = last ? last : t;
-		} else {
-			give(t);
-			found = true;
-		}
+		*place = t->next;
+		give(t);
 	}
-	return found;
 }
 
-static int arm(struct retired_tables *r, uint64_t after_us)
+int retired_tables_open(struct retired_tables **out)
 {
-	int err = sd_event_source_set_time_relative(r->timer, after_us);
-
-	return err < 0 ? err : sd_event_source_set_enabled(r->timer, SD_EVENT_ONESHOT);
-}
-
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
-{
-	struct retired_tables *r = userdata;
-	bool found = sweep(r, NULL, SWEEP_MAPS);
-
-	return r->first ? arm(r, found ? SOON_US : LATER_US) : 0;
-}
-
-int retired_tables_open(struct retired_tables **out, sd_event *event)
-{
-	struct retired_tables *r = calloc(1, sizeof(*r));
-	int err;
-
-	if (!r)
-		return -ENOMEM;
-	r->end = &r->first;
-	err = sd_event_add_time_relative(event, &r->timer, CLOCK_MONOTONIC, 0, SOON_US, on_timer,
-					 r);
-	if (err >= 0)
-		err = sd_event_source_set_enabled(r->timer, SD_EVENT_OFF);
-	if (err < 0) {
-		retired_tables_close(r);
-		return err;
-	}
-	*out = r;
-	return 0;
+	*out = calloc(1, sizeof(**out));
+	return *out ? 0 : -ENOMEM;
 }
 
 void retired_tables_list_by(struct retired_tables *r, int fd)
@@ -180,9 +116,10 @@ struct retired_tables *retired_tables_close(struct retired_tables *r)
 {
 	if (!r)
 		return NULL;
-	while (r->first)
-		give(take(r, &r->first));
-	sd_event_source_disable_unref(r->timer);
+	for (struct retired *t = r->first, *next; t; t = next) {
+		next = t->next;
+		give(t);
+	}
 	free(r->id);
 	free(r);
 	return NULL;
@@ -201,7 +138,6 @@ void retired_tables_add(struct retired_tables *r, struct table_charges *charges,
 			int unwind)
 {
 	struct retired *t = calloc(1, sizeof(*t));
-	bool idle = !r->first;
 
 	if (!t) { /* the tables of this moment are not limited */
 		table_charges_give(charges);
@@ -217,14 +153,8 @@ void retired_tables_add(struct retired_tables *r, struct table_charges *charges,
 	charge_move(&t->charges.profile, &charges->profile);
 	charge_move(&t->charges.memory, &charges->memory);
 	t->since_ns = now_ns();
-	push(r, t);
-	if (idle)
-		arm(r, SOON_US);
-}
-
-void retired_tables_sweep(struct retired_tables *r, const struct user *u)
-{
-	sweep(r, u, SWEEP_MAPS);
+	t->next = r->first;
+	r->first = t;
 }
 
 bool retired_tables_are_ending(const struct retired_tables *r, const struct user *u)

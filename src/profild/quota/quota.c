@@ -36,6 +36,8 @@ struct quota {
 	struct subids *subids;
 	struct bucket everyones_time; /* of all users but root together */
 	struct user *users[USER_BUCKETS];
+	void (*reclaim)(void *arg);
+	void *reclaim_arg;
 	uint64_t now_ns;		 /* the time of the latest call */
 	uint64_t used[N_RESOURCES];	 /* by all users ... */
 	uint64_t root_used[N_RESOURCES]; /* ... and of that by root */
@@ -403,10 +405,21 @@ void charge_adopt(struct charge *c, struct user *u, enum resource what, uint64_t
 	*c = (struct charge){ .user = user_ref(u), .what = what, .n = n };
 }
 
+void quota_reclaim_by(struct quota *q, void (*reclaim)(void *arg), void *arg)
+{
+	q->reclaim = reclaim;
+	q->reclaim_arg = arg;
+}
+
 int charge_take(struct charge *c, struct user *u, enum resource what, uint64_t n)
 {
+	struct quota *q = u->quota;
 	int err = check(u, what, n);
 
+	if (err && q->reclaim && (what == RES_PROFILES || what == RES_TABLE_BYTES)) {
+		q->reclaim(q->reclaim_arg);
+		err = check(u, what, n);
+	}
 	if (!err)
 		charge_adopt(c, u, what, n);
 	return err;

@@ -56,6 +56,9 @@ struct user;
 
 /* The caller keeps @config; a change to it takes effect with the next charge. */
 int quota_new(struct quota **out, const struct quota_config *config);
+
+/* Before profiles or tables are refused, @reclaim gives back charges of what is gone. */
+void quota_reclaim_by(struct quota *q, void (*reclaim)(void *arg), void *arg);
 /* All charges must have been given back. */
 struct quota *quota_free(struct quota *q);
 

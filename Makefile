@@ -39,7 +39,7 @@ CORE = src/core/wire.c src/base/log.c
 # The layers below profilctl and profil-http, from the lowest to the highest.
 LAYERS = base profile symbols analysis table formats
 LIBRARY = src/core/gmon_file.c $(foreach x,$(LAYERS),$(call sources,$x)) $(filter $(LAYERS:%=src/%/%),$(EMBEDDED))
-PROFILD = $(call sources,profild) src/base/membership.c src/base/config_file.c src/base/subids.c
+PROFILD = $(call sources,profild) $(foreach x,config_file jobs membership subids,src/base/$(x).c)
 PROFILCTL = $(call sources,profilctl)
 PROFIL_HTTP = $(call sources,profil-http) $(filter src/profil-http/%,$(EMBEDDED))
 LIBPROFIL = src/core/wire.c src/core/gmon_file.c $(call sources,libprofil)

@@ -26,8 +26,8 @@ struct result {
 };
 
 struct results {
-	struct worker *worker;
-	struct encoder encoder; /* used by the worker only */
+	struct jobs *thread;
+	struct encoder encoder; /* used by the thread only */
 	struct result *newest;
 	struct job idle;
 	sd_event_source *idle_timer;
@@ -51,7 +51,7 @@ static int on_idle(sd_event_source *source, uint64_t usec, void *userdata)
 	struct results *s = userdata;
 
 	if (!s->idle_busy)
-		worker_submit(s->worker, &s->idle);
+		jobs_submit(s->thread, &s->idle);
 	s->idle_busy = true;
 	return 0;
 }
@@ -140,7 +140,7 @@ static struct result *begin(struct results *s, enum answer_kind kind, struct sna
 			      .to = snapshot_ref(to),
 			      .next = s->newest };
 	s->newest = r;
-	worker_submit(s->worker, &r->job);
+	jobs_submit(s->thread, &r->job);
 	return r;
 }
 
@@ -166,7 +166,7 @@ void results_want(struct results *s, enum answer_kind kind, struct snapshot *fro
 int results_new(struct results **out, sd_event *event, const char *socket)
 {
 	struct results *s = calloc(1, sizeof(*s));
-	int err = s ? worker_start(&s->worker, event, "encoder") : -ENOMEM;
+	int err = s ? jobs_open(&s->thread, event, 1, JOBS_STACK_LARGE) : -ENOMEM;
 
 	if (err < 0) {
 		free(s);

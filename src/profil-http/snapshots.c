@@ -13,11 +13,11 @@
 #define KEEP_US 100000u
 #define RETRY_US 5000000u /* after a failure */
 
-/* The worker owns @job, @keep, @attachment and @source while a job is submitted. */
+/* The thread owns @job, @keep, @attachment and @source while a job is submitted. */
 struct snapshots {
 	struct job job;
 	struct job keep; /* makes or keeps the attachment */
-	struct worker *worker;
+	struct jobs *thread;
 	const char *socket;
 	struct stack_attachment *attachment; /* NULL: snapshots are of the machine profile */
 	sd_event_source *timer;		     /* of the next @keep */
@@ -73,7 +73,7 @@ void snapshots_want(struct snapshots *s, struct snapshot_waiter *w)
 	if (s->busy)
 		return;
 	s->busy = true;
-	worker_submit(s->worker, &s->job);
+	jobs_submit(s->thread, &s->job);
 }
 
 #define container(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))
@@ -99,13 +99,13 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct snapshots *s = userdata;
 
-	worker_submit(s->worker, &s->keep);
+	jobs_submit(s->thread, &s->keep);
 	return 0;
 }
 
 static int start(struct snapshots *s, sd_event *event, unsigned int stacks_hz)
 {
-	int err = worker_start(&s->worker, event, stacks_hz ? "stacks" : "snapshots");
+	int err = jobs_open(&s->thread, event, 1, JOBS_STACK_LARGE);
 
 	if (err < 0 || !stacks_hz)
 		return err;

@@ -3,7 +3,7 @@
 #define PROFIL_PROFIL_HTTP_SNAPSHOTS_H
 
 #include "profil-http/machine/snapshot.h"
-#include "worker.h"
+#include "base/jobs.h"
 
 /* A snapshot up to this age is shared. */
 #define SNAPSHOT_SHARED_NS 100000000u

@@ -17,7 +17,7 @@ LIBRARY_FOLDERS = [f"src/{x}" for x in LIBRARY]
 
 # What the daemon's layers share: its options, its state, its event loop, the BPF object, what outlives it.
 GROUND = f"{D}, ground"
-GROUND_FILES = [f"{D}/{x}" for x in ("config.c", "config.h", "daemon.h", "jobs.c", "jobs.h", "store.c", "store.h", "skeleton.h")]
+GROUND_FILES = [f"{D}/{x}" for x in ("config.c", "config.h", "daemon.h", "store.c", "store.h", "skeleton.h")]
 
 # Layer: the layers, and single files, below it.
 LAYERS = {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "profild/jobs.h"
+#include "base/jobs.h"
 #include "base/cleanup.h"
 #include "rcu_barrier.h"
 
@@ -70,7 +70,7 @@ int rcu_barrier_open(struct rcu_barrier **out, sd_event *event, void (*passed)(v
 	b->inner = b->outer = -1;
 	err = open_maps(b);
 	if (!err)
-		err = jobs_open(&b->jobs, event, 1);
+		err = jobs_open(&b->jobs, event, 1, JOBS_STACK);
 	if (err) {
 		rcu_barrier_close(b);
 		return err;

@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/clocks.h"
-#include "profild/jobs.h"
+#include "base/jobs.h"
 #include "profild/observe/table.h"
 #include "table_maker.h"
 
@@ -88,10 +88,10 @@ static void made(struct job *job)
 int table_maker_open(struct table_maker **out, sd_event *event)
 {
 	struct table_maker *m = calloc(1, sizeof(*m));
-	int err = m ? jobs_open(&m->small, event, 1) : -ENOMEM;
+	int err = m ? jobs_open(&m->small, event, 1, JOBS_STACK) : -ENOMEM;
 
 	if (!err)
-		err = jobs_open(&m->large, event, 1);
+		err = jobs_open(&m->large, event, 1, JOBS_STACK);
 	if (err) {
 		table_maker_close(m);
 		return err;

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "core/observers.h"
-#include "profild/jobs.h"
+#include "base/jobs.h"
 #include "profild/quota/quota.h"
 #include "table_slots.h"
 
@@ -218,7 +218,7 @@ static int puts_open(struct puts *p, struct table_slots *s, int outer, sd_event 
 	p->job = (struct job){ .run = put_all, .done = puts_done };
 	p->slots = s;
 	p->outer = outer;
-	return jobs_open(&p->thread, event, 1);
+	return jobs_open(&p->thread, event, 1, JOBS_STACK);
 }
 
 int table_slots_open(struct table_slots **out, int outer, int unwind, bool keeps_first,
@@ -230,7 +230,7 @@ int table_slots_open(struct table_slots **out, int outer, int unwind, bool keeps
 	if (!err)
 		err = puts_open(&s->unwinds, s, unwind, event);
 	if (!err)
-		err = jobs_open(&s->removers, event, REMOVERS);
+		err = jobs_open(&s->removers, event, REMOVERS, JOBS_STACK);
 	if (err) {
 		table_slots_close(s);
 		return err;

@@ -18,7 +18,7 @@ int profild_main(int argc, char **argv);
 #include "base/cleanup.h"
 #include "profild/bpf/counters/counter_pool.h"
 #include "profild/clock/clock.h"
-#include "profild/jobs.h"
+#include "base/jobs.h"
 #include "profild/bpf/rcu_barrier.h"
 #include "profild/bpf/lifecycle_hooks.h"
 #include "profild/bpf/maps.h"
@@ -176,7 +176,7 @@ void rcu_barrier_ask(struct rcu_barrier *g, const struct rcu_barrier_drops *drop
 	asked = true;
 }
 
-int jobs_open(struct jobs **out, sd_event *loop, unsigned int threads)
+int jobs_open(struct jobs **out, sd_event *loop, unsigned int threads, size_t stack)
 {
 	*out = NULL;
 	return 0;

@@ -42,7 +42,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "profild/jobs.h"
+#include "base/jobs.h"
 #include "counter_pool.h"
 #include "base/log.h"
 #include "base/cleanup.h"
@@ -376,7 +376,7 @@ int counter_pool_open(struct counter_pool **out, int outer, struct store *store,
 	c->making.outer = outer;
 	err = range_new(&c->blocks, PROFIL_MAX_CHUNKS * PROFIL_CHUNK_BLOCKS);
 	if (!err)
-		err = jobs_open(&c->jobs, event, 1);
+		err = jobs_open(&c->jobs, event, 1, JOBS_STACK);
 	if (!err && chunk_adopt(c, 0))
 		err = make_first(c);
 	if (err) {

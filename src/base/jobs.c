@@ -6,8 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-#include "base/thread.h"
+#include "cleanup.h"
 #include "jobs.h"
 
 struct queue {
@@ -97,7 +96,22 @@ static int on_finished(sd_event_source *source, int fd, uint32_t revents, void *
 	return 0;
 }
 
-int jobs_open(struct jobs **out, sd_event *event, unsigned int threads)
+static int start_thread(struct jobs *j, size_t stack)
+{
+	pthread_attr_t attr;
+	int err = pthread_attr_init(&attr);
+
+	if (err)
+		return -err;
+	err = pthread_attr_setstacksize(&attr, stack);
+	if (!err)
+		err = pthread_create(&j->thread[j->nthreads], &attr, jobs_run, j);
+	pthread_attr_destroy(&attr);
+	j->nthreads += !err;
+	return -err;
+}
+
+int jobs_open(struct jobs **out, sd_event *event, unsigned int threads, size_t stack)
 {
 	struct jobs *j = calloc(1, sizeof(*j) + threads * sizeof(j->thread[0]));
 	int err;
@@ -112,10 +126,8 @@ int jobs_open(struct jobs **out, sd_event *event, unsigned int threads)
 	err = j->finished_fd < 0 ? -errno : 0;
 	if (!err)
 		err = sd_event_add_io(event, &j->source, j->finished_fd, EPOLLIN, on_finished, j);
-	while (err >= 0 && j->nthreads < threads) {
-		err = thread_start(&j->thread[j->nthreads], jobs_run, j);
-		j->nthreads += !err;
-	}
+	while (err >= 0 && j->nthreads < threads)
+		err = start_thread(j, stack);
 	if (err < 0) {
 		jobs_close(j);
 		return err;

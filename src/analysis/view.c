@@ -191,10 +191,7 @@ static int filter(struct profile *p, const struct passes *k)
 {
 	struct spots s;
 	size_t n = 0;
-	int err = spots_init(&s, p, false);
-
-	if (!err)
-		err = filter_calls(p, k);
+	int err = spots_init(&s, p, false) ?: filter_calls(p, k);
 
 	if (!err)
 		places_fini(&p->places);
@@ -226,13 +223,10 @@ int view_filter(struct profile *p, const struct view_filter *f)
 
 	if (err || !(f->object || f->function || view_filter_is_of_groups(f)))
 		return err;
-	err = find_objects(&k, p, f);
-	if (!err)
-		err = find_groups(&k, p, f);
-	if (!err)
-		err = find_functions(&k, p, f);
-	if (!err)
-		err = filter(p, &k);
+	err = find_objects(&k, p, f)
+		      ?: find_groups(&k, p, f)
+		      ?: find_functions(&k, p, f)
+		      ?: filter(p, &k);
 	if (!err && k.group)
 		forget_slices(p);
 	else if (!err)

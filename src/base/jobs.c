@@ -103,9 +103,8 @@ static int start_thread(struct jobs *j, size_t stack)
 
 	if (err)
 		return -err;
-	err = pthread_attr_setstacksize(&attr, stack);
-	if (!err)
-		err = pthread_create(&j->thread[j->nthreads], &attr, jobs_run, j);
+	err = pthread_attr_setstacksize(&attr, stack)
+		      ?: pthread_create(&j->thread[j->nthreads], &attr, jobs_run, j);
 	pthread_attr_destroy(&attr);
 	j->nthreads += !err;
 	return -err;
@@ -123,9 +122,9 @@ int jobs_open(struct jobs **out, sd_event *event, unsigned int threads, size_t s
 	j->submitted.end = &j->submitted.first;
 	j->finished.end = &j->finished.first;
 	j->finished_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = j->finished_fd < 0 ? -errno : 0;
-	if (!err)
-		err = sd_event_add_io(event, &j->source, j->finished_fd, EPOLLIN, on_finished, j);
+	err = (j->finished_fd < 0 ? -errno : 0)
+		      ?: sd_event_add_io(event, &j->source, j->finished_fd, EPOLLIN, on_finished,
+					 j);
 	while (err >= 0 && j->nthreads < threads)
 		err = start_thread(j, stack);
 	if (err < 0) {

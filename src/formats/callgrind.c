@@ -249,10 +249,9 @@ static int callgrind_calls(FILE *out, const struct profile *p)
 			   .seen = calloc(stack_frames(p) + 1, sizeof(__u32)),
 			   .lines = calloc(p->nobjects + 1, sizeof(struct lines *)),
 			   .file = calloc(stack_frames(p) + 1, sizeof(char *)) };
-	int err = e.same && e.seen && e.lines && e.file ? find_same(&e) : -ENOMEM;
+	int err = (e.same && e.seen && e.lines && e.file ? find_same(&e) : -ENOMEM)
+			  ?: each_stack(p, add_stack, &e);
 
-	if (!err)
-		err = each_stack(p, add_stack, &e);
 	if (!err) {
 		merge(&e);
 		find_lines(&e);

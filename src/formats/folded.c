@@ -177,12 +177,8 @@ static int tree_write(FILE *out, const struct name_tree *t, const char *program)
 static int folded_stacks(FILE *out, const struct profile *p, const char *program)
 {
 	struct name_tree t = { 0 };
-	int err = find_names(&t, p);
+	int err = find_names(&t, p) ?: each_stack(p, add_stack, &t) ?: tree_write(out, &t, program);
 
-	if (!err)
-		err = each_stack(p, add_stack, &t);
-	if (!err)
-		err = tree_write(out, &t, program);
 	tree_fini(&t);
 	return err;
 }
@@ -256,14 +252,11 @@ static int add_functions(struct folded *f)
 {
 	const struct profile *p = f->profile;
 	struct spots s;
-	int err = spots_init(&s, p, false);
+	int err = spots_init(&s, p, false)
+		      ?: add_spots(f, &s)
+		      ?: add_function(f, f->program, NULL, "[unmatched]", p->unmatched)
+		      ?: add_function(f, f->program, NULL, "[lost]", p->lost);
 
-	if (!err)
-		err = add_spots(f, &s);
-	if (!err)
-		err = add_function(f, f->program, NULL, "[unmatched]", p->unmatched);
-	if (!err)
-		err = add_function(f, f->program, NULL, "[lost]", p->lost);
 	spots_fini(&s);
 	return err;
 }

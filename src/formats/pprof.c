@@ -199,12 +199,10 @@ static int collect(struct pprof *w)
 {
 	const struct profile *p = w->profile;
 	bool stacks = has_stacks(p);
-	int err = stacks ? 0 : spots_init(&w->spots, w->profile, true);
+	int err = (stacks ? 0 : spots_init(&w->spots, w->profile, true))
+		      ?: extents_init(&w->extents, w->profile)
+		      ?: profile_main_object(&w->main, w->profile);
 
-	if (!err)
-		err = extents_init(&w->extents, w->profile);
-	if (!err)
-		err = profile_main_object(&w->main, w->profile);
 	if (!err && p->sums.n && !p->group_full) {
 		w->owner = owners_find(p, &p->sums);
 		err = w->owner ? 0 : -ENOMEM;
@@ -228,12 +226,8 @@ static int encode(struct message *whole, const struct profile *p,
 		  int (*write)(struct profile_content *c, struct message *out))
 {
 	struct pprof w = { .profile = p };
-	int err = message_init(whole);
+	int err = message_init(whole) ?: collect(&w) ?: write(&w.proto, whole);
 
-	if (!err)
-		err = collect(&w);
-	if (!err)
-		err = write(&w.proto, whole);
 	spots_fini(&w.spots);
 	content_fini(&w.proto);
 	extents_fini(&w.extents);
@@ -246,10 +240,8 @@ static int encode(struct message *whole, const struct profile *p,
 int pprof_write(FILE *out, const struct profile *p)
 {
 	struct message whole = { 0 };
-	int err = encode(&whole, p, content_write_pprof);
+	int err = encode(&whole, p, content_write_pprof) ?: gzip_write(out, whole.bytes, whole.n);
 
-	if (!err)
-		err = gzip_write(out, whole.bytes, whole.n);
 	message_fini(&whole);
 	return err;
 }

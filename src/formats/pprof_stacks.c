@@ -196,12 +196,8 @@ static int find_group(struct locations *l)
 int pprof_stacks(struct pprof *w)
 {
 	struct locations l;
-	int err = locations_init(&l, w);
+	int err = locations_init(&l, w) ?: number_places(&l) ?: find_group(&l);
 
-	if (!err)
-		err = number_places(&l);
-	if (!err)
-		err = find_group(&l);
 	if (!err) {
 		find_lines(&l);
 		functions(&l);

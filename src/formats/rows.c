@@ -194,11 +194,10 @@ int rows_write(FILE *out, const struct profile *p)
 	int err;
 
 	r.frame = calloc(stack_frames(p), sizeof(json_t *));
-	err = !r.head || !r.frame ? -ENOMEM
-	      : has_stacks(p)	  ? each_stack(p, stack_write, &r)
-				  : functions_write(&r);
-	if (!err)
-		err = owners_write(&r);
+	err = (!r.head || !r.frame ? -ENOMEM
+	       : has_stacks(p)	   ? each_stack(p, stack_write, &r)
+				   : functions_write(&r))
+		      ?: owners_write(&r);
 	for (size_t i = 0; r.frame && i < stack_frames(p); i++)
 		json_decref(r.frame[i]);
 	free(r.frame);

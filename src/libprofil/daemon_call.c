@@ -192,9 +192,7 @@ static int attempt(struct profil_header *h, unsigned char *cookie, struct profil
 	__cleanup(closep) int sock = -1;
 	int err;
 
-	err = dial(&sock, wait_s);
-	if (!err)
-		err = hear_hello(sock, cookie, reply);
+	err = dial(&sock, wait_s) ?: hear_hello(sock, cookie, reply);
 	if (err == REFUSED)
 		return REFUSED;
 	if (!err)

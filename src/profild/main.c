@@ -151,13 +151,10 @@ static int profild_open(struct profild *d)
 		return err;
 	}
 	d->started_ns *= 1000;
-	err = quota_new(&d->quota, &d->config.quota);
-	if (!err)
-		err = disposal_open(&d->disposal, d->event);
-	if (!err)
-		err = retired_tables_open(&d->retired);
-	if (!err)
-		err = lanes_open(&d->lanes, d->event, d->config.client_timeout_ns, on_lost, d);
+	err = quota_new(&d->quota, &d->config.quota)
+		      ?: disposal_open(&d->disposal, d->event)
+		      ?: retired_tables_open(&d->retired)
+		      ?: lanes_open(&d->lanes, d->event, d->config.client_timeout_ns, on_lost, d);
 	if (err < 0) {
 		log_err("cannot set up quotas and workers: %s", strerror(-err));
 		return err;

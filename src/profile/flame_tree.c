@@ -123,10 +123,8 @@ static int add_side(struct flame_tree *t, const struct profile *p, const __u32 *
 	struct build b = { t, frame };
 	size_t before = t->tree.n;
 	__u64 *grown;
-	int err = each_stack(p, add_stack, &b);
+	int err = each_stack(p, add_stack, &b) ?: take_counts(t, side);
 
-	if (!err)
-		err = take_counts(t, side);
 	if (err || !side)
 		return err;
 	grown = reallocarray(t->self[0], t->tree.n + 1, sizeof(__u64));
@@ -162,9 +160,7 @@ int flame_tree_init(struct flame_tree *t, const struct profile *a, const struct 
 	int err;
 
 	*t = (struct flame_tree){ 0 };
-	err = find_frames(t, a, b, &index);
-	if (!err)
-		err = add_side(t, a, index, 0);
+	err = find_frames(t, a, b, &index) ?: add_side(t, a, index, 0);
 	if (!err && b)
 		err = add_side(t, b, index + stack_frames(a), 1);
 	for (int side = 0; !err && side < FLAME_SIDES; side++)

@@ -102,10 +102,9 @@ static int load_objects(struct profile *p, const json_t *objects)
 			 unnamed ? unnamed : "");
 		p->objects[index].pid = pid;
 		err = load_name(&p->objects[index].host, o, "host")
-			      ?: load_segments(&p->objects[index].segments, o);
-		if (!err)
-			err = json_interpreted_load(&p->objects[index],
-						    json_object_get(o, "interpreted"));
+			      ?: load_segments(&p->objects[index].segments, o)
+			      ?: json_interpreted_load(&p->objects[index],
+						       json_object_get(o, "interpreted"));
 		if (err < 0)
 			return err;
 	}
@@ -144,12 +143,10 @@ static int load_places(struct places *t, const struct profile *p, const json_t *
 /* Reads all kinds of places, after objects and groups. */
 static int load_counts(struct profile *p, const json_t *root)
 {
-	int err = load_places(&p->places, p, json_object_get(root, "places"));
+	int err = load_places(&p->places, p, json_object_get(root, "places"))
+		      ?: load_places(&p->folded, p, json_object_get(root, "folded"))
+		      ?: load_places(&p->sums, p, json_object_get(root, "sums"));
 
-	if (!err)
-		err = load_places(&p->folded, p, json_object_get(root, "folded"));
-	if (!err)
-		err = load_places(&p->sums, p, json_object_get(root, "sums"));
 	p->binned = p->places.sum;
 	return err;
 }
@@ -311,11 +308,7 @@ static int load_head(struct profile *p, json_t *root)
 			&samples, "slice_ns", &slice, "processes", &processes) < 0 ||
 	    strcmp(schema, PROFILE_SCHEMA) != 0)
 		return -EINVAL;
-	err = load_samples(p, samples);
-	if (!err)
-		err = load_event(p, root);
-	if (!err)
-		err = load_host(p, root);
+	err = load_samples(p, samples) ?: load_event(p, root) ?: load_host(p, root);
 	if (err < 0)
 		return err;
 	p->command = strdup(command);
@@ -452,22 +445,15 @@ static void describe(const json_t *root, char *why, size_t bytes)
 
 static int load_root(struct profile *p, json_t *root)
 {
-	int err = load_head(p, root);
+	int err = load_head(p, root)
+		      ?: load_objects(p, json_object_get(root, "objects"))
+		      ?: load_groups(p, json_object_get(root, "groups"))
+		      ?: load_threads(p, json_object_get(root, "threads"))
+		      ?: load_counts(p, root)
+		      ?: load_functions(p, json_object_get(root, "functions"))
+		      ?: load_bands(p, json_object_get(root, "bands"))
+		      ?: json_load_stacks(p, json_object_get(root, "stacks"));
 
-	if (!err)
-		err = load_objects(p, json_object_get(root, "objects"));
-	if (!err)
-		err = load_groups(p, json_object_get(root, "groups"));
-	if (!err)
-		err = load_threads(p, json_object_get(root, "threads"));
-	if (!err)
-		err = load_counts(p, root);
-	if (!err)
-		err = load_functions(p, json_object_get(root, "functions"));
-	if (!err)
-		err = load_bands(p, json_object_get(root, "bands"));
-	if (!err)
-		err = json_load_stacks(p, json_object_get(root, "stacks"));
 	return err;
 }
 

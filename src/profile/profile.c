@@ -309,12 +309,10 @@ int profile_fold_kernel(struct profile *p)
 
 int profile_add_places(struct profile *p, const struct profile *from)
 {
-	int err = places_add_all(&p->places, &from->places);
+	int err = places_add_all(&p->places, &from->places)
+		      ?: places_add_all(&p->folded, &from->folded)
+		      ?: places_add_all(&p->sums, &from->sums);
 
-	if (!err)
-		err = places_add_all(&p->folded, &from->folded);
-	if (!err)
-		err = places_add_all(&p->sums, &from->sums);
 	p->place_full += from->place_full;
 	p->binned = p->places.sum;
 	return err;
@@ -324,12 +322,10 @@ int profile_difference(struct profile *p, const struct profile *last, const stru
 {
 	static const struct profile nothing;
 	const struct profile *from = last ? last : &nothing;
-	int err = places_add_difference(&p->places, &from->places, &now->places);
+	int err = places_add_difference(&p->places, &from->places, &now->places)
+		      ?: places_add_difference(&p->folded, &from->folded, &now->folded)
+		      ?: places_add_difference(&p->sums, &from->sums, &now->sums);
 
-	if (!err)
-		err = places_add_difference(&p->folded, &from->folded, &now->folded);
-	if (!err)
-		err = places_add_difference(&p->sums, &from->sums, &now->sums);
 	p->place_full += now->place_full - from->place_full;
 	p->binned = p->places.sum;
 	return err;

@@ -167,9 +167,7 @@ static int read_layout(struct lines *l, int fd)
 
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	err = elf_image_segments(&l->segments, elf);
-	if (!err)
-		err = elf_image_code(&l->code, elf, l->bias);
+	err = elf_image_segments(&l->segments, elf) ?: elf_image_code(&l->code, elf, l->bias);
 	elf_end(elf);
 	return err;
 }

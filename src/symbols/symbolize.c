@@ -125,10 +125,9 @@ static int symbolize_with(struct profile *p, struct symbolize_cache *cache)
 int symbolize(struct profile *p, struct symbolize_cache *cache)
 {
 	struct symbolize_cache own = { 0 };
-	int err = symbolize_with(p, cache ? cache : &own);
+	int err =
+		symbolize_with(p, cache ? cache : &own) ?: symbolize_calls(p, cache ? cache : &own);
 
-	if (!err)
-		err = symbolize_calls(p, cache ? cache : &own);
 	symbolize_cache_fini(&own);
 	return err;
 }

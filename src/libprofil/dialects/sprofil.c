@@ -109,9 +109,7 @@ int sprofil_start(enum sprofil_rules rules, const struct prof *profp, int profcn
 	r = regions_new();
 	if (!r)
 		return -ENOMEM;
-	err = check_tvp(tvp);
-	if (!err)
-		err = add_entries(r, rules, d, profp, profcnt, &on);
+	err = check_tvp(tvp) ?: add_entries(r, rules, d, profp, profcnt, &on);
 	if (err)
 		return err;
 

@@ -175,9 +175,8 @@ static void start(void)
 	on = 1;
 	finished = 0;
 	graph->written = 0;
-	err = xform_reduce(&x, d, graph->low, SCALE_1_TO_1, sizeof(__u32) * graph->bins);
-	if (!err)
-		err = request_start_one(d, &x, graph_bins(graph), REQUEST_ON, &reply);
+	err = xform_reduce(&x, d, graph->low, SCALE_1_TO_1, sizeof(__u32) * graph->bins)
+		      ?: request_start_one(d, &x, graph_bins(graph), REQUEST_ON, &reply);
 	if (!err)
 		graph->rate_hz = rate_of(reply.tick_ns);
 	graph->failed = (__u32)-err;

@@ -196,10 +196,9 @@ static int update(struct metrics *m, const struct profile *p, const struct diffe
 	if (!units || !images)
 		return -ENOMEM;
 	err = series_update(&m->units, units, nunits, d->outcomes.placed,
-			    m->units.begun ? enough : 1);
-	if (!err)
-		err = series_update(&m->images, images, nimages, d->outcomes.placed,
-				    m->images.begun ? enough : 1);
+			    m->units.begun ? enough : 1)
+		      ?: series_update(&m->images, images, nimages, d->outcomes.placed,
+				       m->images.begun ? enough : 1);
 	return err;
 }
 
@@ -234,10 +233,8 @@ int metrics_answer(struct answer **out, struct metrics *m, const struct profile 
 	char *bytes = NULL;
 	size_t n = 0;
 	struct text text, *t = &text;
-	int err = update(m, p, d);
+	int err = update(m, p, d) ?: text_open(t, openmetrics, &bytes, &n);
 
-	if (!err)
-		err = text_open(t, openmetrics, &bytes, &n);
 	if (err)
 		return -ENOMEM;
 	up(t, true);

@@ -510,15 +510,11 @@ int pprof_answer(struct answer **out, struct names *n, const struct difference *
 			   .host = host,
 			   .period_ns = d->to->head.period_ns };
 	struct message whole = { 0 };
-	int err = message_init(&whole);
+	int err = message_init(&whole)
+		      ?: write_all(&w, n)
+		      ?: (otlp ? content_write_otlp : content_write_pprof)(&w.proto, &whole)
+		      ?: (otlp ? pack_otlp(out, &whole) : pack(out, &whole));
 
-	if (!err)
-		err = write_all(&w, n);
-	if (!err)
-		err = otlp ? content_write_otlp(&w.proto, &whole)
-			   : content_write_pprof(&w.proto, &whole);
-	if (!err)
-		err = otlp ? pack_otlp(out, &whole) : pack(out, &whole);
 	message_fini(&whole);
 	content_fini(&w.proto);
 	locations_fini(&w.at);

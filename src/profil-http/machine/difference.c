@@ -136,13 +136,10 @@ int difference_init(struct difference *d, const struct names *n, const struct sn
 	set_times(d);
 	d->outcomes.unmatched = to->outcomes.unmatched - (from ? from->outcomes.unmatched : 0);
 	d->outcomes.lost = to->outcomes.lost - (from ? from->outcomes.lost : 0);
-	err = subtract_places(d, n);
-	if (!err)
-		err = subtract_coarse(d, n);
-	if (!err)
-		err = subtract_stacks(d);
-	if (!err)
-		err = find_owners(d, n);
+	err = subtract_places(d, n)
+		      ?: subtract_coarse(d, n)
+		      ?: subtract_stacks(d)
+		      ?: find_owners(d, n);
 	d->outcomes.placed = d->places.sum;
 	d->outcomes.total = d->outcomes.placed + d->outcomes.unmatched + d->outcomes.lost;
 	return err;

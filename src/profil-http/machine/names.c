@@ -41,10 +41,8 @@ void names_renew(struct names *n)
 int names_symbolize(struct profile **out, struct names *n, const struct places *places)
 {
 	struct profile *p = profile_borrow(n->profile);
-	int err = p ? places_add_all(&p->places, places) : -ENOMEM;
+	int err = (p ? places_add_all(&p->places, places) : -ENOMEM) ?: symbolize(p, &n->symbols);
 
-	if (!err)
-		err = symbolize(p, &n->symbols);
 	if (err < 0) {
 		profile_give_back(p);
 		return err;

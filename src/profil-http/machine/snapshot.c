@@ -136,11 +136,7 @@ int snapshot_take(struct snapshot **out, struct source *source, __u64 id)
 	s->boot_ns = clock_ns(CLOCK_BOOTTIME);
 	s->real_ns = clock_ns(CLOCK_REALTIME);
 	s->head = *source->table.head;
-	err = take_places(s);
-	if (!err)
-		err = take_coarse(s);
-	if (!err)
-		err = take_stacks(s);
+	err = take_places(s) ?: take_coarse(s) ?: take_stacks(s);
 	if (err < 0) {
 		snapshot_unref(s);
 		return err;

@@ -80,10 +80,8 @@ static int attach(struct stack_attachment *a, struct source **s)
 {
 	__cleanup(closep) int unwind = -1;
 	int table = -1;
-	int err = observe(a, &table, &unwind);
+	int err = observe(a, &table, &unwind) ?: source_open(s, table);
 
-	if (!err)
-		err = source_open(s, table);
 	if (err)
 		return err;
 	a->profile = profile_new();

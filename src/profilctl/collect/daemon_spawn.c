@@ -281,13 +281,10 @@ static int start(struct private_daemon **out, const struct options *o)
 	if (!d)
 		return -ENOMEM;
 	d->pidfd = d->notify_fd = d->words = -1;
-	err = private_dir_make(&d->dir, o->serves);
-	if (!err)
-		err = notify_open(d);
-	if (!err)
-		err = spawn(d, o);
-	if (!err)
-		err = await_ready(d);
+	err = private_dir_make(&d->dir, o->serves)
+		      ?: notify_open(d)
+		      ?: spawn(d, o)
+		      ?: await_ready(d);
 	if (err < 0) {
 		if (err == -ECHILD)
 			err = repeat(d);
@@ -310,9 +307,7 @@ static int start_private(struct client **c, struct private_daemon **daemon, cons
 		return CTL_NO_DAEMON;
 	}
 	hold_signals(&before, o->serves);
-	err = start(daemon, o);
-	if (!err)
-		err = client_open(c, (*daemon)->dir.socket);
+	err = start(daemon, o) ?: client_open(c, (*daemon)->dir.socket);
 	/*
 	 * Once connected profilctl does not need the path: without it, no end of profilctl leaves
 	 * files.

@@ -239,10 +239,8 @@ int annotate_write(FILE *out, const struct options *o, const struct profile *p,
 	char name[4096], object[4096], whole[4096], rest[4200];
 	struct disassembler d = { 0 };
 	struct spots s;
-	int err = spots_init(&s, p, true);
+	int err = spots_init(&s, p, true) ?: disassembler_init(&d, p, &s);
 
-	if (!err)
-		err = disassembler_init(&d, p, &s);
 	profile_function_name(p, f, whole, sizeof(whole));
 	snprintf(rest, sizeof(rest), " in %s: %llu samples, %.2f %% of %llu",
 		 sanitize(object, sizeof(object), p->objects[f->object].path), f->samples,

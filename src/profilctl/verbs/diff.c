@@ -209,12 +209,11 @@ int diff_check(const struct options *o)
 int diff_write(FILE *out, const struct options *o, const struct profile *a, const struct profile *b)
 {
 	struct changes c;
-	int err = compare_init(&c, a, b);
+	int err = compare_init(&c, a, b)
+			  ?: (is_text(o)   ? text(out, o, a, b, &c)
+			      : is_html(o) ? diff_page_write(out, a, b, &c)
+					   : json(out, a, b, &c));
 
-	if (!err)
-		err = is_text(o)   ? text(out, o, a, b, &c)
-		      : is_html(o) ? diff_page_write(out, a, b, &c)
-				   : json(out, a, b, &c);
 	compare_fini(&c);
 	return err;
 }

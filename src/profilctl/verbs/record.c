@@ -92,9 +92,8 @@ static int profile_command(struct recorder *r)
 	const struct options *o = r->options;
 	int status, err;
 
-	err = join(&r->profile->command, o->argv, o->argc);
-	if (!err)
-		err = command_open(&r->command, &r->self, o->argv);
+	err = join(&r->profile->command, o->argv, o->argc)
+		      ?: command_open(&r->command, &r->self, o->argv);
 	if (err < 0) {
 		log_err("cannot start %s: %s", o->argv[0], strerror(-err));
 		return CTL_ERROR;

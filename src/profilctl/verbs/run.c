@@ -238,12 +238,8 @@ static int set_preload(const char *library)
 static int set_environment(const struct run *r)
 {
 	char library[PATH_MAX], name[PATH_MAX], path[PATH_MAX];
-	int err = find_library(library);
+	int err = find_library(library) ?: name_for_glibc(name, library) ?: set_preload(name);
 
-	if (!err)
-		err = name_for_glibc(name, library);
-	if (!err)
-		err = set_preload(name);
 	if (err)
 		return err;
 	if (!realpath(daemon_socket(r->daemon, &r->options), path) ||
@@ -416,11 +412,9 @@ static int run_init(struct run *r, const struct options *o)
 		log_warning("no profile of what the command leaves behind: "
 			    "/proc/thread-self/children: %s",
 			    strerror(errno));
-	err = r->graphs.epoll < 0 ? -EMFILE : listen_open(r);
-	if (!err)
-		err = signals_open(r);
-	if (!err)
-		err = set_environment(r);
+	err = (r->graphs.epoll < 0 ? -EMFILE : listen_open(r))
+		      ?: signals_open(r)
+		      ?: set_environment(r);
 	if (!err)
 		return CTL_OK;
 	log_err("cannot prepare to run %s: %s", o->argv[0], strerror(-err));

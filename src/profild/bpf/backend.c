@@ -97,10 +97,9 @@ static int enter(struct sampler_bpf *b, struct target *t, const struct target *o
 		err = process_table_move(&b->maps.processes, (__u32)t->tgid, generation, old->index,
 					 t->index);
 	} else {
-		err = maps_exec_id(&b->maps, (__u32)t->tgid, &exec_id);
-		if (!err)
-			err = process_table_insert(&b->maps.processes, (__u32)t->tgid, exec_id,
-						   t->index);
+		err = maps_exec_id(&b->maps, (__u32)t->tgid, &exec_id)
+			      ?: process_table_insert(&b->maps.processes, (__u32)t->tgid, exec_id,
+						      t->index);
 	}
 	clocks_begun(b->clocks, k);
 	return err;
@@ -477,18 +476,13 @@ static const struct sampler_ops bpf_ops = {
 static int open_rest(struct sampler_bpf *b, const struct config *config, sd_event *event)
 {
 	int err = reservations_open(&b->reservations, &b->maps, b->store, &config->quota, event,
-				    on_settled, b);
+				    on_settled, b)
+		      ?: clocks_open(&b->clocks, config, b->maps.skel, b->store, event)
+		      ?: event_programs_open(&b->programs, b->maps.skel, event)
+		      ?: event_links_open(&b->events, b->programs, b->maps.processes.tables, event)
+		      ?: lifecycle_hooks_open(&b->hooks, b->maps.skel, b->store, event)
+		      ?: observers_open(&b->s.places, b, event);
 
-	if (!err)
-		err = clocks_open(&b->clocks, config, b->maps.skel, b->store, event);
-	if (!err)
-		err = event_programs_open(&b->programs, b->maps.skel, event);
-	if (!err)
-		err = event_links_open(&b->events, b->programs, b->maps.processes.tables, event);
-	if (!err)
-		err = lifecycle_hooks_open(&b->hooks, b->maps.skel, b->store, event);
-	if (!err)
-		err = observers_open(&b->s.places, b, event);
 	if (err)
 		return err;
 	b->ring = ring_buffer__new(bpf_map__fd(b->maps.skel->maps.events), on_ring_event, b, NULL);

@@ -34,11 +34,9 @@ static int hold_again(struct sampler_bpf *b, struct target *t, const struct prof
 		return -ENOMEM;
 	if (t->period_ns < period_of(RATE_MAX_HZ) || t->period_ns > period_of(RATE_MIN_HZ))
 		return -EINVAL;
-	err = maps_read_regions(&b->maps, t);
-	if (!err)
-		err = target_check(t);
-	if (!err)
-		err = reservation_take_at(b->reservations, t, owner->uid, owner->root);
+	err = maps_read_regions(&b->maps, t)
+		      ?: target_check(t)
+		      ?: reservation_take_at(b->reservations, t, owner->uid, owner->root);
 	if (err)
 		return err;
 	err = target_use(b, t);

@@ -124,16 +124,12 @@ int reservations_open(struct reservations **out, struct maps *maps, struct store
 	user_slots_reset(maps->processes.tables, quota->machine.of[RES_CHILDREN]);
 	all->settled = settled;
 	all->arg = arg;
-	err = range_new(&all->indices, PROFIL_MAX_TARGETS);
-	if (!err)
-		err = range_new(&all->regions, PROFIL_MAX_REGIONS);
-	if (!err)
-		err = counter_pool_open(&all->chunks, bpf_map__fd(maps->skel->maps.chunks), store,
-					event);
-	if (!err)
-		err = rcu_barrier_open(&all->barrier, event, on_grace_period, all);
-	if (!err)
-		err = linger_open(&all->linger, event, on_linger, all);
+	err = range_new(&all->indices, PROFIL_MAX_TARGETS)
+		      ?: range_new(&all->regions, PROFIL_MAX_REGIONS)
+		      ?: counter_pool_open(&all->chunks, bpf_map__fd(maps->skel->maps.chunks),
+					   store, event)
+		      ?: rcu_barrier_open(&all->barrier, event, on_grace_period, all)
+		      ?: linger_open(&all->linger, event, on_linger, all);
 	if (err) {
 		reservations_close(all);
 		return err;

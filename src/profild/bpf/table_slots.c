@@ -225,12 +225,10 @@ int table_slots_open(struct table_slots **out, int outer, int unwind, bool keeps
 		     sd_event *event)
 {
 	struct table_slots *s = calloc(1, sizeof(*s));
-	int err = s ? puts_open(&s->tables, s, outer, event) : -ENOMEM;
+	int err = (s ? puts_open(&s->tables, s, outer, event) : -ENOMEM)
+		      ?: puts_open(&s->unwinds, s, unwind, event)
+		      ?: jobs_open(&s->removers, event, REMOVERS, JOBS_STACK);
 
-	if (!err)
-		err = puts_open(&s->unwinds, s, unwind, event);
-	if (!err)
-		err = jobs_open(&s->removers, event, REMOVERS, JOBS_STACK);
 	if (err) {
 		table_slots_close(s);
 		return err;

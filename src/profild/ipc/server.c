@@ -180,9 +180,7 @@ int server_open(struct profild *d)
 	err = check_handed_over(d);
 	if (err < 0)
 		return err;
-	err = wire_address(&addr, d->config.socket_path);
-	if (!err)
-		err = clear_path(&addr);
+	err = wire_address(&addr, d->config.socket_path) ?: clear_path(&addr);
 	sock = err ? err : listen_at(&addr);
 	if (sock < 0) {
 		log_err("cannot listen at %s: %s%s", d->config.socket_path, strerror(-sock),

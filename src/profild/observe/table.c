@@ -125,9 +125,7 @@ int table_layout(struct profil_table *header, struct profil_observer *o,
 	header->pages = header->place_page + place_pages;
 	header->version = PROFIL_TABLE_VERSION;
 	table_describe(o, header);
-	err = layout_stacks(header, o, room);
-	if (!err)
-		err = layout_sleepers(header, o, room->sleepers);
+	err = layout_stacks(header, o, room) ?: layout_sleepers(header, o, room->sleepers);
 	if (err)
 		return err;
 	layout_functions(header, o);

@@ -135,10 +135,10 @@ static int bear(struct own_profile *own)
 	struct own_profile *parent = own->parent;
 	uint64_t *pc;
 	uint32_t n;
-	int err = parent->target ? 0 : -ESRCH;
+	int err = (parent->target ? 0 : -ESRCH)
+			  ?: sampler->ops->start(sampler, own->target, parent->target,
+						 own->generation);
 
-	if (!err)
-		err = sampler->ops->start(sampler, own->target, parent->target, own->generation);
 	if (err) {
 		own_profile_end(own);
 		return err;
@@ -189,11 +189,9 @@ static int adopt(struct own_profile *parent, pid_t tgid, uint32_t generation)
 	own->cookie_addr = parent->cookie_addr;
 	memcpy(own->cookie, parent->cookie, sizeof(own->cookie));
 	own->image = parent->image;
-	err = target_copy(&own->target, own, tgid, parent->target, own->user);
-	if (!err)
-		err = own_profile_give_memory(own);
-	if (!err)
-		err = d->sampler->ops->reserve(d->sampler, own->target, on_counters, own);
+	err = target_copy(&own->target, own, tgid, parent->target, own->user)
+		      ?: own_profile_give_memory(own)
+		      ?: d->sampler->ops->reserve(d->sampler, own->target, on_counters, own);
 	if (err == -EINPROGRESS)
 		return 0;
 	if (!err)

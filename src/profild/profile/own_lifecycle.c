@@ -235,12 +235,10 @@ void own_profiles_lost(struct profild *d, const struct user *u, bool late)
 int own_profile_give_memory(struct own_profile *own)
 {
 	struct lane *lane = NULL;
-	int err = lane_get(&lane, own->daemon->lanes, own->user);
+	int err = lane_get(&lane, own->daemon->lanes, own->user)
+		      ?: remote_init(&own->memory, lane)
+		      ?: writer_join(own, lane);
 
-	if (!err)
-		err = remote_init(&own->memory, lane);
-	if (!err)
-		err = writer_join(own, lane);
 	lane_unref(lane);
 	return err;
 }
@@ -304,9 +302,7 @@ static int prepare(struct own_profile **out, struct profild *d, const struct own
 	own->period_ns =
 		r->flags & PROFIL_START_FAST ? d->config.fast_period_ns : d->config.period_ns;
 	own->image = r->memory->image;
-	err = prepare_target(own, r);
-	if (!err)
-		err = writer_join(own, r->memory->lane);
+	err = prepare_target(own, r) ?: writer_join(own, r->memory->lane);
 	if (err) {
 		own_profile_unref(own);
 		return err;
@@ -458,9 +454,8 @@ int own_profile_start(struct profild *d, const struct own_profile_request *r,
 	err = prepare(&own, d, r, old != NULL);
 	if (err == -EAGAIN || err == -ENOMEM) {
 		end_the_ended(d, r->user);
-		err = own_profile_find(&old, d, r->tgid, &unbound, &generation);
-		if (!err)
-			err = prepare(&own, d, r, old != NULL);
+		err = own_profile_find(&old, d, r->tgid, &unbound, &generation)
+			      ?: prepare(&own, d, r, old != NULL);
 	}
 	if (err)
 		return err;
@@ -475,9 +470,7 @@ int own_profile_start(struct profild *d, const struct own_profile_request *r,
 			     .lender = r->lender,
 			     .check = r->flags & PROFIL_START_CHECK,
 			     .arg = arg };
-	err = d->sampler->ops->reserve(d->sampler, own->target, on_reserved, p);
-	if (!err)
-		err = begin(p);
+	err = d->sampler->ops->reserve(d->sampler, own->target, on_reserved, p) ?: begin(p);
 	if (err && err != -EINPROGRESS) {
 		start_failed(p, err);
 		return err;

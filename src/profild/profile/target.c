@@ -49,11 +49,9 @@ int target_charge(struct target *t, struct user *user, bool adopt)
 		charge_adopt(&c->counters, user, RES_COUNTERS, t->ncounters);
 		return 0;
 	}
-	err = charge_take(&c->slot, user, RES_TARGETS, 1);
-	if (!err)
-		err = charge_take(&c->regions, user, RES_REGIONS, t->nregions);
-	if (!err)
-		err = charge_take(&c->counters, user, RES_COUNTERS, t->ncounters);
+	err = charge_take(&c->slot, user, RES_TARGETS, 1)
+		      ?: charge_take(&c->regions, user, RES_REGIONS, t->nregions)
+		      ?: charge_take(&c->counters, user, RES_COUNTERS, t->ncounters);
 	if (err)
 		target_charges_give(c);
 	return err;
@@ -128,9 +126,7 @@ int target_copy(struct target **out, struct own_profile *profile, pid_t tgid,
 	copy->nregions = t->nregions;
 	copy->ncounters = t->ncounters;
 	copy->nbins = t->nbins;
-	err = target_charge(copy, user, false);
-	if (!err)
-		err = alloc_regions(copy, t->nregions);
+	err = target_charge(copy, user, false) ?: alloc_regions(copy, t->nregions);
 	if (err) {
 		target_free(copy);
 		return err;

@@ -125,10 +125,8 @@ static int check_cookie(struct memory *m, const struct work_profile *p)
  */
 static int begin_pass(struct memory *m, const struct work_profile *p)
 {
-	int err = check_cookie(m, p);
+	int err = check_cookie(m, p) ?: set_busy(m, p, 1);
 
-	if (!err)
-		err = set_busy(m, p, 1);
 	if (err)
 		return err == -ESRCH ? err : -ECANCELED;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

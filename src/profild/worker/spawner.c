@@ -193,10 +193,8 @@ static int begin_process(struct spawner *s)
 int spawner_ask(struct spawner *s, int sock, int area, struct birth *b)
 {
 	const int fd[2] = { sock, area };
-	int err = s->sock < 0 ? begin_process(s) : 0;
+	int err = (s->sock < 0 ? begin_process(s) : 0) ?: send_fds(s->sock, fd, 2, MSG_DONTWAIT);
 
-	if (!err)
-		err = send_fds(s->sock, fd, 2, MSG_DONTWAIT);
 	if (err)
 		return err;
 	b->next = NULL;

@@ -167,9 +167,7 @@ int symbol_names_read(struct symbol_names *names, int fd)
 	scn = elf_image_section_of_type(elf, SHT_SYMTAB, &sh);
 	if (scn)
 		data = elf_getdata(scn, NULL);
-	err = data ? read_entries(&e, elf, data, &sh) : -ENODATA;
-	if (!err)
-		err = fill(names, &e);
+	err = (data ? read_entries(&e, elf, data, &sh) : -ENODATA) ?: fill(names, &e);
 	free(e.entry);
 	elf_end(elf);
 	return err;

@@ -163,8 +163,7 @@ int slices_into(const struct slices *s, struct profile *p, struct symbolize_cach
 		p->functions[i].slices = calloc(s->n + 1, sizeof(__u64));
 		err = p->functions[i].slices ? 0 : -ENOMEM;
 	}
-	if (!err)
-		err = bands_init(p);
+	err = err ?: bands_init(p);
 	for (size_t i = 0; i < s->n && !err; i++) {
 		struct profile *slice = s->slice[i];
 

@@ -206,10 +206,7 @@ static int filter(struct profile *p, const struct passes *k)
 		places_fini(&p->folded);
 		places_fini(&p->sums);
 	}
-	if (!err)
-		err = filter_places(&p->folded, p, k);
-	if (!err)
-		err = filter_places(&p->sums, p, k);
+	err = err ?: filter_places(&p->folded, p, k) ?: filter_places(&p->sums, p, k);
 	if (!err)
 		spots_count_functions(p, &s);
 	spots_fini(&s);
@@ -328,8 +325,7 @@ int view_fold_kernel(struct profile *p)
 	int err = profile_fold_kernel(p);
 
 	places_fini(&p->sums);
-	if (!err)
-		err = fold_calls(p);
+	err = err ?: fold_calls(p);
 	if (err < 0)
 		return err;
 	open_files(p);
@@ -337,15 +333,13 @@ int view_fold_kernel(struct profile *p)
 	err = spots_init(&s, p, false);
 	if (!rest)
 		err = -ENOMEM;
-	if (!err)
-		err = part_unknown(p, rest, &s);
+	err = err ?: part_unknown(p, rest, &s);
 	if (!err) {
 		forget_slices(p);
 		spots_count_functions(p, &s);
 		err = symbolize(rest, NULL);
 	}
-	if (!err)
-		err = join(p, rest);
+	err = err ?: join(p, rest);
 	spots_fini(&s);
 	profile_give_back(rest);
 	profile_sort_functions(p);

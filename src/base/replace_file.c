@@ -151,8 +151,7 @@ int replace_commit(struct replace_file *r, FILE *out)
 		return -errno;
 	if (!r->temporary)
 		err = name_temporarily(r, fileno(out));
-	if (!err)
-		err = rename_over(r);
+	err = err ?: rename_over(r);
 	if (err < 0)
 		return err;
 	free(steal(r->temporary));

@@ -482,8 +482,7 @@ int content_write_otlp(struct profile_content *c, struct message *out)
 		err = -ENOMEM;
 	for (size_t i = 0; i < 4 && !err; i++)
 		err = message_init(&w.part[i]);
-	if (!err)
-		err = write_all(&w, out);
+	err = err ?: write_all(&w, out);
 	otlp_fini(&w);
 	return err;
 }

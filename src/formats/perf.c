@@ -298,8 +298,7 @@ static int put_places(struct writer *w)
 		err = put_sample(w, &address, 1, place[i].count);
 	}
 	enter_group(w, 0);
-	if (!err)
-		err = put_nowhere(w, STACK_UNMATCHED, p->unmatched);
+	err = err ?: put_nowhere(w, STACK_UNMATCHED, p->unmatched);
 	return err ? err : put_nowhere(w, STACK_LOST, p->lost);
 }
 

@@ -63,8 +63,7 @@ static int number(struct locations *l, __u32 at)
 	int err =
 		call_tree_add(&l->ids, CALL_WHOLE, 2 * n->object + l->calls[at], n->offset, &index);
 
-	if (!err)
-		err = call_tree_add(&l->ids, index, 0, n->frame, &index);
+	err = err ?: call_tree_add(&l->ids, index, 0, n->frame, &index);
 	if (!err)
 		l->of[at] = index - CALL_ROOTS + 1;
 	return err;

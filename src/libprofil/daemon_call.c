@@ -195,8 +195,7 @@ static int attempt(struct profil_header *h, unsigned char *cookie, struct profil
 	err = dial(&sock, wait_s) ?: hear_hello(sock, cookie, reply);
 	if (err == REFUSED)
 		return REFUSED;
-	if (!err)
-		err = wire_send(sock, h, NULL, 0);
+	err = err ?: wire_send(sock, h, NULL, 0);
 	if (!err && h->type != PROFIL_MSG_STOP && h->type != PROFIL_MSG_SYNC)
 		err = send_rest(sock, (struct profil_msg_start *)h);
 	if (!err || err == -EPIPE) /* a refusal may arrive before all regions have been sent */
@@ -335,10 +334,9 @@ static int ask_status(struct profil_msg_status *status)
 	err = hear_hello(sock, profile.proof.cookie, &refusal);
 	if (err == REFUSED)
 		return -(int)refusal.error;
-	if (!err)
-		err = wire_send(sock, &ask, NULL, 0);
-	if (!err)
-		err = wire_recv(sock, status, PROFIL_MSG_MAX, NULL, NULL);
+	err = err
+		      ?: wire_send(sock, &ask, NULL, 0)
+		      ?: wire_recv(sock, status, PROFIL_MSG_MAX, NULL, NULL);
 	if (err)
 		return err;
 	if (status->h.type != PROFIL_MSG_STATUS || status->h.bytes < sizeof(*status) ||

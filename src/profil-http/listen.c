@@ -126,8 +126,7 @@ static int open_unix(struct listeners *l, const char *path, const struct options
 		strcpy(a.sun_path, path);
 		err = remove_stale(&a);
 	}
-	if (!err)
-		err = bind_unix(fd, &a, group);
+	err = err ?: bind_unix(fd, &a, group);
 	if (err < 0) {
 		log_err("cannot listen on %s: %s", path, strerror(-err));
 		return err;

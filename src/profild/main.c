@@ -273,8 +273,7 @@ static int one_turn(struct profild *d, int events)
 	do
 		ns = sync_run(d);
 	while (!err && !await_event(events, ns));
-	if (!err)
-		err = sd_event_wait(d->event, 0);
+	err = err ?: sd_event_wait(d->event, 0);
 	return err > 0 ? sd_event_dispatch(d->event) : err;
 }
 

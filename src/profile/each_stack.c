@@ -95,7 +95,6 @@ int each_stack(const struct profile *p, stack_fn *fn, void *arg)
 		err = fn(arg, &s);
 	}
 	rest = rest > sum ? rest - sum : 0;
-	if (!err)
-		err = bare(p, fn, arg, rest <= p->unmatched ? STACK_UNMATCHED : STACK_NONE, rest);
+	err = err ?: bare(p, fn, arg, rest <= p->unmatched ? STACK_UNMATCHED : STACK_NONE, rest);
 	return err ? err : bare(p, fn, arg, STACK_LOST, p->lost);
 }

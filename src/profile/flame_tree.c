@@ -83,8 +83,7 @@ static int find_frames(struct flame_tree *t, const struct profile *a, const stru
 	err = named && *index ? name_frames(named, 0, a) : -ENOMEM;
 	if (!err && b)
 		err = name_frames(named + of_a, of_a, b);
-	if (!err)
-		err = merge_frames(t, named, n, *index);
+	err = err ?: merge_frames(t, named, n, *index);
 	named_free(named, n, t);
 	return err;
 }

@@ -198,8 +198,7 @@ int profile_add_group(struct profile *p, const struct group *g, __u32 *index)
 		others.command = strdup(GROUP_REST);
 		err = others.command ? append_group(p, &others) : -ENOMEM;
 	}
-	if (!err)
-		err = append_group(p, &own);
+	err = err ?: append_group(p, &own);
 	if (err < 0) {
 		group_fini(&own);
 		return err;

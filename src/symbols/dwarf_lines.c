@@ -192,8 +192,7 @@ int lines_open(struct lines **out, const struct object *o)
 		return -ENOENT;
 	err = read_layout(l, fd);
 	debug_file_resume(l->file);
-	if (!err)
-		err = read_units(l);
+	err = err ?: read_units(l);
 	debug_file_pause(l->file);
 	if (err < 0)
 		return err;

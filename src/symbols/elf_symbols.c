@@ -169,10 +169,8 @@ static int reserve(struct symbols *s, size_t n)
 
 static int take_go_functions(struct symbols *s)
 {
-	int err = go_functions_read(&s->go, s->elf);
+	int err = go_functions_read(&s->go, s->elf) ?: reserve(s, s->go.n);
 
-	if (!err)
-		err = reserve(s, s->go.n);
 	if (err < 0)
 		return err;
 	for (size_t i = 0; i < s->go.n; i++) {
@@ -188,10 +186,8 @@ static int take_go_functions(struct symbols *s)
 
 static int take_plt(struct symbols *s)
 {
-	int err = plt_read(&s->plt, s->elf);
+	int err = plt_read(&s->plt, s->elf) ?: reserve(s, s->plt.n);
 
-	if (!err)
-		err = reserve(s, s->plt.n);
 	if (err < 0)
 		return err;
 	for (size_t i = 0; i < s->plt.n; i++) {
@@ -287,8 +283,7 @@ static int read_entries(struct symbols *s)
 
 	if (!err && !elf_image_section_of_type(s->elf, SHT_SYMTAB, &sh))
 		err = take_go_functions(s);
-	if (!err)
-		err = take_plt(s);
+	err = err ?: take_plt(s);
 	if (!err && s->nentries)
 		settle(s);
 	return err ? err : make_pieces(s);
@@ -328,13 +323,10 @@ int symbols_open(struct symbols **out, int fd, const char *path)
 	s->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	if (elf_kind(s->elf) != ELF_K_ELF)
 		return -ENOEXEC;
-	err = debug_file_open(&s->debug, fd, path);
-	if (!err)
-		err = elf_image_segments(&s->segments, s->elf);
-	if (!err)
-		err = read_entries(s);
-	if (!err)
-		err = frames_read(&s->frames, s->elf);
+	err = debug_file_open(&s->debug, fd, path)
+		      ?: elf_image_segments(&s->segments, s->elf)
+		      ?: read_entries(s)
+		      ?: frames_read(&s->frames, s->elf);
 	if (err < 0)
 		return err;
 	*out = steal(s);
@@ -387,9 +379,7 @@ int symbols_open_perfmap(struct symbols **out, int fd)
 
 	if (!s)
 		return -ENOMEM;
-	err = perfmap_read(&s->perfmap, fd);
-	if (!err)
-		err = take_perfmap(s);
+	err = perfmap_read(&s->perfmap, fd) ?: take_perfmap(s);
 	if (err < 0)
 		return err;
 	*out = steal(s);
@@ -448,9 +438,7 @@ int symbols_open_kernel(struct symbols **out, __u64 text)
 
 	if (!s)
 		return -ENOMEM;
-	err = in ? kallsyms_read(&s->kallsyms, in) : -errno;
-	if (!err)
-		err = take_kallsyms(s, text);
+	err = (in ? kallsyms_read(&s->kallsyms, in) : -errno) ?: take_kallsyms(s, text);
 	if (err < 0)
 		return err;
 	*out = steal(s);

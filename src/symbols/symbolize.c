@@ -113,8 +113,7 @@ static int symbolize_with(struct profile *p, struct symbolize_cache *cache)
 			*p->objects[object].unnamed = '\0';
 		for (; !err && i < n && places[i].object == object; i++)
 			err = take(&parts, p, s, &places[i]);
-		if (!err)
-			err = add_functions(p, object, &parts);
+		err = err ?: add_functions(p, object, &parts);
 	}
 	free(parts.part);
 	if (!err)

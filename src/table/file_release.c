@@ -157,8 +157,7 @@ static int let_go(struct table_reader *r, __u32 object, struct symbolize_cache *
 
 	if (o.n)
 		qsort(o.offset, o.n, sizeof(*o.offset), by_offset);
-	if (!err)
-		err = symbolize_cache_let_go(cache, r->profile, object, o.offset, o.n);
+	err = err ?: symbolize_cache_let_go(cache, r->profile, object, o.offset, o.n);
 	free(o.offset);
 	return err;
 }

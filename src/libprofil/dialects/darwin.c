@@ -104,7 +104,6 @@ int add_profil_darwin(char *samples, size_t bytes, unsigned long offset, unsigne
 		err = xform_reduce(&x, bsd, offset, scale, bytes);
 	else
 		err = XFORM_OFF;
-	if (!err)
-		err = add(samples, &x);
+	err = err ?: add(samples, &x);
 	return call_return(&c, err == XFORM_OFF ? 0 : err);
 }

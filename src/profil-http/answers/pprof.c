@@ -462,8 +462,7 @@ static int write_all(struct pprof *w, struct names *n)
 	int err = find_places(w, n);
 
 	w->whole = calloc(w->profile->nobjects + 1, sizeof(*w->whole));
-	if (!err)
-		err = mappings_init(&w->mappings, n, &w->at, w->samples == PPROF_GROUPS);
+	err = err ?: mappings_init(&w->mappings, n, &w->at, w->samples == PPROF_GROUPS);
 	if (!err && !w->whole)
 		err = -ENOMEM;
 	if (err < 0)

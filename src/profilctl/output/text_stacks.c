@@ -219,11 +219,11 @@ int text_tree(FILE *out, const struct profile *p, const struct text_tree *t)
 		err = find_frame(&wanted, p, t->of);
 	else if (!err && name)
 		err = find_frames(&wanted, p, name);
-	if (!err)
-		err = t->wakers	   ? call_graph_wakers(&g, &p->calls, wanted)
-		      : callers	   ? call_graph_callers(&g, &p->calls, wanted)
-		      : t->callees ? call_graph_callees(&g, &p->calls, wanted)
-				   : call_graph_init(&g, &p->calls);
+	err = err
+		      ?: (t->wakers    ? call_graph_wakers(&g, &p->calls, wanted)
+			  : callers    ? call_graph_callers(&g, &p->calls, wanted)
+			  : t->callees ? call_graph_callees(&g, &p->calls, wanted)
+				       : call_graph_init(&g, &p->calls));
 	if (err)
 		return err;
 	if (t->rows)

@@ -216,8 +216,7 @@ static int instructions_write(struct annotation *a, struct disassembler *d)
 		fputs("no instructions: they take objdump; 'apt-get install binutils'\n", a->out);
 	else if (!err)
 		err = hottest_write(a, &l);
-	if (!err)
-		err = listing_excerpt(&l, a->bounds, &writer, a);
+	err = err ?: listing_excerpt(&l, a->bounds, &writer, a);
 	if (!err && l.outside) {
 		columns(a->out, a->function, l.outside);
 		fputs("elsewhere in the function, which is too long to be listed\n", a->out);
@@ -247,12 +246,7 @@ int annotate_write(FILE *out, const struct options *o, const struct profile *p,
 		 profile_percent(p, f->samples), p->total);
 	fprintf(out, "%s%s\n", shown_name(name, sizeof(name), whole, a.columns, columns_of(rest)),
 		rest);
-	if (!err)
-		err = source_write(&a, &s);
-	if (!err)
-		err = inlined_write(&a, &s);
-	if (!err)
-		err = instructions_write(&a, &d);
+	err = err ?: source_write(&a, &s) ?: inlined_write(&a, &s) ?: instructions_write(&a, &d);
 	disassembler_fini(&d);
 	spots_fini(&s);
 	return err;

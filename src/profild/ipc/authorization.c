@@ -70,8 +70,7 @@ static void on_answer(void *arg, const struct work_answer *a, union work_area *a
 		err = q->enter(c, a->pid);
 		if (!err && lane_submit(q->lane, &q->work, NULL, on_answer, q))
 			return;
-		if (!err)
-			err = -ENOMEM;
+		err = err ?: -ENOMEM;
 	} else if (!err && a->pid != q->tgid) {
 		err = -ESRCH;
 	}

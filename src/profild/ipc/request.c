@@ -106,8 +106,7 @@ static int start(struct client *c)
 	r.nregions = c->nregions;
 	if (!err && m->h.type == PROFIL_MSG_EXTEND && !old)
 		err = -ESRCH;
-	if (!err)
-		err = authorization_start(c, m->flags);
+	err = err ?: authorization_start(c, m->flags);
 	if (!err && c->lender)
 		err = borrow(c, old, &r.lender);
 	if (err == -ESTALE)

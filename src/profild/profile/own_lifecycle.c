@@ -290,8 +290,7 @@ static int prepare(struct own_profile **out, struct profild *d, const struct own
 
 	if (!err && remote_lost(r->memory))
 		err = -ESRCH;
-	if (!err)
-		err = own_profile_new(&own, d, r->tgid, r->user, replaces);
+	err = err ?: own_profile_new(&own, d, r->tgid, r->user, replaces);
 	if (err)
 		return err;
 	own->flags = r->flags;
@@ -430,8 +429,7 @@ static void on_reserved(void *arg, int err)
 
 	if (!err && p->own->state == OWN_PROFILE_ENDED)
 		err = -ESRCH;
-	if (!err)
-		err = begin(p);
+	err = err ?: begin(p);
 	if (err)
 		start_failed(p, err);
 }
@@ -495,10 +493,9 @@ int own_profile_recover(struct profild *d, struct target *t, const struct profil
 
 	if (r.flags & PROFIL_START_PCS && t->ncounters)
 		err = -EINVAL;
-	if (!err)
-		err = user_get(&user, d->quota, owner->uid, owner->root);
-	if (!err)
-		err = own_profile_new(&own, d, r.tgid, user, true);
+	err = err
+		      ?: user_get(&user, d->quota, owner->uid, owner->root)
+		      ?: own_profile_new(&own, d, r.tgid, user, true);
 	user_unref(user);
 	if (err)
 		return err;

@@ -183,8 +183,7 @@ static int begin_process(struct spawner *s)
 	if (s->pid < 0)
 		err = -errno;
 	close(pair[1]);
-	if (!err)
-		err = sd_event_add_io(s->event, &s->answers, s->sock, EPOLLIN, on_answer, s);
+	err = err ?: sd_event_add_io(s->event, &s->answers, s->sock, EPOLLIN, on_answer, s);
 	if (err < 0)
 		end_process(s);
 	return err < 0 ? err : 0;

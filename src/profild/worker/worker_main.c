@@ -141,8 +141,7 @@ static int work_verify(struct served *w, const struct work *q)
 	int err = q->flags & WORK_COPY ? copy_slot(w, q) : 0;
 	struct memory *m = memory_at(w, q->slot), *now;
 
-	if (!err)
-		err = m ? check_cookie(m, q) : -ESRCH;
+	err = err ?: (m ? check_cookie(m, q) : -ESRCH);
 	if (err)
 		return err;
 	memory_forget(m);

@@ -324,10 +324,7 @@ static int ask(const struct request *r, struct reply *reply)
 		return err;
 	if (send(helper.sock, r, sizeof(*r), MSG_NOSIGNAL) != sizeof(*r))
 		err = -EIO;
-	if (!err)
-		err = await(limit_ns);
-	if (!err)
-		err = receive(reply);
+	err = err ?: await(limit_ns) ?: receive(reply);
 	if (err != -ETIMEDOUT && err != -EIO)
 		return err;
 	closep(&helper.sock); /* it ends, now or when its system call returns */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <linux/types.h>
 
-#include "conditional.h"
+#define ETAG_BYTES 32
 
 /* Reference-counted atomically; immutable but for @gzip, which is the event loop's. */
 struct answer {
@@ -37,5 +37,11 @@ struct answer *answer_gzip(struct answer *a);
 
 struct answer *answer_ref(struct answer *a);
 struct answer *answer_unref(struct answer *a);
+
+/*
+ * The status for a GET or HEAD of something with @etag (NULL: without one), given the values of
+ * If-Match and If-None-Match, of which NULL is none: 200, 304 or 412.
+ */
+unsigned int conditional_status(const char *etag, const char *if_match, const char *if_none_match);
 
 #endif

@@ -9,6 +9,8 @@
 #include "base/utf8.h"
 #include "statistics.h"
 
+struct statistics statistics;
+
 #define OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
 #define PROMETHEUS "text/plain; version=0.0.4; charset=utf-8"
 

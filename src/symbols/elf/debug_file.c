@@ -1,10 +1,11 @@
 /* debug_file.c - an ELF file's symbols and DWARF, or its separate debug file's, by libdwfl */
+#include <dlfcn.h>
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,15 +15,106 @@
 #include "base/sanitize.h"
 #include "profile/profile.h"
 #include "base/hex.h"
-
 #include "debug_file.h"
-#include "debuginfod.h"
 #include "elf_file.h"
 #include "elf_image.h"
 #include "file_account.h"
 #include "separate_debug.h"
 #include "read_budget.h"
 #include "unpack_limit.h"
+#include "base/clocks.h"
+#include "base/progress.h"
+
+#define DEBUGINFOD_TIME_S 60
+#define DEBUGINFOD_BYTES_MAX (4l << 30) /* of a file, which a server may say is of any size */
+
+/* Says whether the time for downloads, counted from the first one's progress, is over. */
+static bool late(void)
+{
+	static __u64 end_ns;
+
+	if (!end_ns)
+		end_ns = now_ns() + DEBUGINFOD_TIME_S * 1000000000ull;
+	return now_ns() >= end_ns;
+}
+
+/*
+ * libdebuginfod is called only where it is installed, so its header is not needed either: these are
+ * debuginfod_set_progressfn() and debuginfod_find_debuginfo() of libdebuginfod.so.1.
+ */
+typedef void set_progress(debuginfod_client *client,
+			  int (*on_progress)(debuginfod_client *, long, long));
+typedef int find_debuginfo(debuginfod_client *client, const unsigned char *id, int bytes,
+			   char **path);
+
+static bool shown;
+
+static int on_progress(debuginfod_client *client, long done, long total)
+{
+	if (progress_wanted()) {
+		progress_fetch(done, total);
+		shown = true;
+	}
+	return late() || done > DEBUGINFOD_BYTES_MAX || total > DEBUGINFOD_BYTES_MAX;
+}
+
+/* Says whether DEBUGINFOD_URLS names a server. */
+static bool debuginfod_servers(void)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+
+	return urls && *urls;
+}
+
+/* A function of libdebuginfod, which libdw has loaded for @client if it is installed. */
+static void *function(debuginfod_client *client, const char *name)
+{
+	void *so = client ? dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_NOLOAD) : NULL;
+
+	return so ? dlsym(so, name) : NULL;
+}
+
+/*
+ * Limits the downloads of @dwfl to DEBUGINFOD_TIME_S seconds for all downloads of a profilctl
+ * process, and each to DEBUGINFOD_BYTES_MAX, and shows their progress on a terminal. Does nothing
+ * if DEBUGINFOD_URLS is empty.
+ */
+static void limit_debuginfod(Dwfl *dwfl)
+{
+	set_progress *set;
+	debuginfod_client *client;
+
+	if (!debuginfod_servers())
+		return;
+	client = dwfl_get_debuginfod_client(dwfl);
+	set = (set_progress *)function(client, "debuginfod_set_progressfn");
+	if (set)
+		set(client, on_progress);
+}
+
+/*
+ * Downloads the debug file with the build id @id of @bytes, or takes it from libdebuginfod's cache.
+ * Returns a descriptor or a negative errno.
+ */
+static int debuginfod_fetch(Dwfl *dwfl, const unsigned char *id, int bytes)
+{
+	find_debuginfo *find;
+	debuginfod_client *client;
+
+	if (!debuginfod_servers() || bytes <= 0)
+		return -ENOENT;
+	client = dwfl_get_debuginfod_client(dwfl);
+	find = (find_debuginfo *)function(client, "debuginfod_find_debuginfo");
+	return find ? find(client, id, bytes, NULL) : -ENOSYS;
+}
+
+/* Erases the line of progress. */
+static void progress_end_debuginfod(void)
+{
+	if (shown)
+		progress_clear();
+	shown = false;
+}
 
 /* An entry takes a hundred bytes, and as many while they are sorted. */
 #define FOREIGN_SYMBOLS_MAX (512 << 10)
@@ -126,7 +218,7 @@ static void check_separate(struct debug_file *f)
  * libdwfl's own search would open any path that .gnu_debuglink names, devices included, and would
  * load libdebuginfod and its 40 libraries, in 20 ms, even if there is no server to ask.
  */
-static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+static int find_in_module(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
 			  const char *file, const char *link, GElf_Word crc, char **found)
 {
 	struct debug_file *f = *userdata;
@@ -200,7 +292,7 @@ static void check_symbols(struct debug_file *f, Elf *elf, int fd)
 int debug_file_open(struct debug_file **out, int fd, const char *path)
 {
 	static const Dwfl_Callbacks callbacks = {
-		.find_debuginfo = find_debuginfo,
+		.find_debuginfo = find_in_module,
 		.debuginfo_path = (char **)&debug_file_path,
 	};
 	__cleanup(debug_file_closep) struct debug_file *f = calloc(1, sizeof(*f));

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "profil-http/accept.h"
-#include "profil-http/answers/conditional.h"
+#include "profil-http/answers/answer.h"
 
 #define OPEN "application/openmetrics-text"
 

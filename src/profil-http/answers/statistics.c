@@ -1,4 +1,0 @@
-/* statistics.c - counters of profil-http itself, for its metrics */
-#include "statistics.h"
-
-struct statistics statistics;

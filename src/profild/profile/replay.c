@@ -169,10 +169,6 @@ static void replay_release(struct sampler *s, struct target *t)
 		self(s)->target[t->index] = NULL;
 }
 
-static void replay_nothing(struct sampler *s, struct target *t)
-{
-}
-
 static void replay_region_off(struct sampler *s, struct target *t, uint32_t owner)
 {
 	for (uint32_t i = 0; i < t->nregions; i++) {
@@ -184,28 +180,6 @@ static void replay_region_off(struct sampler *s, struct target *t, uint32_t owne
 static void replay_samples(struct sampler *s, const struct target *t, struct samples *out)
 {
 	*out = t->replayed;
-}
-
-static bool replay_settled(struct sampler *s, struct target *t, bool last)
-{
-	return true;
-}
-
-static void replay_count(struct sampler *s, struct target *t, uint32_t owner, uint32_t bin,
-			 uint32_t n)
-{
-}
-
-/* Counts are put back only for another process that shares the memory; replay has none. */
-static void replay_put_back(struct sampler *s, struct target *t, uint32_t owner, uint32_t bin,
-			    const uint32_t *count, uint32_t n)
-{
-}
-
-/* No kernel reports the end of a process; each pass probes its memory instead. */
-static bool replay_ended(struct sampler *s, const struct target *t)
-{
-	return false;
 }
 
 /* Only the process that has started a replayed profile is in it. */
@@ -223,35 +197,6 @@ static struct target *replay_find(struct sampler *s, pid_t tgid, bool *unbound,
 	return NULL;
 }
 
-static pid_t replay_other(struct sampler *s, const struct target *t, pid_t tgid)
-{
-	return 0;
-}
-
-static bool replay_leave(struct sampler *s, struct target *t, pid_t tgid)
-{
-	return false;
-}
-
-static bool replay_orphan(struct sampler *s, struct target *t)
-{
-	return false;
-}
-
-static void replay_recover(struct sampler *s)
-{
-}
-
-static bool replay_keeps(struct sampler *s)
-{
-	return false;
-}
-
-static unsigned int replay_chunk_count(struct sampler *s)
-{
-	return 0;
-}
-
 static struct target *replay_next(struct sampler *s, uint32_t *at)
 {
 	while (*at < PROFIL_MAX_TARGETS) {
@@ -265,33 +210,40 @@ static struct target *replay_next(struct sampler *s, uint32_t *at)
 	return NULL;
 }
 
-/* No event announces the end of a process. */
-static bool replay_rests(struct sampler *s)
-{
-	return false;
-}
-
-static unsigned int replay_children(struct sampler *s, uid_t uid, bool root)
-{
-	return 0;
-}
-
-static int replay_reserve(struct sampler *s, struct target *t, void (*done)(void *arg, int err),
-			  void *arg)
-{
-	return 0;
-}
-
-static void replay_unreserve(struct sampler *s, struct target *t)
-{
-}
+/*
+ * There is one process for each target, nothing that must be reserved, no sample in flight and no
+ * store. Counts are put back only for another process that shares the memory. No event announces
+ * the end of a process: each pass probes its memory instead.
+ */
+#define REPLAY(type, name, answer, ...)        \
+	static type replay_##name(__VA_ARGS__) \
+	{                                      \
+		return answer;                 \
+	}
+REPLAY(int, reserve, 0, struct sampler *s, struct target *t, void (*done)(void *arg, int err),
+       void *a)
+REPLAY(void, unreserve, , struct sampler *s, struct target *t)
+REPLAY(void, stop, , struct sampler *s, struct target *t)
+REPLAY(bool, settled, true, struct sampler *s, struct target *t, bool last)
+REPLAY(pid_t, other, 0, struct sampler *s, const struct target *t, pid_t tgid)
+REPLAY(bool, leave, false, struct sampler *s, struct target *t, pid_t tgid)
+REPLAY(bool, orphan, false, struct sampler *s, struct target *t)
+REPLAY(bool, rests, false, struct sampler *s)
+REPLAY(bool, ended, false, struct sampler *s, const struct target *t)
+REPLAY(void, put_back, , struct sampler *s, struct target *t, uint32_t owner, uint32_t bin,
+       const uint32_t *count, uint32_t n)
+REPLAY(void, count, , struct sampler *s, struct target *t, uint32_t owner, uint32_t bin, uint32_t n)
+REPLAY(unsigned int, chunk_count, 0, struct sampler *s)
+REPLAY(unsigned int, children, 0, struct sampler *s, uid_t uid, bool root)
+REPLAY(void, recover, , struct sampler *s)
+REPLAY(bool, keeps, false, struct sampler *s)
 
 static const struct sampler_ops replay_ops = {
 	.close = replay_close,
 	.reserve = replay_reserve,
 	.unreserve = replay_unreserve,
 	.start = replay_start,
-	.stop = replay_nothing,
+	.stop = replay_stop,
 	.release = replay_release,
 	.next = replay_next,
 	.rests = replay_rests,

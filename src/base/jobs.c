@@ -110,7 +110,7 @@ static int start_thread(struct jobs *j, size_t stack)
 	return -err;
 }
 
-int jobs_open(struct jobs **out, sd_event *event, unsigned int threads, size_t stack)
+int jobs_open_with(struct jobs **out, sd_event *event, unsigned int threads, size_t stack)
 {
 	struct jobs *j = calloc(1, sizeof(*j) + threads * sizeof(j->thread[0]));
 	int err;

@@ -26,8 +26,12 @@ struct job {
 #define JOBS_STACK (1u << 20)
 #define JOBS_STACK_LARGE (8u << 20)
 
-/* Returns 0 or a negative errno. */
-int jobs_open(struct jobs **out, sd_event *event, unsigned int threads, size_t stack);
+/* Return 0 or a negative errno. */
+int jobs_open_with(struct jobs **out, sd_event *event, unsigned int threads, size_t stack);
+static inline int jobs_open(struct jobs **out, sd_event *event, unsigned int threads)
+{
+	return jobs_open_with(out, event, threads, JOBS_STACK);
+}
 
 /* Waits for the jobs that are running. Drops all others; no done() is called any more. */
 struct jobs *jobs_close(struct jobs *j);

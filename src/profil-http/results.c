@@ -166,7 +166,7 @@ void results_want(struct results *s, enum answer_kind kind, struct snapshot *fro
 int results_new(struct results **out, sd_event *event, const char *socket)
 {
 	struct results *s = calloc(1, sizeof(*s));
-	int err = s ? jobs_open(&s->thread, event, 1, JOBS_STACK_LARGE) : -ENOMEM;
+	int err = s ? jobs_open_with(&s->thread, event, 1, JOBS_STACK_LARGE) : -ENOMEM;
 
 	if (err < 0) {
 		free(s);

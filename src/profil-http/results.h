@@ -3,7 +3,7 @@
 #define PROFIL_PROFIL_HTTP_RESULTS_H
 
 #include "answers/encoder.h"
-#include "base/jobs.h"
+#include "base/worker.h"
 
 struct result_waiter {
 	/* Called with the answer, which the waiter has to unref; NULL: out of memory. */

@@ -105,7 +105,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 
 static int start(struct snapshots *s, sd_event *event, unsigned int stacks_hz)
 {
-	int err = jobs_open(&s->thread, event, 1, JOBS_STACK_LARGE);
+	int err = jobs_open_with(&s->thread, event, 1, JOBS_STACK_LARGE);
 
 	if (err < 0 || !stacks_hz)
 		return err;

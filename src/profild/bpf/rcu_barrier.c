@@ -68,7 +68,7 @@ int rcu_barrier_open(struct rcu_barrier **out, sd_event *event, void (*passed)(v
 	b->fn = passed;
 	b->arg = arg;
 	b->inner = b->outer = -1;
-	err = open_maps(b) ?: jobs_open(&b->jobs, event, 1, JOBS_STACK);
+	err = open_maps(b) ?: jobs_open(&b->jobs, event, 1);
 	if (err) {
 		rcu_barrier_close(b);
 		return err;

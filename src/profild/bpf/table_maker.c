@@ -88,8 +88,7 @@ static void made(struct job *job)
 int table_maker_open(struct table_maker **out, sd_event *event)
 {
 	struct table_maker *m = calloc(1, sizeof(*m));
-	int err = (m ? jobs_open(&m->small, event, 1, JOBS_STACK) : -ENOMEM)
-			  ?: jobs_open(&m->large, event, 1, JOBS_STACK);
+	int err = (m ? jobs_open(&m->small, event, 1) : -ENOMEM) ?: jobs_open(&m->large, event, 1);
 
 	if (err) {
 		table_maker_close(m);

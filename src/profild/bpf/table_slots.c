@@ -218,7 +218,7 @@ static int puts_open(struct puts *p, struct table_slots *s, int outer, sd_event 
 	p->job = (struct job){ .run = put_all, .done = puts_done };
 	p->slots = s;
 	p->outer = outer;
-	return jobs_open(&p->thread, event, 1, JOBS_STACK);
+	return jobs_open(&p->thread, event, 1);
 }
 
 int table_slots_open(struct table_slots **out, int outer, int unwind, bool keeps_first,
@@ -227,7 +227,7 @@ int table_slots_open(struct table_slots **out, int outer, int unwind, bool keeps
 	struct table_slots *s = calloc(1, sizeof(*s));
 	int err = (s ? puts_open(&s->tables, s, outer, event) : -ENOMEM)
 		      ?: puts_open(&s->unwinds, s, unwind, event)
-		      ?: jobs_open(&s->removers, event, REMOVERS, JOBS_STACK);
+		      ?: jobs_open(&s->removers, event, REMOVERS);
 
 	if (err) {
 		table_slots_close(s);

@@ -196,7 +196,7 @@ int event_programs_open(struct event_programs **out, const struct profil_bpf *sk
 	for (int i = 0; i < EVENT_PROGRAMS; i++)
 		p->fd[i] = -1;
 	*out = p;
-	err = jobs_open(&p->thread, event, 1, JOBS_STACK);
+	err = jobs_open(&p->thread, event, 1);
 	return err ? err : linger_open(&p->linger, event, on_linger, p);
 }
 

@@ -176,7 +176,7 @@ void rcu_barrier_ask(struct rcu_barrier *g, const struct rcu_barrier_drops *drop
 	asked = true;
 }
 
-int jobs_open(struct jobs **out, sd_event *loop, unsigned int threads, size_t stack)
+int jobs_open_with(struct jobs **out, sd_event *loop, unsigned int threads, size_t stack)
 {
 	*out = NULL;
 	return 0;

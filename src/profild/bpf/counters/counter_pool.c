@@ -375,7 +375,7 @@ int counter_pool_open(struct counter_pool **out, int outer, struct store *store,
 	c->making.pool = c;
 	c->making.outer = outer;
 	err = range_new(&c->blocks, PROFIL_MAX_CHUNKS * PROFIL_CHUNK_BLOCKS)
-		      ?: jobs_open(&c->jobs, event, 1, JOBS_STACK);
+		      ?: jobs_open(&c->jobs, event, 1);
 	if (!err && chunk_adopt(c, 0))
 		err = make_first(c);
 	if (err) {

@@ -39,35 +39,34 @@ static int add_place(struct profile *p, const struct call_node *n)
 }
 
 /*
- * Copies the stacks of @p in @states to @t. @plain: below the roots without a state. Their
- * innermost frames become the only places of @p.
+ * Removes the samples of stacks that are in none of @states. The innermost frames of the others
+ * become the only places of @p. @plain: these stacks end at the roots without a state.
  */
-static int select_stacks(struct profile *p, struct call_tree *t, unsigned int states, bool plain)
+static int select_stacks(struct profile *p, unsigned int states, bool plain)
 {
-	const struct call_tree *from = &p->calls;
-	__cleanup(freep) __u32 *to = calloc(from->n + 1, sizeof(*to));
-	int err = to ? 0 : -ENOMEM;
+	struct call_tree *t = &p->calls;
+	__cleanup(freep) __u32 *root = calloc(t->n + 1, sizeof(*root));
+	int err = root ? 0 : -ENOMEM;
 
-	for (__u32 i = 0; i < from->n && !err; i++) {
-		const struct call_node *n = &from->node[i];
-		enum call_state state = call_root_state(call_tree_root(from, i));
+	for (__u32 i = 0; i < t->n && !err; i++) {
+		struct call_node *n = &t->node[i];
+		__u32 bare = call_root(call_root_end(i), CALL_NO_STATE);
 
-		to[i] = plain && i < CALL_ROOTS ? call_root(call_root_end(i), CALL_NO_STATE) : i;
-		if (!(states & 1u << state))
-			continue;
-		if (i < CALL_ROOTS) {
-			err = n->count ? call_tree_count(t, to[i], n->count) : 0;
+		root[i] = i < CALL_ROOTS ? i : root[n->parent];
+		if (!(states & 1u << call_root_state(root[i])))
+			n->count = 0;
+		else if (n->count && i >= CALL_ROOTS)
+			err = add_place(p, n);
+		else
 			p->unmatched += n->count;
-			continue;
+		if (plain && i >= CALL_ROOTS && n->parent < CALL_ROOTS)
+			n->parent = call_root(call_root_end(n->parent), CALL_NO_STATE);
+		if (plain && i < CALL_ROOTS && i != bare) {
+			t->node[bare].count += n->count;
+			n->count = 0;
 		}
-		err = call_tree_add(t, to[n->parent], n->object, n->offset, &to[i]);
-		if (err)
-			break;
-		t->node[to[i]].frame = n->frame;
-		if (n->count)
-			err = call_tree_count(t, to[i], n->count) ?: add_place(p, n);
 	}
-	return err;
+	return err ? err : call_tree_prune(t);
 }
 
 static int rename_event(struct profile *p, unsigned int states)
@@ -86,7 +85,6 @@ static int rename_event(struct profile *p, unsigned int states)
 
 int view_state(struct profile *p, unsigned int states)
 {
-	struct call_tree selected = { 0 };
 	struct spots s;
 	int err;
 
@@ -98,16 +96,9 @@ int view_state(struct profile *p, unsigned int states)
 	places_fini(&p->sums);
 	p->unmatched = p->lost = p->image_full = p->place_full = p->node_full = 0;
 	if (!err)
-		err = select_stacks(p, &selected, states, !profile_is_wall(p));
-	if (err) {
-		call_tree_fini(&selected);
+		err = select_stacks(p, states, !profile_is_wall(p));
+	if (err)
 		return err;
-	}
-	selected.frame = steal(p->calls.frame);
-	selected.nframes = p->calls.nframes;
-	p->calls.nframes = 0;
-	call_tree_fini(&p->calls);
-	p->calls = selected;
 	p->binned = p->places.sum;
 	p->total = p->binned + p->unmatched;
 	err = spots_init(&s, p, false);

@@ -124,6 +124,8 @@ int call_tree_add_wakes(struct call_tree *t, const struct call_tree *from, const
 	for (size_t i = 0; i < from->nwakes && !err; i++) {
 		struct call_wake w = from->wake[i];
 
+		if (!from->node[w.sleeper].count)
+			continue;
 		w.sleeper = to[w.sleeper];
 		w.waker = w.waker < CALL_ROOTS ? w.waker : to[w.waker];
 		err = call_tree_add_wake(t, &w);
@@ -177,13 +179,18 @@ bool call_tree_is_inlined(const struct call_tree *t, __u32 index)
 	       t->frame[n->frame].name;
 }
 
-/* Adds to @t the nodes of @from that have samples in themselves or below, with counts @samples. */
-static int add_counted(struct call_tree *t, const struct call_tree *from, __u64 *samples)
+/*
+ * Adds to @t the nodes of @from that have samples in themselves or below, with counts @samples, and
+ * those that woke them up. Sets to[i] to the index of node i of @from.
+ */
+static int add_counted(struct call_tree *t, const struct call_tree *from, const __u64 *samples,
+		       __u32 *to)
 {
-	__cleanup(freep) __u32 *to = calloc(from->n + 1, sizeof(*to));
 	__cleanup(freep) bool *wanted = calloc(from->n + 1, sizeof(*wanted));
-	int err = to && wanted ? 0 : -ENOMEM;
+	int err = wanted ? 0 : -ENOMEM;
 
+	for (size_t i = 0; !err && i < from->nwakes; i++)
+		wanted[from->wake[i].waker] |= samples[from->wake[i].sleeper] != 0;
 	for (size_t i = from->n; !err && i-- > CALL_ROOTS;) {
 		wanted[i] |= samples[i] != 0;
 		wanted[from->node[i].parent] |= wanted[i];
@@ -218,9 +225,12 @@ static __u64 *counts(const struct call_tree *t)
 int call_tree_prune(struct call_tree *t)
 {
 	__cleanup(freep) __u64 *count = counts(t);
+	__cleanup(freep) __u32 *to = calloc(t->n + 1, sizeof(*to));
 	struct call_tree pruned = { 0 };
-	int err = count ? add_counted(&pruned, t, count) : -ENOMEM;
+	int err = count && to ? add_counted(&pruned, t, count, to) : -ENOMEM;
 
+	if (!err)
+		err = call_tree_add_wakes(&pruned, t, to);
 	if (err) {
 		call_tree_fini(&pruned);
 		return err;
@@ -234,18 +244,29 @@ int call_tree_prune(struct call_tree *t)
 	return 0;
 }
 
+/* Where the samples of node @at count without it. */
+static __u32 folded(const struct call_tree *t, __u32 at)
+{
+	__u32 parent = t->node[at].parent;
+
+	return parent < CALL_ROOTS ? call_root(CALL_NOWHERE, call_root_state(parent)) : parent;
+}
+
 int call_tree_fold(struct call_tree *t, const bool *folds)
 {
-	for (size_t i = t->n; i-- > CALL_ROOTS;) {
+	for (__u32 i = (__u32)t->n; i-- > CALL_ROOTS;) {
 		struct call_node *n = &t->node[i];
-		__u32 to = n->parent < CALL_ROOTS
-				   ? call_root(CALL_NOWHERE, call_root_state(n->parent))
-				   : n->parent;
 
 		if (!folds[n->object])
 			continue;
-		t->node[to].count += n->count;
+		t->node[folded(t, i)].count += n->count;
 		n->count = 0;
+	}
+	for (size_t i = 0; i < t->nwakes; i++) {
+		__u32 *at = &t->wake[i].sleeper;
+
+		while (*at >= CALL_ROOTS && folds[t->node[*at].object])
+			*at = folded(t, *at);
 	}
 	return call_tree_prune(t);
 }
@@ -255,9 +276,10 @@ int call_tree_difference(struct call_tree *t, const struct call_tree *last,
 {
 	__cleanup(freep) __u64 *count = counts(now);
 	__cleanup(freep) __u32 *in_last = calloc(now->n + 1, sizeof(*in_last));
+	__cleanup(freep) __u32 *to = calloc(now->n + 1, sizeof(*to));
 	const __u32 none = ~(__u32)0;
 
-	if (!count || !in_last)
+	if (!count || !in_last || !to)
 		return -ENOMEM;
 	for (size_t i = 0; i < now->n; i++) {
 		const struct call_node *n = &now->node[i];
@@ -271,7 +293,7 @@ int call_tree_difference(struct call_tree *t, const struct call_tree *last,
 					    ? count[i]
 					    : last->node[in_last[i]].count;
 	}
-	return add_counted(t, now, count);
+	return add_counted(t, now, count, to);
 }
 
 __u32 call_tree_root(const struct call_tree *t, __u32 index)

@@ -108,7 +108,10 @@ int call_tree_count(struct call_tree *t, __u32 index, __u64 n);
 /* Adds a wake-up. Returns 0 or -ENOMEM. */
 int call_tree_add_wake(struct call_tree *t, const struct call_wake *wake);
 
-/* Adds the wake-ups of @from, whose nodes i are to[i] here. Returns 0 or -ENOMEM. */
+/*
+ * Adds the wake-ups of @from, whose nodes i are to[i] here, of sleepers that have samples. Returns 0
+ * or -ENOMEM.
+ */
 int call_tree_add_wakes(struct call_tree *t, const struct call_tree *from, const __u32 *to);
 
 /* Adds all nodes of @from, which has the same objects. Returns 0 or -ENOMEM. */
@@ -123,7 +126,10 @@ __u32 call_tree_root(const struct call_tree *t, __u32 index);
 /* Says whether node @index is a function inlined into its parent's, at the same place. */
 bool call_tree_is_inlined(const struct call_tree *t, __u32 index);
 
-/* Removes nodes without samples in themselves or below. Returns 0 or -ENOMEM. */
+/*
+ * Removes nodes without samples in themselves or below, but for those that woke others up. Returns
+ * 0 or -ENOMEM.
+ */
 int call_tree_prune(struct call_tree *t);
 
 /*

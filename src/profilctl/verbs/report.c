@@ -110,7 +110,7 @@ static int show_wakers(struct profile *p, const struct options *o)
 {
 	if (!p->calls.nwakes) {
 		log_err("report: this profile has no wakers; 'profilctl record --wakers' writes "
-			"one that has (and no --state, which leaves them out)");
+			"one that has (of threads that slept: see --state)");
 		return CTL_ERROR;
 	}
 	if (!o->chains || !view_chains(p))

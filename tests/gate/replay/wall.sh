@@ -88,9 +88,16 @@ check "--wakers shows what woke up a function" test "$(wakers "$dir/woken")" = \
 check "JSON keeps wakers" test "$("$ctl" report -o "$dir/again" "$dir/woken" && wakers "$dir/again")" = "$(wakers "$dir/woken")"
 check "the sum of two profiles has the wakers of both" test "$("$ctl" report -o "$dir/again" "$dir/woken" "$dir/woken" &&
 	wakers "$dir/again")" = "$(wakers "$dir/woken")"
-check "--chains has wakers above what slept" test "$("$ctl" report --chains -f folded "$dir/woken" | sed 's/^work;//' | grep woken | sort)" = \
-	'[asleep];main;work;[woken by];[interrupt] 4
+chains() { # OPTION...
+	"$ctl" report --chains -f folded "$@" "$dir/woken" | sed 's/^work;//' | grep woken | sort
+}
+woken='[asleep];main;work;[woken by];[interrupt] 4
 [asleep];main;work;[woken by];main 30'
+check "--chains has wakers above what slept" test "$(chains)" = "$woken"
+check "a filter keeps the wakers of what it selects" test "$(chains --function work --object '*work')" = "$woken"
+check "a filter removes the wakers of what it does not select" test "$(chains --function work --state running)" = ""
+check "--state keeps wakers" test "$(chains --state asleep)" = "$woken"
+check "--state keeps wakers where stacks have no state" test "$(chains --state runnable,asleep)" = "${woken//\[asleep\];/}"
 check "--chains keeps all samples" test "$("$ctl" report --chains -f folded "$dir/woken" | awk '{ n += $NF } END { print n }')" = 100
 check "--wakers without wakers is refused" refused 1 "has no wakers" --wakers work "$dir/wall"
 

@@ -35,7 +35,14 @@ struct linux_binprm {
 /* linux/binfmts.h: the caller may not read what it executes. */
 #define BINPRM_FLAGS_ENFORCE_NONDUMP 1
 
+struct rq;
+
+struct cfs_rq {
+	struct rq *rq;
+} __attribute__((preserve_access_index));
+
 struct sched_entity {
+	struct cfs_rq *cfs_rq; /* of the CPU that the task is on */
 	unsigned long long exec_start;
 	unsigned long long sum_exec_runtime;
 } __attribute__((preserve_access_index));
@@ -103,6 +110,15 @@ struct thread_struct___arm64 {
 
 struct task_struct___arm64 {
 	struct thread_struct___arm64 thread;
+} __attribute__((preserve_access_index));
+
+/* arm64: the kernel's count of interrupts and of sections without preemption. */
+struct thread_info___arm64 {
+	__u64 preempt_count;
+} __attribute__((preserve_access_index));
+
+struct task_struct___counts {
+	struct thread_info___arm64 thread_info;
 } __attribute__((preserve_access_index));
 
 struct hrtimer {

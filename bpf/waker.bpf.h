@@ -40,16 +40,73 @@ static __always_inline struct profil_sleeper *sleeper_of(const struct table *t, 
 
 /* --- what wakes up a thread ------------------------------------------------------------------- */
 
+/* Distance of the kernel's count from the CPU's struct rq (x86-64); 0: unknown. */
+const volatile __u64 preempt_count_offset;
+
+#define COUNT_OF_INTERRUPTS 0xff0000u /* linux/preempt.h: hardware interrupts and NMIs */
+#define COUNT_OF_SOFTIRQ 0x100u
+#define COUNT_UNKNOWN (~0u)
+
+/* The kernel's count of interrupts on the CPU of the running @task. */
+static __always_inline __u32 interrupt_count(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_arm64)
+	return (__u32)((const struct task_struct___counts *)task)->thread_info.preempt_count;
+#else
+	__u32 count = COUNT_UNKNOWN;
+	__u64 rq = 0;
+
+	if (preempt_count_offset && bpf_core_field_exists(struct sched_entity, cfs_rq) &&
+	    bpf_core_field_exists(struct cfs_rq, rq))
+		rq = (__u64)BPF_CORE_READ(task, se.cfs_rq, rq);
+	if (rq &&
+	    bpf_probe_read_kernel(&count, sizeof(count), (void *)(rq + preempt_count_offset)))
+		return COUNT_UNKNOWN;
+	return count;
+#endif
+}
+
+/* The function that handles softirqs when an interrupt ends. */
+extern const void irq_exit_rcu __ksym __weak;
+#define IRQ_EXIT_BYTES 512
+
 /*
- * Says whether an interrupt runs, not the thread: the CPU was idle, or in user mode, where a thread
- * does not wake up others. The kernel's own count of interrupts is a variable that not every kernel
- * lets programs read. Of an interrupt during a system call, the caller of that passes for the
- * waker.
+ * Says whether the softirq that runs is an interrupt's, not of a system call that has just sent a
+ * packet to its own machine. Global, as insert().
+ */
+__attribute__((noinline)) int softirq_is_of_interrupt(void)
+{
+	__u64 start = (__u64)&irq_exit_rcu;
+	__u32 zero = 0, n;
+	struct unwind *u = bpf_map_lookup_elem(&unwinds, &zero);
+	long bytes;
+
+	if (!u || u->busy)
+		return false;
+	bytes = bpf_get_task_stack(bpf_get_current_task_btf(), u->kernel, sizeof(u->kernel), 0);
+	n = bytes > 0 ? (__u32)bytes / 8 : 0;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < n && i < KERNEL_STACK; i++) {
+		if (start && u->kernel[i] - start < IRQ_EXIT_BYTES)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Says whether an interrupt runs, not the thread. Where the kernel's count is not known: of an
+ * interrupt during a system call, the caller of that passes for the waker.
  */
 static __always_inline bool in_interrupt(struct task_struct *task)
 {
-	return !task->pid ||
-	       (task->mm && !arch_in_syscall((struct arch_regs *)bpf_task_pt_regs(task)));
+	__u32 count = interrupt_count(task);
+
+	if (!task->pid)
+		return true;
+	if (count == COUNT_UNKNOWN)
+		return task->mm && !arch_in_syscall((struct arch_regs *)bpf_task_pt_regs(task));
+	return count & COUNT_OF_INTERRUPTS ||
+	       (count & COUNT_OF_SOFTIRQ && softirq_is_of_interrupt());
 }
 
 /*

@@ -1,10 +1,14 @@
-/* wakers.c - threads that wake each other up: by a lock, a condition variable and a pipe
+/* wakers.c - threads that wake each other up: by a lock, a condition variable, a pipe and a timer
  *
  * Each of wait_on_lock(), wait_on_condition() and wait_on_pipe() sleeps until give_lock(),
  * give_condition() or give_pipe() of another thread wakes it up. That thread first waits until it
- * sleeps, by its state in /proc.
+ * sleeps, by its state in /proc. wait_on_timer() sleeps on the CPU of read_zeros(), which is in a
+ * system call nearly all the time: the timer's interrupt wakes it up, whatever that interrupts.
  */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +16,7 @@
 #include <unistd.h>
 
 #define ROUNDS 5
+#define TIMERS 50
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -93,6 +98,35 @@ __attribute__((noinline)) static void give_pipe(void)
 	spun++;
 }
 
+static _Atomic int timers_end;
+
+static void stay_on_this_cpu(void)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		perror("sched_setaffinity");
+}
+
+__attribute__((noinline)) static void wait_on_timer(void)
+{
+	for (int i = 0; i < TIMERS; i++)
+		usleep(2000);
+	timers_end = 1;
+}
+
+__attribute__((noinline)) static void read_zeros(void)
+{
+	static char zeros[1 << 20];
+	int fd = open("/dev/zero", O_RDONLY);
+
+	while (!timers_end && read(fd, zeros, sizeof(zeros)) > 0)
+		spun++;
+	close(fd);
+}
+
 static void (*volatile step)(void);
 
 static void *waits(void *arg)
@@ -118,6 +152,8 @@ static void turn(void (*wait)(void), void (*give)(void))
 
 int main(void)
 {
+	pthread_t thread;
+
 	if (pipe(ends))
 		return 1;
 	for (int i = 0; i < ROUNDS; i++) {
@@ -126,5 +162,11 @@ int main(void)
 		turn(wait_on_condition, give_condition);
 		turn(wait_on_pipe, give_pipe);
 	}
+	stay_on_this_cpu();
+	step = wait_on_timer;
+	if (pthread_create(&thread, NULL, waits, NULL))
+		return 1;
+	read_zeros();
+	pthread_join(thread, NULL);
 	return 0;
 }

@@ -146,6 +146,7 @@ static void adapt(struct maps *m)
 	struct btf *btf = btf__load_vmlinux_btf();
 
 	m->skel->rodata->irq_regs_offset = btf ? clock_irq_regs_offset(btf) : 0;
+	m->skel->rodata->preempt_count_offset = btf ? clock_preempt_count_offset(btf) : 0;
 	m->skel->rodata->pid_ns = pid_namespace();
 	/* bpf_task_from_pid() takes ids of the initial pid namespace. */
 	m->exec_ids = btf && !m->skel->rodata->pid_ns &&

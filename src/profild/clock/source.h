@@ -56,6 +56,9 @@ bool clock_tick_missing(void);
 struct btf;
 uint64_t clock_irq_regs_offset(const struct btf *btf);
 
+/* The same of preempt_count_offset; 0: programs cannot tell interrupts during system calls. */
+uint64_t clock_preempt_count_offset(const struct btf *btf);
+
 /* True if the loaded programs have such a value. */
 bool clock_tick_knows_mode(const struct profil_bpf *skel);
 

@@ -93,6 +93,30 @@ uint64_t clock_irq_regs_offset(const struct btf *btf)
 	return regs < 0 || timer < 0 || member < 0 ? 0 : (uint64_t)(regs - timer - member);
 }
 
+/*
+ * __preempt_count is a variable of each CPU; from Linux 6.2 to 6.14 it is a member of pcpu_hot. The
+ * program finds the CPU's runqueues.
+ */
+uint64_t clock_preempt_count_offset(const struct btf *btf)
+{
+	int section = btf__find_by_name_kind(btf, ".data..percpu", BTF_KIND_DATASEC);
+	int hot = btf__find_by_name_kind(btf, "pcpu_hot", BTF_KIND_STRUCT);
+	long count = -1, member = 0, queues = -1;
+
+	if (section > 0) {
+		const struct btf_type *t = btf__type_by_id(btf, (__u32)section);
+
+		queues = offset_of_variable(btf, t, "runqueues");
+		count = offset_of_variable(btf, t, "__preempt_count");
+		if (count < 0 && hot > 0) {
+			count = offset_of_variable(btf, t, "pcpu_hot");
+			member = offset_of_member(btf, btf__type_by_id(btf, (__u32)hot),
+						  "preempt_count");
+		}
+	}
+	return count < 0 || member < 0 || queues < 0 ? 0 : (uint64_t)(count + member - queues);
+}
+
 bool clock_tick_knows_mode(const struct profil_bpf *skel)
 {
 	return skel->rodata->irq_regs_offset != 0;

@@ -63,6 +63,13 @@ check "wakers are recorded" "$ctl" record -q --wakers -o "$dir/woken" -- "$dir/w
 for what in lock condition pipe; do
 	check "what waits on a $what is woken up by what gives it" woken_by "wait_on_$what" "give_$what" "$dir/woken"
 done
+# What the interrupt interrupts, a system call of read_zeros(), has not woken anything up.
+woken_by_interrupt() {
+	"$ctl" report --wakers wait_on_timer -a --full-names "$dir/woken" >"$dir/text" || return
+	cat "$dir/text"
+	grep -q ' \[interrupt\]$' "$dir/text" && ! grep -q ' read_zeros$' "$dir/text"
+}
+check "a timer's interrupt during a system call is what wakes up" woken_by_interrupt
 check "chains have all samples" test "$("$ctl" report --chains -f folded "$dir/woken" | awk '{ n += $NF } END { print n }')" = \
 	"$("$ctl" report -f json "$dir/woken" | jq .samples.total)"
 

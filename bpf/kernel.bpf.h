@@ -75,7 +75,21 @@ struct ns_common {
 	unsigned int inum;
 } __attribute__((preserve_access_index));
 
+struct file;
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+} __attribute__((preserve_access_index));
+
+struct files_struct {
+	struct fdtable *fdt;
+} __attribute__((preserve_access_index));
+
+#define TASK_STOPPED_TRACED 0xc /* linux/sched.h */
+
 struct task_struct {
+	unsigned int __state;
 	unsigned int flags;
 	int pid;
 	int tgid;
@@ -83,10 +97,12 @@ struct task_struct {
 	struct sched_entity se;
 	struct signal_struct *signal;
 	unsigned int in_execve : 1;
+	unsigned int in_iowait : 1;
 	unsigned int self_exec_id; /* the low half of it, where it is wider */
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct nsproxy *nsproxy;
+	struct files_struct *files;
 	const struct cred *cred;
 	struct css_set *cgroups;
 	unsigned long long start_boottime;

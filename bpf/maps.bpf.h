@@ -69,6 +69,8 @@ struct profil_thread {
 	__u64 slept_ns;	  /* the time of that sleep, or 0 */
 	__u64 overlap_ns; /* of earlier sleeps with CPU time, still to be taken from a sleep */
 	__u64 out_epoch;  /* tables.clock.epoch when it last lost its CPU; 0: not yet observed */
+	__u64 lock;	  /* the kernel's lock that it waits for, 0: none, ... */
+	__u64 lock_epoch; /* ... and tables.clock.epoch then */
 	struct profil_last last[PROFIL_LASTS];
 };
 

@@ -31,8 +31,8 @@
  * the table, and the client counts their time. A sleep without room for its element is counted in
  * sleepers_full.
  *
- * What woke up a thread is noted at its element, too, if an attachment asks for it (waker.bpf.h),
- * and counted at a note below that of the state.
+ * What a thread waits for is noted at its element (wait.bpf.h), and what woke it up if an
+ *attachment asks for it (waker.bpf.h). Both are counted at notes below that of the state.
  *
  * The programs run at each switch and wake-up of the machine, while there is such an attachment.
  */
@@ -44,6 +44,7 @@
 #include "observe.bpf.h"
 #include "sample.bpf.h"
 #include "switch_frame.bpf.h"
+#include "wait.bpf.h"
 #include "waker.bpf.h"
 
 /*
@@ -74,6 +75,7 @@ __attribute__((noinline)) int sleeper_enter(__u32 slot, __u64 user_pc, __u32 sta
 	stack_count(slot, user_pc, kernel_pc, 0, true);
 	s->node = u->node;
 	s->key[0] = u->leaf_place ? u->leaf_place | group : 0;
+	s->wait = state == PROFIL_STATE_ASLEEP && t->observer->stack_mode ? wait_note(slot) : 0;
 	s->key[1] = kernel_pc && u->depth ? u->place[0] | group | PROFIL_PLACE_FOLDED : 0;
 	now_ns = bpf_ktime_get_ns();
 	s->woken_ns = state == PROFIL_STATE_RUNNABLE ? now_ns : 0;
@@ -130,6 +132,7 @@ struct switched_in {
 	__u64 out_epoch; /* as in struct profil_thread */
 	__u64 born_ns;	 /* CLOCK_BOOTTIME; 0: not to be counted without its element */
 	__u64 ran_ns;
+	__u64 wait; /* a note: what it has slept for */
 };
 
 struct {
@@ -152,6 +155,7 @@ static __always_inline void sleep_settle(struct task_struct *task)
 	in->out_epoch = thread ? thread->out_epoch : 0;
 	in->born_ns = task->flags & PF_EXITING ? 0 : task->start_boottime;
 	in->ran_ns = task->se.sum_exec_runtime;
+	in->wait = 0;
 }
 
 /* The parts of a wait that began at @since_ns and ends at @now_ns, of which @taken_ns count not. */
@@ -184,12 +188,19 @@ static __always_inline __u64 waited_at(__u32 node, __u32 state, __u32 waker)
 	       (node & WAITED_NODE);
 }
 
-/* The node of a note @kind, @offset below @node; without room @node itself. */
-static __always_inline __u32 note_below(__u32 slot, __u32 node, enum profil_note kind, __u32 offset)
+/* The node of @note below @node; without room @node itself. */
+static __always_inline __u32 note_below(__u32 slot, __u32 node, __u64 note)
 {
-	__u32 note = (__u32)node_number(slot, node, profil_place(kind, 0, offset));
+	return (__u32)node_number(slot, node, note) ?: node;
+}
 
-	return note ?: node;
+/* What the thread that gets this CPU has slept for: a note; 0: not known. Global, as insert(). */
+__attribute__((noinline)) __u64 slept_for(void)
+{
+	__u32 zero = 0;
+	const struct switched_in *in = bpf_map_lookup_elem(&switched_in, &zero);
+
+	return in ? in->wait : 0;
 }
 
 /*
@@ -202,14 +213,18 @@ __attribute__((noinline)) int wait_count(__u32 index, __u64 key, __u64 folded, _
 	__u64 n = thin(&target->elapsed_ns, target->period_ns, ns);
 	__u32 node = (__u32)at & WAITED_NODE, waker = (__u32)(at >> WAITED_WAKER) & WAITED_NODE;
 	__u32 state = (__u32)(at >> WAITED_STATE);
+	__u64 wait;
 
 	if (!n)
 		return 0;
 	if (state)
-		node = note_below(target->slot, node ?: PROFIL_STACK_UNREADABLE, PROFIL_NOTE_STATE,
-				  state);
+		node = note_below(target->slot, node ?: PROFIL_STACK_UNREADABLE,
+				  profil_place(PROFIL_NOTE_STATE, 0, state));
+	wait = state == PROFIL_STATE_RUNNABLE ? 0 : slept_for();
+	if (wait)
+		node = note_below(target->slot, node, wait);
 	if (waker)
-		node = note_below(target->slot, node, PROFIL_NOTE_WAKER, waker);
+		node = note_below(target->slot, node, profil_place(PROFIL_NOTE_WAKER, 0, waker));
 	kept_count(target->slot, key, folded, node, n);
 	__sync_fetch_and_add(&target->total, n);
 	return 0;
@@ -224,7 +239,7 @@ __attribute__((noinline)) int unseen_wait_count(__u32 index)
 	const struct profil_target *target = PLACE(&tables.target[index % PROFIL_MAX_TARGETS]);
 	__u64 since_ns = target->waits_since_ns, now_ns = bpf_ktime_get_boot_ns();
 	__u32 zero = 0, state = PROFIL_STATE_ASLEEP;
-	const struct switched_in *in = bpf_map_lookup_elem(&switched_in, &zero);
+	struct switched_in *in = bpf_map_lookup_elem(&switched_in, &zero);
 
 	if (!in || !in->born_ns || in->out_epoch >= target->epoch)
 		return 0;
@@ -234,6 +249,7 @@ __attribute__((noinline)) int unseen_wait_count(__u32 index)
 		return 0; /* it has run, and found no room */
 	if (in->born_ns > since_ns)
 		since_ns = in->born_ns;
+	in->wait = 0;
 	return now_ns > since_ns
 		       ? wait_count(index, 0, 0, waited_at(0, state, 0), now_ns - since_ns)
 		       : 0;
@@ -248,7 +264,7 @@ __attribute__((noinline)) int sleeper_leave(__u32 index, __u32 tid, bool all)
 	const struct profil_target *target = PLACE(&tables.target[index % PROFIL_MAX_TARGETS]);
 	bool states = target->waits == PROFIL_WAITS_STATES;
 	__u32 zero = 0, node, waker;
-	const struct switched_in *in = bpf_map_lookup_elem(&switched_in, &zero);
+	struct switched_in *in = bpf_map_lookup_elem(&switched_in, &zero);
 	__u64 since_ns, asleep_ns, runnable_ns, key, folded;
 	struct table table, *t = &table;
 	struct profil_sleeper *s;
@@ -263,6 +279,7 @@ __attribute__((noinline)) int sleeper_leave(__u32 index, __u32 tid, bool all)
 	key = s->key[0];
 	folded = s->key[1];
 	waker = s->waker;
+	in->wait = s->wait;
 	wait_divide(&asleep_ns, &runnable_ns, since_ns, states ? s->woken_ns : 0,
 		    bpf_ktime_get_ns(), in->taken_ns);
 	s->waker = PROFIL_WAKER_UNKNOWN;

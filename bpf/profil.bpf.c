@@ -254,6 +254,40 @@ int sched_waking(__u64 *args)
 	return 0;
 }
 
+#define CONTENTION_SPINS 1 /* trace/events/lock.h: the thread does not sleep */
+
+/*
+ * Attached with them. The kernel's lock of a thread is known from its second sleep on, when it has
+ * an account.
+ */
+SEC("tp_btf/contention_begin")
+int contention_begin(__u64 *args)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct profil_thread *thread;
+
+	if ((__u32)args[1] & CONTENTION_SPINS || !task->mm)
+		return 0;
+	thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!thread)
+		return 0;
+	thread->lock = args[0];
+	thread->lock_epoch = tables.clock.epoch;
+	return 0;
+}
+
+SEC("tp_btf/contention_end")
+int contention_end(__u64 *args)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct profil_thread *thread;
+
+	thread = task->mm ? bpf_task_storage_get(&threads, task, NULL, 0) : NULL;
+	if (thread && thread->lock == args[0])
+		thread->lock = 0;
+	return 0;
+}
+
 /* --- fork, exec and exit ---------------------------------------------------------------------- */
 
 /*

@@ -165,7 +165,7 @@ static __always_inline void stack_walk(struct unwind *u, __u64 user_pc, bool in_
 	u->moment = (__u32)(bpf_ktime_get_ns() >> 20);
 	u->exact = 1;
 	u->leaf = !in_kernel;
-	u->next = in_kernel && !arch_in_syscall(regs);
+	u->next = in_kernel && arch_syscall(regs) < 0;
 	/* The kernel emulates the functions of this page, which has no VMA and no rules. */
 	if (in_kernel && arch_in_vsyscall(user_pc) &&
 	    !bpf_probe_read_user(&u->pc, sizeof(u->pc), (void *)u->sp)) {

@@ -19,9 +19,12 @@ typedef struct __attribute__((preserve_access_index)) {
 	void *vdso;
 } mm_context_t;
 
-struct file;
+struct rw_semaphore {
+	long count;
+} __attribute__((preserve_access_index));
 
 struct mm_struct {
+	struct rw_semaphore mmap_lock;
 	struct maple_tree mm_mt;
 	unsigned long exec_vm; /* pages of executable mappings */
 	mm_context_t context;
@@ -110,6 +113,7 @@ const volatile __u32 page_shift = 12;
 /* enum profil_image_lookup; set by the daemon before the first sample (image_lookup.c). */
 __u32 image_lookup = PROFIL_LOOKUP_WALK;
 
+#define VM_WRITE 0x2
 #define VM_EXEC 0x4
 #define VM_SHARED 0x8
 #define VM_MAYSHARE 0x80

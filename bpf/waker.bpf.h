@@ -50,20 +50,18 @@ const volatile __u64 preempt_count_offset;
 /* The kernel's count of interrupts on the CPU of the running @task. */
 static __always_inline __u32 interrupt_count(struct task_struct *task)
 {
-#if defined(__TARGET_ARCH_arm64)
-	return (__u32)((const struct task_struct___counts *)task)->thread_info.preempt_count;
-#else
+	const struct task_struct___counts *counts = (void *)task;
 	__u32 count = COUNT_UNKNOWN;
 	__u64 rq = 0;
 
+	if (ARCH_COUNT_IN_TASK)
+		return (__u32)counts->thread_info.preempt_count;
 	if (preempt_count_offset && bpf_core_field_exists(struct sched_entity, cfs_rq) &&
 	    bpf_core_field_exists(struct cfs_rq, rq))
 		rq = (__u64)BPF_CORE_READ(task, se.cfs_rq, rq);
-	if (rq &&
-	    bpf_probe_read_kernel(&count, sizeof(count), (void *)(rq + preempt_count_offset)))
+	if (rq && bpf_probe_read_kernel(&count, sizeof(count), (void *)(rq + preempt_count_offset)))
 		return COUNT_UNKNOWN;
 	return count;
-#endif
 }
 
 /* The function that handles softirqs when an interrupt ends. */
@@ -104,7 +102,7 @@ static __always_inline bool in_interrupt(struct task_struct *task)
 	if (!task->pid)
 		return true;
 	if (count == COUNT_UNKNOWN)
-		return task->mm && !arch_in_syscall((struct arch_regs *)bpf_task_pt_regs(task));
+		return task->mm && arch_syscall((struct arch_regs *)bpf_task_pt_regs(task)) < 0;
 	return count & COUNT_OF_INTERRUPTS ||
 	       (count & COUNT_OF_SOFTIRQ && softirq_is_of_interrupt());
 }

@@ -10,6 +10,7 @@
 #include "group_by.h"
 #include "symbols/proc/container.h"
 #include "sample_location.h"
+#include "wait_rows.h"
 
 static int by_samples(const void *a, const void *b)
 {
@@ -274,7 +275,7 @@ int rows_init(struct rows *rows, const struct profile *p, enum rows_by by)
 	int err;
 
 	*rows = (struct rows){ .row = calloc(p->nfunctions + p->places.n + p->nobjects +
-						     p->ngroups + 1,
+						     p->ngroups + p->calls.nwakes + CALL_STATES + 1,
 					     sizeof(*rows->row)) };
 	if (!rows->row)
 		return -ENOMEM;
@@ -282,6 +283,8 @@ int rows_init(struct rows *rows, const struct profile *p, enum rows_by by)
 		err = add_functions(rows, p);
 	else if (by == ROWS_OBJECT)
 		err = add_objects(rows, p);
+	else if (by == ROWS_WAIT || by == ROWS_LOCK)
+		err = wait_rows_add(rows, p, by == ROWS_LOCK);
 	else if (!rows_have_object(by))
 		err = add_groups(rows, p, by);
 	else
@@ -315,6 +318,7 @@ static const char *const names[] = {
 	[ROWS_COMMAND] = "command",	[ROWS_THREAD] = "thread",
 	[ROWS_CGROUP] = "cgroup",	[ROWS_UNIT] = "unit",
 	[ROWS_CONTAINER] = "container", [ROWS_HOST] = "host",
+	[ROWS_WAIT] = "wait",		[ROWS_LOCK] = "lock",
 };
 
 const char *rows_by_name(enum rows_by by)

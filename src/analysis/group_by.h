@@ -4,6 +4,8 @@
 
 #include "profile/profile.h"
 
+#include "rows.h"
+
 enum rows_by {
 	ROWS_FUNCTION,
 	ROWS_INLINED, /* functions, inlined ones separately */
@@ -18,22 +20,9 @@ enum rows_by {
 	ROWS_UNIT,
 	ROWS_CONTAINER,
 	ROWS_HOST,
-};
-
-struct row {
-	char *name;
-	/* The part of @name that is a function's name and can be shortened. */
-	size_t function_at;
-	size_t function_len;
-	__u64 samples;
-	__u32 object;
-	__u64 offset; /* of the function, which tells two of one name apart; 0: none */
-};
-
-/* Most samples first; they add up to binned. */
-struct rows {
-	struct row *row;
-	size_t n;
+	/* What threads wait for: kinds of waits, and locks. */
+	ROWS_WAIT,
+	ROWS_LOCK,
 };
 
 /* Returns 0, -ENOENT if the profile has no groups for @by, or -ENOMEM. rows_fini() in any case. */

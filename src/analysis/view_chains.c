@@ -62,7 +62,7 @@ int view_chains(struct profile *p)
 	for (size_t i = 0; i < p->calls.nwakes && !err; i++) {
 		const struct call_wake *w = &p->calls.wake[i];
 
-		if (w->count <= p->calls.node[w->sleeper].count)
+		if (w->waker && w->count <= p->calls.node[w->sleeper].count)
 			err = add_chain(&c, w);
 	}
 	return err;

@@ -10,11 +10,14 @@
  * arch_pc()		the program counter in them
  * arch_sp(), arch_fp()	stack and frame pointer
  * arch_link()		the link register; x86-64: rdi, in which vfork() has its return address
+ * ARCH_COUNT_IN_TASK	the kernel's count of interrupts is in the task, not the CPU's variable
  * arch_mode()		the word after the program counter, which has the processor's mode
  * arch_mode_is_user()	true if that is user mode
  * arch_in_vsyscall()	the pc is in the page of system calls whose address is fixed
- * arch_in_syscall()	false if an interrupt or a fault, no system call, has left user mode;
- *			arm64: always true
+ * arch_syscall()	the number of the system call that has left user mode; negative: an interrupt
+ *			or a fault has. The registers are the kernel's struct pt_regs
+ * arch_syscall_arg()	its first argument
+ * arch_mode_is_native() false for code of 32 bits, whose system calls have other numbers
  * arch_ra_at()		where a function with frame CFA has saved its return address; arm64:
  *			behind the frame pointer at @fp_at, or at @fp_at if that is not saved
  * arch_return_address() strips the bits of pointer authentication
@@ -36,10 +39,13 @@
 #define arch_link(regs) ((regs)->rdi)
 #define arch_mode(regs) ((regs)->cs)
 #define arch_mode_is_user(mode) (((mode)&3) != 0)
-#define arch_in_syscall(regs) ((__s64)(regs)->orig_rax >= 0)
+#define arch_mode_is_native(mode) ((mode) == 0x33)
+#define arch_syscall(regs) ((__s64)(regs)->orig_rax)
+#define arch_syscall_arg(regs) ((regs)->rdi)
 #define arch_in_vsyscall(pc) ((pc) >> 12 == 0xffffffffff600u)
 #define arch_ra_at(cfa, fp_at, fp_saved) ((cfa)-8)
 #define arch_return_address(word) (word)
+#define ARCH_COUNT_IN_TASK 0
 #define ARCH_RA_ON_STACK 1
 #define ARCH_DWARF_SP 7
 #define ARCH_DWARF_FP 6
@@ -61,10 +67,14 @@
 #define arch_link(regs) ((regs)->regs[30])
 #define arch_mode(regs) ((regs)->pstate)
 #define arch_mode_is_user(mode) (((mode)&0xf) == 0) /* EL0 */
-#define arch_in_syscall(regs) ((void)(regs), 1)
+#define arch_mode_is_native(mode) (((mode)&0x10) == 0)
+/* In struct pt_regs user_pt_regs is followed by orig_x0 and syscallno. */
+#define arch_syscall(regs) ((__s64) * (const __s32 *)((const char *)((regs) + 1) + 8))
+#define arch_syscall_arg(regs) ((regs)->regs[0])
 #define arch_in_vsyscall(pc) ((void)(pc), 0)
 #define arch_ra_at(cfa, fp_at, fp_saved) ((fp_saved) ? (fp_at) + 8 : (fp_at))
 #define arch_return_address(word) ((word)&0xffffffffffffull)
+#define ARCH_COUNT_IN_TASK 1
 #define ARCH_RA_ON_STACK 0
 #define ARCH_DWARF_SP 31
 #define ARCH_DWARF_FP 29

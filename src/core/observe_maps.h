@@ -30,7 +30,7 @@
  * and the user's pc at which it entered the kernel as a FOLDED place. The historical view
  * (--fold-kernel) shows the FOLDED places instead of those of KERNEL images.
  */
-#define PROFIL_TABLE_VERSION 4
+#define PROFIL_TABLE_VERSION 5
 #define PROFIL_TABLE_PAGE 4096
 
 #define PROFIL_LINE_PLACES 5
@@ -186,6 +186,37 @@ enum profil_stack_mode {
 enum profil_note {
 	PROFIL_NOTE_STATE = 1, /* offset: enum profil_cpu_state; without one: running */
 	PROFIL_NOTE_WAKER,     /* below ASLEEP. Offset: the waker's node, or enum profil_waker */
+	PROFIL_NOTE_WAIT,      /* of a sleep, above the waker. Offset: enum profil_wait */
+	/*
+	 * In place of WAIT, of a FUTEX or KERNEL_LOCK that is a variable: the place has its image
+	 * and offset.
+	 */
+	PROFIL_NOTE_LOCK,
+};
+
+/* What a thread sleeps for. */
+enum profil_wait {
+	PROFIL_WAIT_UNKNOWN,
+	PROFIL_WAIT_FUTEX,
+	PROFIL_WAIT_KERNEL_LOCK, /* a mutex or semaphore in the kernel */
+	PROFIL_WAIT_MMAP_LOCK,	 /* that of the process's mappings */
+	PROFIL_WAIT_TIMER,
+	PROFIL_WAIT_POLL,
+	PROFIL_WAIT_DISK, /* files, folders, block devices; swapped or mapped pages */
+	PROFIL_WAIT_PIPE,
+	PROFIL_WAIT_SOCKET,
+	PROFIL_WAIT_DEVICE, /* a character device: a terminal, for instance */
+	PROFIL_WAIT_EVENT,  /* eventfd, timerfd, signalfd, inotify and the like */
+	PROFIL_WAIT_ASYNC_IO,
+	PROFIL_WAIT_FILE_LOCK,
+	PROFIL_WAIT_IPC, /* System V semaphores and messages, POSIX message queues */
+	PROFIL_WAIT_PROCESS,
+	PROFIL_WAIT_SIGNAL,
+	PROFIL_WAIT_STOPPED, /* by a signal or a debugger */
+	PROFIL_WAIT_FAULT,   /* a fault or interrupt of user mode, without a disk */
+	PROFIL_WAIT_OTHER,   /* another system call */
+	PROFIL_WAITS,
+	PROFIL_WAIT_FD = PROFIL_WAITS /* private to the kernel: by the kind of the file */
 };
 
 /* What has woken up a thread, if not a thread whose stack is known. */
@@ -225,7 +256,9 @@ struct profil_sleeper {
 	__u32 node;	/* below PROFIL_STACK_ROOTS: none */
 	__u64 key[2];	/* a place; with kernel stacks also the FOLDED one. 0: none */
 	__u32 waker;	/* a node, or enum profil_waker */
-	__u32 zero[5];
+	__u32 zero;
+	__u64 wait; /* a note: what it waits for; 0: not known */
+	__u64 zero2;
 };
 _Static_assert(sizeof(struct profil_sleeper) == 64, "one cache line in a map");
 #define PROFIL_PAGE_SLEEPERS (PROFIL_TABLE_PAGE / 64)

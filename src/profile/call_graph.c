@@ -275,7 +275,7 @@ int call_graph_wakers(struct call_graph *g, const struct call_tree *t, const boo
 	for (size_t i = 0; !err && i < t->nwakes; i++) {
 		const struct call_wake *w = &t->wake[i];
 
-		if (!below[w->sleeper])
+		if (!below[w->sleeper] || !w->waker)
 			continue;
 		rest.count -= w->count < rest.count ? w->count : rest.count;
 		err = add_waker(g, t, w);

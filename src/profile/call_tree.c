@@ -117,7 +117,8 @@ int call_tree_add_wake(struct call_tree *t, const struct call_wake *wake)
 	return 0;
 }
 
-int call_tree_add_wakes(struct call_tree *t, const struct call_tree *from, const __u32 *to)
+int call_tree_add_wakes(struct call_tree *t, const struct call_tree *from, const __u32 *to,
+			const __u32 *frame)
 {
 	int err = 0;
 
@@ -128,6 +129,7 @@ int call_tree_add_wakes(struct call_tree *t, const struct call_tree *from, const
 			continue;
 		w.sleeper = to[w.sleeper];
 		w.waker = w.waker < CALL_ROOTS ? w.waker : to[w.waker];
+		w.lock = w.lock && frame ? frame[w.lock - 1] : w.lock;
 		err = call_tree_add_wake(t, &w);
 	}
 	return err;
@@ -150,7 +152,7 @@ int call_tree_add_all(struct call_tree *t, const struct call_tree *from)
 			t->node[to[i]].count += n->count;
 	}
 	if (!err)
-		err = call_tree_add_wakes(t, from, to);
+		err = call_tree_add_wakes(t, from, to, NULL);
 	free(to);
 	return err;
 }
@@ -230,7 +232,7 @@ int call_tree_prune(struct call_tree *t)
 	int err = count && to ? add_counted(&pruned, t, count, to) : -ENOMEM;
 
 	if (!err)
-		err = call_tree_add_wakes(&pruned, t, to);
+		err = call_tree_add_wakes(&pruned, t, to, NULL);
 	if (err) {
 		call_tree_fini(&pruned);
 		return err;
@@ -294,6 +296,24 @@ int call_tree_difference(struct call_tree *t, const struct call_tree *last,
 					    : last->node[in_last[i]].count;
 	}
 	return add_counted(t, now, count, to);
+}
+
+bool call_tree_has_wakers(const struct call_tree *t)
+{
+	size_t i = 0;
+
+	while (i < t->nwakes && !t->wake[i].waker)
+		i++;
+	return i < t->nwakes;
+}
+
+bool call_tree_has_waits(const struct call_tree *t)
+{
+	size_t i = 0;
+
+	while (i < t->nwakes && !t->wake[i].wait)
+		i++;
+	return i < t->nwakes;
 }
 
 __u32 call_tree_root(const struct call_tree *t, __u32 index)

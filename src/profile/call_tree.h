@@ -73,11 +73,19 @@ struct call_frame {
  */
 enum call_waker { CALL_BY_INTERRUPT = 1, CALL_BY_KERNEL, CALL_BY_HIDDEN, CALL_WAKERS };
 
-/* The samples of sleeps that began at node @sleeper and that a thread ended at node @waker. */
+/*
+ * The samples of sleeps at node @sleeper, by what they waited for and what ended them. Before
+ * symbolize() a lock is the variable at @offset of @object, after it a frame with its name.
+ */
 struct call_wake {
 	__u32 sleeper;
-	__u32 waker; /* or an enum call_waker */
+	__u32 waker; /* the node of a thread, or an enum call_waker; 0: not known */
 	__u64 count;
+	__u64 offset; /* of the lock; 0: none, or it is no variable */
+	__u32 object;
+	__u32 lock; /* 1 + a frame; 0: none */
+	__u32 wait; /* enum profil_wait */
+	__u32 zero;
 };
 
 /* Zeroed, it is empty: a profile without stacks. */
@@ -87,7 +95,7 @@ struct call_tree {
 	struct call_frame *frame;
 	size_t nframes;
 	struct index_slots slots; /* of the nodes, by index + 1 */
-	struct call_wake *wake;	  /* those of sleeps whose waker is known */
+	struct call_wake *wake;	  /* of sleeps of which anything is known */
 	size_t nwakes;
 };
 
@@ -109,16 +117,21 @@ int call_tree_count(struct call_tree *t, __u32 index, __u64 n);
 int call_tree_add_wake(struct call_tree *t, const struct call_wake *wake);
 
 /*
- * Adds the wake-ups of @from, whose nodes i are to[i] here, of sleepers that have samples. Returns 0
- * or -ENOMEM.
+ * Adds the wake-ups of @from, of sleepers that have samples: its nodes i are to[i] here, its frames
+ * f are frame[f] - 1, or the same ones if @frame is NULL. Returns 0 or -ENOMEM.
  */
-int call_tree_add_wakes(struct call_tree *t, const struct call_tree *from, const __u32 *to);
+int call_tree_add_wakes(struct call_tree *t, const struct call_tree *from, const __u32 *to,
+			const __u32 *frame);
 
 /* Adds all nodes of @from, which has the same objects. Returns 0 or -ENOMEM. */
 int call_tree_add_all(struct call_tree *t, const struct call_tree *from);
 
 /* Adds a frame; takes ownership of its name. Returns 0 or -ENOMEM. */
 int call_tree_add_frame(struct call_tree *t, const struct call_frame *frame, __u32 *index);
+
+/* Says whether the tree knows any sleep's waker, or what it waited for. */
+bool call_tree_has_wakers(const struct call_tree *t);
+bool call_tree_has_waits(const struct call_tree *t);
 
 /* The root above node @index: a call_root(). */
 __u32 call_tree_root(const struct call_tree *t, __u32 index);

@@ -92,7 +92,10 @@ static json_t *nodes_of(const struct call_tree *t)
 	return all;
 }
 
-/* Indices of nodes, as those of parents; below the number of ends: what has no stack. */
+/*
+ * Indices of nodes, as those of parents, below the number of ends: what has no stack; samples; what
+ * they waited for; the frame that names the lock.
+ */
 static json_t *wakes_of(const struct call_tree *t)
 {
 	json_t *all = json_array();
@@ -103,11 +106,13 @@ static json_t *wakes_of(const struct call_tree *t)
 		__u32 waker =
 			w->waker < CALL_ROOTS ? w->waker : w->waker - (__u32)CALL_ROOTS + roots;
 
-		append(&all, json_pack("[III]",
-				       (json_int_t)(w->sleeper < CALL_ROOTS
-							    ? w->sleeper
-							    : w->sleeper - CALL_ROOTS + roots),
-				       (json_int_t)waker, (json_int_t)w->count));
+		append(&all,
+		       json_pack("[IIIso]",
+				 (json_int_t)(w->sleeper < CALL_ROOTS
+						      ? w->sleeper
+						      : w->sleeper - CALL_ROOTS + roots),
+				 (json_int_t)waker, (json_int_t)w->count, stack_wait_key(w->wait),
+				 w->lock ? json_integer((json_int_t)w->lock - 1) : json_null()));
 	}
 	return all;
 }
@@ -245,6 +250,15 @@ static bool load_index(__u32 *node, const struct call_tree *t, const struct json
 	return true;
 }
 
+/* Sets the frame that names a lock, 1 + its number; false: there is no such frame. */
+static bool load_lock(__u32 *frame, const struct call_tree *t, const json_t *lock)
+{
+	json_int_t i = json_is_integer(lock) ? json_integer_value(lock) : -1;
+
+	*frame = (__u32)(i + 1);
+	return i < (json_int_t)t->nframes && (i >= 0 || !lock || json_is_null(lock));
+}
+
 static int load_wakes(struct profile *p, const struct json_ends *e, const json_t *wakes)
 {
 	const json_t *wake;
@@ -252,13 +266,20 @@ static int load_wakes(struct profile *p, const struct json_ends *e, const json_t
 
 	json_array_foreach(wakes, i, wake) {
 		json_int_t sleeper, waker, count;
-		struct call_wake w;
+		const char *wait = "";
+		struct call_wake w = { 0 };
+		json_t *lock = NULL;
 
-		if (json_unpack((json_t *)wake, "[III!]", &sleeper, &waker, &count) < 0 ||
-		    p->calls.n < CALL_ROOTS || !load_index(&w.sleeper, &p->calls, e, sleeper) ||
+		/* Files of earlier versions have no waits. */
+		if ((json_unpack((json_t *)wake, "[IIIso!]", &sleeper, &waker, &count, &wait,
+				 &lock) < 0 &&
+		     json_unpack((json_t *)wake, "[III!]", &sleeper, &waker, &count) < 0) ||
+		    !load_lock(&w.lock, &p->calls, lock) || p->calls.n < CALL_ROOTS ||
+		    !load_index(&w.sleeper, &p->calls, e, sleeper) ||
 		    !load_index(&w.waker, &p->calls, e, waker) || count < 0)
 			return -EINVAL;
 		w.count = (__u64)count;
+		w.wait = stack_wait_of(wait);
 		if (w.waker < CALL_ROOTS)
 			w.waker = waker < CALL_WAKERS ? (__u32)waker : 0;
 		if (call_tree_add_wake(&p->calls, &w))

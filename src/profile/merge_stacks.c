@@ -59,20 +59,29 @@ static int add_frame(struct merge *m, const struct numbers *n, const struct prof
 	return err;
 }
 
+/* Sets the index of frame @frame of @from in the sum. */
+static int set_frame(struct merge *m, const struct numbers *n, const struct profile *from,
+		     __u32 frame)
+{
+	__u32 index;
+	int err = n->frame[frame] ? 0 : add_frame(m, n, from, frame, &index);
+
+	if (!err && !n->frame[frame])
+		n->frame[frame] = index + 1;
+	return err;
+}
+
 static int add_node(struct merge *m, const struct numbers *n, const struct profile *from,
 		    const struct call_node *node, __u32 parent, __u32 *index)
 {
 	struct call_tree *t = &m->into->calls;
 	__u64 offset = node->offset;
-	__u32 object, frame;
+	__u32 object;
 	int err = merge_object(m, n, from, node->object, &object) ?:
 		  merge_offset(m, from, node->object, object, &offset) ?:
-		  call_tree_add(t, parent, object, offset, index);
+		  call_tree_add(t, parent, object, offset, index) ?:
+		  set_frame(m, n, from, node->frame);
 
-	if (!err && !n->frame[node->frame]) {
-		err = add_frame(m, n, from, node->frame, &frame);
-		n->frame[node->frame] = err ? 0 : frame + 1;
-	}
 	if (!err)
 		t->node[*index].frame = n->frame[node->frame] - 1;
 	return err;
@@ -95,5 +104,7 @@ int merge_stacks(struct merge *m, const struct numbers *n, const struct profile 
 		if (!err)
 			m->into->calls.node[to[i]].count += node->count;
 	}
-	return err ?: call_tree_add_wakes(&m->into->calls, t, to);
+	for (size_t i = 0; i < t->nwakes && !err; i++)
+		err = t->wake[i].lock ? set_frame(m, n, from, t->wake[i].lock - 1) : 0;
+	return err ?: call_tree_add_wakes(&m->into->calls, t, to, n->frame);
 }

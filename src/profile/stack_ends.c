@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 
 #include "base/grow.h"
+#include "core/observe_maps.h"
 #include "jit_runtime.h"
 #include "stack_ends.h"
 
@@ -81,6 +82,42 @@ enum call_state stack_state_of(const char *key)
 	while (i < CALL_STATES && strcmp(key, states[i].key) != 0)
 		i++;
 	return (enum call_state)i;
+}
+
+static const char *const waits[PROFIL_WAITS] = {
+	[PROFIL_WAIT_UNKNOWN] = "unknown",
+	[PROFIL_WAIT_FUTEX] = "futex",
+	[PROFIL_WAIT_KERNEL_LOCK] = "kernel lock",
+	[PROFIL_WAIT_MMAP_LOCK] = "mmap lock",
+	[PROFIL_WAIT_TIMER] = "timer",
+	[PROFIL_WAIT_POLL] = "poll",
+	[PROFIL_WAIT_DISK] = "disk",
+	[PROFIL_WAIT_PIPE] = "pipe",
+	[PROFIL_WAIT_SOCKET] = "socket",
+	[PROFIL_WAIT_DEVICE] = "device",
+	[PROFIL_WAIT_EVENT] = "event",
+	[PROFIL_WAIT_ASYNC_IO] = "async I/O",
+	[PROFIL_WAIT_FILE_LOCK] = "file lock",
+	[PROFIL_WAIT_IPC] = "ipc",
+	[PROFIL_WAIT_PROCESS] = "process",
+	[PROFIL_WAIT_SIGNAL] = "signal",
+	[PROFIL_WAIT_STOPPED] = "stopped",
+	[PROFIL_WAIT_FAULT] = "fault",
+	[PROFIL_WAIT_OTHER] = "other",
+};
+
+const char *stack_wait_key(__u32 wait)
+{
+	return waits[wait < PROFIL_WAITS ? wait : PROFIL_WAIT_UNKNOWN];
+}
+
+__u32 stack_wait_of(const char *key)
+{
+	__u32 i = PROFIL_WAITS;
+
+	while (--i && strcmp(key, waits[i]) != 0)
+		;
+	return i;
 }
 
 static const char *cure_of_runtime(const char *name)

@@ -48,6 +48,12 @@ const char *stack_state_key(enum call_state state);
 const char *stack_state_text(enum call_state state);
 enum call_state stack_state_of(const char *key);
 
+/* The name of what a thread waits for, an enum profil_wait; and by it, unknown:
+ * PROFIL_WAIT_UNKNOWN.
+ */
+const char *stack_wait_key(__u32 wait);
+__u32 stack_wait_of(const char *key);
+
 /*
  * A line with the share of complete stacks of @p, where and why most others are truncated, and the
  * remedy. Names are not sanitized. Returns @out.

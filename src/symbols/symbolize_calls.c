@@ -10,6 +10,7 @@
 #include "dwarf_lines.h"
 #include "elf_symbols.h"
 #include "symbolize_calls.h"
+#include "variables.h"
 
 #define ROOM_MIN 1024
 #define INLINED_MAX 16
@@ -225,7 +226,47 @@ static int add_nodes(struct work *w, const bool *calls)
 	}
 	for (size_t i = 0; !err && i < CALL_ROOTS; i++)
 		w->tree.node[i].count = from->node[i].count;
-	return err ? err : call_tree_add_wakes(&w->tree, from, to);
+	return err ? err : call_tree_add_wakes(&w->tree, from, to, NULL);
+}
+
+/* Names the locks of @object: each is a frame. @v has room for all of them. */
+static int name_locks(struct work *w, __u32 object, struct variable *v)
+{
+	struct call_tree *t = &w->tree;
+	size_t n = 0, at = 0;
+	int err;
+
+	for (size_t i = 0; i < t->nwakes; i++) {
+		if (t->wake[i].offset && t->wake[i].object == object)
+			v[n++] = (struct variable){ .offset = t->wake[i].offset };
+	}
+	err = n ? variables_name(v, n, &w->profile->objects[object]) : 0;
+	for (size_t i = 0; i < t->nwakes && at < n && !err; i++) {
+		struct call_wake *wake = &t->wake[i];
+		struct call_frame f = { .object = object, .offset = wake->offset };
+		struct key k = { .object = object, .start = wake->offset };
+		const char *name;
+		__u32 frame;
+
+		if (!wake->offset || wake->object != object)
+			continue;
+		name = v[at++].name;
+		err = frame_of(w, &k, f, name, name ? strlen(name) : 0, &frame);
+		wake->lock = err ? 0 : frame + 1;
+	}
+	while (n)
+		free(v[--n].name);
+	return err;
+}
+
+static int name_all_locks(struct work *w)
+{
+	__cleanup(freep) struct variable *v = calloc(w->tree.nwakes + 1, sizeof(*v));
+	int err = v ? 0 : -ENOMEM;
+
+	for (__u32 i = 0; i < w->profile->nobjects && w->tree.nwakes && !err; i++)
+		err = name_locks(w, i, v);
+	return err;
 }
 
 static int rebuild(struct work *w)
@@ -240,7 +281,7 @@ static int rebuild(struct work *w)
 		return -ENOMEM;
 	for (size_t i = CALL_ROOTS; i < t->n; i++)
 		calls[t->node[i].parent] = true;
-	err = add_nodes(w, calls);
+	err = add_nodes(w, calls) ?: name_all_locks(w);
 	if (err < 0)
 		return err;
 	call_tree_fini(&w->profile->calls);

@@ -44,7 +44,8 @@ static int add_wait(struct waits *w, const struct profil_sleeper *s, enum call_s
 	if (n && !err && state && s->node < PROFIL_STACK_ROOTS)
 		return call_tree_count(&w->into->calls, call_root(CALL_UNREADABLE, state), n);
 	if (n && s->node >= PROFIL_STACK_ROOTS && node < w->reader->table.head->nodes)
-		w->stacks[w->n++] = (struct stack_count){ node, state, n };
+		w->stacks[w->n++] = (struct stack_count){ node, state, n,
+							  state == CALL_RUNNABLE ? 0 : s->wait };
 	return err;
 }
 

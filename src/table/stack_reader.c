@@ -71,17 +71,16 @@ static size_t path_of(const struct tree_reader *r, __u32 number, enum call_state
 	return n;
 }
 
-/* Finds the object and the profile's offset of the frame of @node. */
-static void locate(const struct tree_reader *r, const struct profil_node *node, __u32 *object,
-		   __u64 *offset)
+/* Finds the object and the profile's offset of @key, the place of a node. */
+static void locate(const struct tree_reader *r, __u64 key, __u32 *object, __u64 *offset)
 {
-	__u32 image = profil_place_image(node->place);
+	__u32 image = profil_place_image(key);
 	struct place place = { 0 };
 
 	*object = 0;
 	if (image && image <= r->table->table.head->images && r->table->object[image]) {
 		*object = r->table->object[image] - 1;
-		table_reader_locate(r->table, &place, image, profil_place_offset(node->place));
+		table_reader_locate(r->table, &place, image, profil_place_offset(key));
 	}
 	*offset = place.offset;
 }
@@ -90,15 +89,15 @@ static void locate(const struct tree_reader *r, const struct profil_node *node, 
 struct notes {
 	enum call_state state;
 	__u32 waker; /* a node's number, or enum profil_waker */
+	__u64 wait;  /* a note; 0: not known */
 };
 
 /* Reads the notes from @number on; returns the node that they are below. */
 static __u32 notes_of(const struct tree_reader *r, __u32 number, struct notes *notes)
 {
 	*notes = (struct notes){ .state = CALL_NO_STATE };
-	if (!(r->table->table.head->flags & PROFIL_OBSERVE_WAITS))
-		return number;
-	notes->state = CALL_RUNNING;
+	if (r->table->table.head->flags & PROFIL_OBSERVE_WAITS)
+		notes->state = CALL_RUNNING;
 	while (is_node(r, number)) {
 		const struct profil_node *node = node_at(r, number);
 		__u32 value = profil_place_offset(node->place);
@@ -106,6 +105,10 @@ static __u32 notes_of(const struct tree_reader *r, __u32 number, struct notes *n
 		switch (profil_place_group(node->place)) {
 		case PROFIL_NOTE_WAKER:
 			notes->waker = value;
+			break;
+		case PROFIL_NOTE_WAIT:
+		case PROFIL_NOTE_LOCK:
+			notes->wait = node->place;
 			break;
 		case PROFIL_NOTE_STATE:
 			notes->state = value < CALL_STATES ? (enum call_state)value : CALL_NO_STATE;
@@ -131,7 +134,7 @@ static int enter(struct tree_reader *r, __u32 number, enum call_state state, __u
 		__u32 object;
 		int err;
 
-		locate(r, node_at(r, path[n]), &object, &offset);
+		locate(r, node_at(r, path[n])->place, &object, &offset);
 		err = call_tree_add(r->into, *at, object, offset, at);
 		if (err)
 			return err;
@@ -140,32 +143,46 @@ static int enter(struct tree_reader *r, __u32 number, enum call_state state, __u
 	return 0;
 }
 
-/* Adds a wake-up of the stack @at by @waker, which ran then. */
-static int add_wake(struct tree_reader *r, __u32 at, __u32 waker, __u64 count)
+/* Sets what @wake waits for, by @note. */
+static void set_wait(const struct tree_reader *r, struct call_wake *wake, __u64 note)
 {
-	struct call_wake wake = { .sleeper = at, .waker = waker, .count = count };
+	if (profil_place_group(note) == PROFIL_NOTE_LOCK) {
+		locate(r, note, &wake->object, &wake->offset);
+		wake->wait = r->table->profile->objects[wake->object].kind == OBJECT_KERNEL
+				     ? PROFIL_WAIT_KERNEL_LOCK
+				     : PROFIL_WAIT_FUTEX;
+	} else if (profil_place_offset(note) < PROFIL_WAITS) {
+		wake->wait = profil_place_offset(note);
+	}
+}
+
+/* Adds what is known of @count samples of sleeps at the stack @at. Their wakers ran then. */
+static int add_wake(struct tree_reader *r, __u32 at, const struct notes *notes, __u64 count)
+{
+	struct call_wake wake = { .sleeper = at, .waker = notes->waker, .count = count };
 	int err = 0;
 
-	if (is_node(r, waker))
-		err = enter(r, waker, CALL_RUNNING, &wake.waker);
-	else if (waker >= CALL_WAKERS)
-		return 0;
+	set_wait(r, &wake, notes->wait);
+	if (is_node(r, notes->waker))
+		err = enter(r, notes->waker, CALL_RUNNING, &wake.waker);
+	else if (notes->waker >= CALL_WAKERS)
+		wake.waker = 0;
 	return err ? err : call_tree_add_wake(r->into, &wake);
 }
 
-/* Adds @count samples at node @number; @state: CALL_NO_STATE if notes say it. */
-static int read_node(struct tree_reader *r, __u32 number, enum call_state state, __u64 count)
+/* Adds the samples of @c. */
+static int read_node(struct tree_reader *r, const struct stack_count *c)
 {
 	struct notes notes;
-	__u32 at;
-	int err;
+	__u32 number = notes_of(r, PROFIL_STACK_ROOTS + c->node, &notes), at;
+	int err = enter(r, number, c->state ? c->state : notes.state, &at);
 
-	number = notes_of(r, number, &notes);
-	err = enter(r, number, state ? state : notes.state, &at);
+	if (c->wait)
+		notes.wait = c->wait;
 	if (!err)
-		err = call_tree_count(r->into, at, count);
-	if (!err && notes.waker)
-		err = add_wake(r, at, notes.waker, count);
+		err = call_tree_count(r->into, at, c->count);
+	if (!err && (notes.waker || notes.wait))
+		err = add_wake(r, at, &notes, c->count);
 	return err;
 }
 
@@ -179,7 +196,8 @@ int stack_reader_read(const struct table_reader *table, struct call_tree *into)
 		const struct profil_node *node = node_at(&r, PROFIL_STACK_ROOTS + i);
 
 		if (node->count && node->place)
-			err = read_node(&r, PROFIL_STACK_ROOTS + i, CALL_NO_STATE, node->count);
+			err = read_node(&r,
+					&(struct stack_count){ .node = i, .count = node->count });
 	}
 	free(r.index);
 	return err;
@@ -192,8 +210,7 @@ int stack_reader_add(const struct table_reader *table, const struct stack_count 
 	int err = reader_init(&r, table, into);
 
 	for (size_t i = 0; i < n && !err; i++)
-		err = read_node(&r, PROFIL_STACK_ROOTS + count[i].node, count[i].state,
-				count[i].count);
+		err = read_node(&r, &count[i]);
 	free(r.index);
 	return err;
 }

@@ -9,6 +9,7 @@ struct stack_count {
 	__u32 node;
 	enum call_state state; /* CALL_NO_STATE: as the node's notes say */
 	__u64 count;
+	__u64 wait; /* a note: what it sleeps for; 0: not known, or as the node's notes say */
 };
 
 /* Adds the stacks of @n nodes, likewise. */

@@ -1,16 +1,29 @@
-/* waits.c - threads that wait for a lock, for the time and for input, and one that computes
+/* waits.c - threads that wait for known things, and one that computes
  *
  * Prints a line for each, FUNCTION LEAST MOST: the limits of its off-CPU time in ms. MOST is the
  * time between two looks at the clock, LEAST what is left of it without the thread's CPU time and
  * all of its waits for a CPU.
  */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int input[2];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, *own_lock;
+static int input[2], polled[2], ends[2], event, semaphores, locked_file;
+static const char *self;
 static volatile unsigned long spun;
 
 static double now_ms(void)
@@ -46,6 +59,105 @@ __attribute__((noinline)) static void wait_for_input(void)
 	spun++;
 }
 
+__attribute__((noinline)) static void wait_for_own_lock(void)
+{
+	pthread_mutex_lock(own_lock);
+	spun++;
+	pthread_mutex_unlock(own_lock);
+}
+
+__attribute__((noinline)) static void wait_for_poll(void)
+{
+	struct pollfd fd = { .fd = polled[0], .events = POLLIN };
+
+	if (poll(&fd, 1, -1) == 1)
+		spun++;
+	spun++;
+}
+
+__attribute__((noinline)) static void wait_for_epoll(void)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+	int epoll = epoll_create1(0);
+
+	epoll_ctl(epoll, EPOLL_CTL_ADD, polled[0], &e);
+	if (epoll_wait(epoll, &e, 1, -1) == 1)
+		spun++;
+	close(epoll);
+}
+
+__attribute__((noinline)) static void wait_for_socket(void)
+{
+	char byte;
+
+	if (recv(ends[0], &byte, 1, 0) == 1)
+		spun++;
+	spun++;
+}
+
+__attribute__((noinline)) static void wait_for_event(void)
+{
+	eventfd_t value;
+
+	if (!eventfd_read(event, &value))
+		spun++;
+	spun++;
+}
+
+__attribute__((noinline)) static void wait_for_process(void)
+{
+	char *argv[] = { "sleep", "0.1", NULL };
+	pid_t child;
+
+	if (posix_spawnp(&child, *argv, NULL, NULL, argv, NULL))
+		return;
+	waitpid(child, NULL, 0);
+	spun++;
+}
+
+__attribute__((noinline)) static void wait_for_signal(void)
+{
+	const struct timespec ts = { 0, 100000000 };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigtimedwait(&set, NULL, &ts);
+	spun++;
+}
+
+__attribute__((noinline)) static void wait_for_file_lock(void)
+{
+	int file = open(self, O_RDONLY);
+
+	flock(file, LOCK_EX);
+	spun++;
+	close(file);
+}
+
+__attribute__((noinline)) static void wait_for_semaphore(void)
+{
+	struct sembuf take = { 0, -1, 0 };
+
+	semop(semaphores, &take, 1);
+	spun++;
+}
+
+/* Reads this program's file, past the cache. */
+__attribute__((noinline)) static void wait_for_disk(void)
+{
+	int file = open(self, O_RDONLY | O_DIRECT);
+	void *page = aligned_alloc(4096, 4096);
+
+	for (double end = now_ms() + 200; page && now_ms() < end;) {
+		if (pread(file, page, 4096, 0) <= 0)
+			break;
+		spun++;
+	}
+	free(page);
+	close(file);
+}
+
 __attribute__((noinline)) static void compute(void)
 {
 	for (double end = now_ms() + 200; now_ms() < end;)
@@ -59,12 +171,20 @@ struct wait {
 	double most_ms;
 };
 
+#define WAIT(function)               \
+	{                            \
+#function, function, \
+	}
 static struct wait waits[] = {
-	{ "wait_for_lock", wait_for_lock, 0, 0 },
-	{ "wait_for_time", wait_for_time, 0, 0 },
-	{ "wait_for_input", wait_for_input, 0, 0 },
-	{ "compute", compute, 0, 0 },
+	WAIT(wait_for_lock),	  WAIT(wait_for_own_lock),
+	WAIT(wait_for_time),	  WAIT(wait_for_input),
+	WAIT(wait_for_poll),	  WAIT(wait_for_epoll),
+	WAIT(wait_for_socket),	  WAIT(wait_for_event),
+	WAIT(wait_for_process),	  WAIT(wait_for_signal),
+	WAIT(wait_for_file_lock), WAIT(wait_for_semaphore),
+	WAIT(wait_for_disk),	  WAIT(compute),
 };
+#define WAITS (sizeof(waits) / sizeof(*waits))
 
 /* The CPU time of this thread so far, and the time that it was ready to run. */
 static double scheduled_ms(void)
@@ -97,23 +217,50 @@ static void sleep_ms(unsigned int ms)
 	nanosleep(&ts, NULL);
 }
 
-int main(void)
+static int prepare(void)
 {
-	pthread_t thread[4];
-
-	if (pipe(input))
-		return 1;
+	own_lock = malloc(sizeof(*own_lock));
+	event = eventfd(0, 0);
+	semaphores = semget(IPC_PRIVATE, 1, 0600);
+	locked_file = open(self, O_RDONLY);
+	if (!own_lock || event < 0 || semaphores < 0 || flock(locked_file, LOCK_EX) ||
+	    pipe(input) || pipe(polled) || socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+		return -1;
+	pthread_mutex_init(own_lock, NULL);
+	pthread_mutex_lock(own_lock);
 	pthread_mutex_lock(&lock);
-	for (int i = 0; i < 4; i++)
+	return 0;
+}
+
+static void give_all(void)
+{
+	struct sembuf give = { 0, 1, 0 };
+
+	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(own_lock);
+	sleep_ms(100);
+	if (write(input[1], "", 1) != 1 || write(polled[1], "", 1) != 1 ||
+	    send(ends[1], "", 1, 0) != 1 || eventfd_write(event, 1) ||
+	    semop(semaphores, &give, 1) || flock(locked_file, LOCK_UN))
+		perror("give");
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread[WAITS];
+
+	(void)argc;
+	self = argv[0];
+	if (prepare())
+		return 1;
+	for (size_t i = 0; i < WAITS; i++)
 		pthread_create(&thread[i], NULL, measure, &waits[i]);
 	sleep_ms(350);
-	pthread_mutex_unlock(&lock);
-	sleep_ms(100);
-	if (write(input[1], "", 1) != 1)
-		return 1;
-	for (int i = 0; i < 4; i++) {
+	give_all();
+	for (size_t i = 0; i < WAITS; i++) {
 		pthread_join(thread[i], NULL);
 		printf("%s %.3f %.3f\n", waits[i].name, waits[i].least_ms, waits[i].most_ms);
 	}
+	semctl(semaphores, 0, IPC_RMID);
 	return 0;
 }

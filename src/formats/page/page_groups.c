@@ -48,7 +48,7 @@ int page_groups(FILE *out, const struct profile *p)
 {
 	static const enum rows_by kinds[] = { ROWS_COMMAND, ROWS_PROCESS, ROWS_THREAD,
 					      ROWS_CGROUP,  ROWS_UNIT,	  ROWS_CONTAINER,
-					      ROWS_OBJECT };
+					      ROWS_WAIT,    ROWS_LOCK,	  ROWS_OBJECT };
 	int err = 0;
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && !err; i++)

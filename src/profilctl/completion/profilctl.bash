@@ -21,7 +21,7 @@ _profilctl_values() { # VERB LONG_NAME
 	case $1\ $2 in
 	*diff\ --format) printf '%s\n' text json html ;;
 	*\ --format) _profilctl_help "$1" | sed -n 's/^A FORMAT is \(.*\) or \(.*\)\./\1, \2/p' | tr -s ', ' '\n' ;;
-	*\ --by) printf '%s\n' function inlined line instruction object process command thread cgroup unit container host ;;
+	*\ --by) printf '%s\n' function inlined line instruction object process command thread cgroup unit container host wait lock ;;
 	*\ --clock) printf '%s\n' tick cpu-clock cycles auto ;;
 	*\ --event) profilctl list --events 2>/dev/null | awk '{ print $1 }' ;;
 	*\ --comm) ps -eo comm= | sort -u ;;

@@ -53,7 +53,7 @@ for verb in (profilctl --help 2>/dev/null | string replace -rf '^  ([a-z]+) .*$'
             case format
                 set -a option -a "$formats"
             case by
-                set -a option -a 'function inlined line instruction object process command thread cgroup unit container host'
+                set -a option -a 'function inlined line instruction object process command thread cgroup unit container host wait lock'
             case clock
                 set -a option -a 'tick cpu-clock cycles auto'
             case call-graph

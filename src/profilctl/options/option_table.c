@@ -62,7 +62,8 @@ static const struct option_row rows[] = {
 	  .value = value_json },
 	{ OPTION_BY, 0, "by", "WHAT",
 	  "group text by function, inlined, line, instruction, object,\n"
-	  "                              process, command, thread, cgroup, unit, container or host",
+	  "                              process, command, thread, cgroup, unit, container, host,\n"
+	  "                              wait or lock",
 	  .value = value_by },
 	{ OPTION_FILTER, 0, "object", "NAME", "only samples in this file; * and ? are wildcards",
 	  TEXT(filter.object) },

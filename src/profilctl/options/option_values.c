@@ -28,7 +28,7 @@
 #define IS_SECOND_EVENT "there is another event already; give one"
 #define ROWS_NAMES                                                                               \
 	"function, inlined, line, instruction, object, process, command, thread, cgroup, unit, " \
-	"container or host"
+	"container, host, wait or lock"
 
 static bool whole(unsigned long long *out, const char *arg)
 {

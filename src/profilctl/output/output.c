@@ -139,6 +139,9 @@ static const char *remedy(enum rows_by by)
 	switch (by) {
 	case ROWS_THREAD:
 		return "record it with --threads";
+	case ROWS_WAIT:
+	case ROWS_LOCK:
+		return "record it with --wall, or with --off-cpu and -g";
 	case ROWS_PROCESS:
 		return "'profilctl record -a -o FILE' writes one that does";
 	default:

@@ -108,7 +108,7 @@ static int read_profile(struct profile **p, const struct options *o)
 /* Prints a message on failure and returns an enum ctl_status. */
 static int show_wakers(struct profile *p, const struct options *o)
 {
-	if (!p->calls.nwakes) {
+	if (!call_tree_has_wakers(&p->calls)) {
 		log_err("report: this profile has no wakers; 'profilctl record --wakers' writes "
 			"one that has (of threads that slept: see --state)");
 		return CTL_ERROR;

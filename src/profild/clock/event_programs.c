@@ -24,7 +24,7 @@
  * the kernel first waits for an RCU grace period.
  */
 #define FIRST_LOADED EVENT_PROGRAM_TRACEPOINT
-#define LINKS 3
+#define LINKS 5
 _Static_assert(EVENT_PROGRAM_SWITCH + LINKS == EVENT_PROGRAMS, "those with a link are the last");
 
 struct event_programs {
@@ -73,6 +73,10 @@ static struct bpf_program *program_of(const struct profil_bpf *skel, enum event_
 		return skel->progs.sched_wakeup;
 	case EVENT_PROGRAM_WAKING:
 		return skel->progs.sched_waking;
+	case EVENT_PROGRAM_CONTENTION_BEGIN:
+		return skel->progs.contention_begin;
+	case EVENT_PROGRAM_CONTENTION_END:
+		return skel->progs.contention_end;
 	default:
 		return NULL;
 	}

@@ -21,9 +21,11 @@ enum event_program {
 	EVENT_PROGRAM_PERF, /* of perf events; the clock's own, which is always loaded */
 	EVENT_PROGRAM_TRACEPOINT,
 	EVENT_PROGRAM_UPROBE,
-	EVENT_PROGRAM_SWITCH, /* of off-CPU time, as the next two */
+	EVENT_PROGRAM_SWITCH, /* of off-CPU time, as the next ones */
 	EVENT_PROGRAM_WAKEUP,
 	EVENT_PROGRAM_WAKING,
+	EVENT_PROGRAM_CONTENTION_BEGIN,
+	EVENT_PROGRAM_CONTENTION_END,
 	EVENT_PROGRAMS
 };
 

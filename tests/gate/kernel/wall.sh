@@ -40,6 +40,42 @@ for function in wait_for_lock wait_for_time wait_for_input; do
 done
 check "the states add up" adds_up "$dir/kept"
 
+# Sleeps below FUNCTION are of KIND. Its first steps can wait for a page, or for the lock of the mappings.
+sleeps_for() { # FUNCTION KIND
+	python3 - "$dir/kept" "$@" <<-'END'
+		import json, sys
+		stacks = json.load(open(sys.argv[1]))["stacks"]
+		frames, nodes, roots = stacks["frames"], stacks["nodes"], len(stacks["ends"])
+		def below(node):
+		    while node >= roots:
+		        parent, frame = nodes[node - roots][:2]
+		        if frames[frame][0] == sys.argv[2]:
+		            return True
+		        node = parent
+		kinds = {wake[3] for wake in stacks["wakes"] if below(wake[0])}
+		print(sys.argv[2], kinds)
+		sys.exit(sys.argv[3] not in kinds or bool(kinds - {sys.argv[3], "disk", "fault", "mmap lock", "kernel lock"}))
+	END
+}
+for pair in lock:futex own_lock:futex time:timer input:pipe poll:poll epoll:poll socket:socket event:event process:process \
+	signal:signal file_lock:"file lock" semaphore:ipc; do
+	check "wait_for_${pair%:*}() sleeps for a ${pair#*:}" sleeps_for "wait_for_${pair%:*}" "${pair#*:}"
+done
+
+by() { # WHAT PROFILE
+	"$ctl" report --by "$1" -a "$2" | sed -nE 's/^ *[0-9.]+ % +[0-9]+ +[0-9.]+ +//p' >"$dir/rows"
+	cat "$dir/rows"
+}
+check "a lock is named by its variable" grep -qxF "lock in waits" <(by lock "$dir/kept")
+check "a lock in allocated memory is named by its caller" grep -qxF "futex, waited for in wait_for_own_lock" "$dir/rows"
+sums() { # WHAT
+	"$ctl" report --by "$1" -a "$dir/kept" | awk '/^ *[0-9.]* % +[0-9]+ / { n += $3 } / samples: / { all = $1 } END { print n, all; exit n != all }'
+}
+check "rows by wait add up" sums wait
+check "rows by lock add up" sums lock
+check "off-CPU time with stacks is recorded" "$ctl" record -q --off-cpu -g -o "$dir/off" -- "$dir/waits" >/dev/null
+check "off-CPU time knows locks" grep -qxF "lock in waits" <(by lock "$dir/off")
+
 sleep 1000 &
 sleeper=$!
 await "$sleeper" grep -q "^$sleeper (sleep) S" "/proc/$sleeper/stat"
@@ -70,6 +106,8 @@ woken_by_interrupt() {
 	grep -q ' \[interrupt\]$' "$dir/text" && ! grep -q ' read_zeros$' "$dir/text"
 }
 check "a timer's interrupt during a system call is what wakes up" woken_by_interrupt
+check "a lock is known with what gave it" grep -qxF "lock in wakers, given by give_lock" <(by lock "$dir/woken")
+check "a condition is known with what gave it" grep -qxF "condition in wakers, given by give_condition" "$dir/rows"
 check "chains have all samples" test "$("$ctl" report --chains -f folded "$dir/woken" | awk '{ n += $NF } END { print n }')" = \
 	"$("$ctl" report -f json "$dir/woken" | jq .samples.total)"
 

@@ -64,7 +64,7 @@ check "machine top --help lists its options only" sh -c "'$ctl' machine top --he
 
 # Options after operands.
 says "report accepts options after the file" 2 \
-	"report: --by colour: must be function, inlined, line, instruction, object, process, command, thread, cgroup, unit, container or host" report file --by colour
+	"report: --by colour: must be function, inlined, line, instruction, object, process, command, thread, cgroup, unit, container, host, wait or lock" report file --by colour
 says "attach accepts options after the pid" 2 \
 	"attach: -F 0: must be a whole number from 1 to 50000 Hz" attach $$ -F 0
 says "report -i names the file" 1 \
@@ -79,7 +79,7 @@ says "-p and an operand must not name the same process" 2 "process $$ is named t
 says "--call-graph refuses an unknown mode" 2 \
 	"record: --call-graph lbr: must be auto, cfi (unwind tables) or fp (frame pointers)" record --call-graph=lbr true
 says "--sort suggests --by" 2 \
-	"report: --sort parent: rows are sorted by samples; use --by function, inlined, line, instruction, object, process, command, thread, cgroup, unit, container or host" \
+	"report: --sort parent: rows are sorted by samples; use --by function, inlined, line, instruction, object, process, command, thread, cgroup, unit, container, host, wait or lock" \
 	report file --sort parent
 says "record -p with a command suggests attach -d" 2 \
 	"record: -p excludes operands; 'profilctl attach -d SECONDS PID' profiles for so long" record -p $$ true

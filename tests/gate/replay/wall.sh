@@ -101,6 +101,34 @@ check "--state keeps wakers where stacks have no state" test "$(chains --state r
 check "--chains keeps all samples" test "$("$ctl" report --chains -f folded "$dir/woken" | awk '{ n += $NF } END { print n }')" = 100
 check "--wakers without wakers is refused" refused 1 "has no wakers" --wakers work "$dir/wall"
 
+# work() waits for a lock, which main() gives, 30 samples, for a pipe 4, and for what is not known 2.
+jq '.stacks.frames += [["mutex", 0, 4096]] | .stacks.wakes = [[17, 12, 30, "futex", 2], [17, 0, 4, "pipe", null]]' "$dir/wall" >"$dir/known"
+by() { # WHAT PROFILE...
+	"$ctl" report -a --by "$@" | sed -nE 's/^ *([0-9.]+ %) +[0-9]+ +[0-9.]+ +(.*)$/\1 \2/p'
+}
+waits='30.00 % futex
+20.00 % (waiting for a CPU)
+10.00 % (on CPU)
+6.00 % (not known)
+4.00 % pipe
+30.00 % (in no mapping)'
+locks='40.00 % (no lock)
+30.00 % mutex in work, given by main
+30.00 % (in no mapping)'
+check "--by wait shows what threads waited for" test "$(by wait "$dir/known")" = "$waits"
+check "--by lock shows locks and what gave them" test "$(by lock "$dir/known")" = "$locks"
+check "JSON keeps waits" test "$("$ctl" report -o "$dir/again" "$dir/known" && by wait "$dir/again")" = "$waits"
+check "JSON keeps locks" test "$(by lock "$dir/again")" = "$locks"
+check "a sum has the locks of both" test "$(by lock "$dir/known" "$dir/known")" = "$locks"
+check "a filter keeps locks" grep -qxF "75.00 % mutex in work, given by main" <(by lock --state asleep --function work "$dir/known")
+check "the page has locks" grep -q "By lock.*" <("$ctl" report -f html "$dir/known")
+check "--by lock without waits is refused" refused 1 "record it with --wall" --by lock "$dir/wall"
+no_frame() {
+	jq '.stacks.wakes[0][4] = 9' "$dir/known" >"$dir/bad"
+	! "$ctl" report "$dir/bad" >/dev/null 2>"$dir/err"
+}
+check "a lock without its frame is refused" no_frame
+
 # Foreign readers see the states and all time.
 pprof() {
 	"$ctl" report -f pprof -o "$dir/pprof" "$dir/wall" && go tool pprof -top -cum -sample_index=samples "$dir/pprof" 2>/dev/null |

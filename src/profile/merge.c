@@ -34,7 +34,8 @@ static bool is_same_group(const struct group *a, const struct group *b)
 {
 	return a->pid == b->pid && a->tid == b->tid && a->start_ns == b->start_ns &&
 	       is_same_name(a->command, b->command) && is_same_name(a->thread, b->thread) &&
-	       is_same_name(a->cgroup, b->cgroup) && is_same_name(a->host, b->host);
+	       is_same_name(a->cgroup, b->cgroup) && is_same_name(a->unit, b->unit) &&
+	       is_same_name(a->host, b->host);
 }
 
 /* The slot of the group, or the free one for it. */
@@ -168,8 +169,8 @@ int merge_object(struct merge *m, const struct numbers *n, const struct profile 
 }
 
 /* Group 0 is for samples without a group, in every profile of one host. */
-static int group_number(struct merge *m, const struct numbers *n, const struct profile *from,
-			__u32 group, __u32 *index)
+int merge_group_of(struct merge *m, const struct numbers *n, const struct profile *from,
+		   __u32 group, __u32 *index)
 {
 	struct group like =
 		group ? from->groups[group] : (struct group){ .command = (char *)GROUP_REST };
@@ -210,7 +211,7 @@ static int add_places(struct merge *m, const struct numbers *n, const struct pro
 	places_each(place, t) {
 		struct place own = *place;
 		int err = merge_object(m, n, from, place->object, &own.object) ?:
-			  group_number(m, n, from, place->group, &own.group) ?:
+			  merge_group_of(m, n, from, place->group, &own.group) ?:
 			  merge_offset(m, from, place->object, own.object, &own.offset) ?:
 			  places_add(into, &own);
 
@@ -314,9 +315,24 @@ static int add(struct merge *m, const struct numbers *n, const struct profile *f
 	return err;
 }
 
+int numbers_init(struct numbers *n, const struct profile *from)
+{
+	*n = (struct numbers){ calloc(from->nobjects + 1, sizeof(*n->object)),
+			       calloc(from->ngroups + 1, sizeof(*n->group)),
+			       calloc(from->calls.nframes + 1, sizeof(*n->frame)) };
+	return n->object && n->group && n->frame ? 0 : -ENOMEM;
+}
+
+void numbers_fini(struct numbers *n)
+{
+	free(n->object);
+	free(n->group);
+	free(n->frame);
+}
+
 int merge_add(struct merge *m, const struct profile *from)
 {
-	struct numbers n = { 0 };
+	struct numbers n;
 	int err = 0;
 
 	if (m->added)
@@ -331,13 +347,8 @@ int merge_add(struct merge *m, const struct profile *from)
 	if (err < 0)
 		return err;
 	m->added++;
-	n.object = calloc(from->nobjects + 1, sizeof(*n.object));
-	n.group = calloc(from->ngroups + 1, sizeof(*n.group));
-	n.frame = calloc(from->calls.nframes + 1, sizeof(*n.frame));
-	err = n.object && n.group && n.frame ? add(m, &n, from) : -ENOMEM;
-	free(n.object);
-	free(n.group);
-	free(n.frame);
+	err = numbers_init(&n, from) ?: add(m, &n, from);
+	numbers_fini(&n);
 	return err;
 }
 

@@ -1,10 +1,12 @@
-/* merge_parts.h - the parts of merge_add(): what numbers are in the sum, its hosts and its stacks
+/* merge_parts.h - the parts of merge_add(): what has which number in the sum, its hosts and its
+ * stacks
  */
 #ifndef PROFIL_PROFILE_MERGE_PARTS_H
 #define PROFIL_PROFILE_MERGE_PARTS_H
 
 #include <linux/types.h>
 
+struct call_frame;
 struct group;
 struct merge;
 struct profile;
@@ -32,6 +34,21 @@ int merge_group(struct merge *m, const struct group *g, __u32 *index);
  */
 int merge_offset(const struct merge *m, const struct profile *from, __u32 object, __u32 own,
 		 __u64 *offset);
+
+/* The same for group @group of @from; 0 is for samples without a group. */
+int merge_group_of(struct merge *m, const struct numbers *n, const struct profile *from,
+		   __u32 group, __u32 *index);
+
+/* The index in the sum of a frame like @like, which is added there. Returns 0 or -ENOMEM. */
+int merge_frame(struct merge *m, const struct call_frame *like, __u32 *index);
+
+/* The same for frame @frame of @from. */
+int merge_frame_of(struct merge *m, const struct numbers *n, const struct profile *from,
+		   __u32 frame, __u32 *index);
+
+/* Makes room in @n for what @from has; numbers_fini() in any case. Returns 0 or -ENOMEM. */
+int numbers_init(struct numbers *n, const struct profile *from);
+void numbers_fini(struct numbers *n);
 
 /* Frees the tables by which objects and groups of the sum are found, which are made again. */
 void merge_forget(struct merge *m);

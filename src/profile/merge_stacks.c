@@ -36,38 +36,41 @@ static int make_room(struct merge *m)
 	return anew < 0 ? anew : 0;
 }
 
-/* The index in the sum of frame @frame of @from. */
-static int add_frame(struct merge *m, const struct numbers *n, const struct profile *from,
-		     __u32 frame, __u32 *index)
+int merge_frame(struct merge *m, const struct call_frame *like, __u32 *index)
 {
-	struct call_frame own = from->calls.frame[frame];
-	int err = make_room(m) ?: merge_object(m, n, from, own.object, &own.object) ?:
-		  merge_offset(m, from, from->calls.frame[frame].object, own.object, &own.offset);
+	struct call_frame own = *like;
+	int err = make_room(m);
 	__u32 *slot;
 
 	if (err < 0)
 		return err;
 	slot = slot_of(m, &own);
-	if (!*slot) {
-		own.name = own.name ? strdup(own.name) : NULL;
-		if (!own.name && from->calls.frame[frame].name)
-			return -ENOMEM;
-		err = call_tree_add_frame(&m->into->calls, &own, index);
-		*slot = err ? 0 : *index + 1;
+	if (*slot) {
+		*index = *slot - 1;
+		return 0;
 	}
-	*index = *slot - 1;
+	own.name = own.name ? strdup(own.name) : NULL;
+	if (!own.name && like->name)
+		return -ENOMEM;
+	err = call_tree_add_frame(&m->into->calls, &own, index);
+	*slot = err ? 0 : *index + 1;
 	return err;
 }
 
-/* Sets the index of frame @frame of @from in the sum. */
-static int set_frame(struct merge *m, const struct numbers *n, const struct profile *from,
-		     __u32 frame)
+int merge_frame_of(struct merge *m, const struct numbers *n, const struct profile *from,
+		   __u32 frame, __u32 *index)
 {
-	__u32 index;
-	int err = n->frame[frame] ? 0 : add_frame(m, n, from, frame, &index);
+	struct call_frame own = from->calls.frame[frame];
+	int err;
 
-	if (!err && !n->frame[frame])
-		n->frame[frame] = index + 1;
+	if (n->frame[frame]) {
+		*index = n->frame[frame] - 1;
+		return 0;
+	}
+	err = merge_object(m, n, from, own.object, &own.object) ?:
+	      merge_offset(m, from, from->calls.frame[frame].object, own.object, &own.offset) ?:
+	      merge_frame(m, &own, index);
+	n->frame[frame] = err ? 0 : *index + 1;
 	return err;
 }
 
@@ -76,14 +79,14 @@ static int add_node(struct merge *m, const struct numbers *n, const struct profi
 {
 	struct call_tree *t = &m->into->calls;
 	__u64 offset = node->offset;
-	__u32 object;
+	__u32 object, frame;
 	int err = merge_object(m, n, from, node->object, &object) ?:
 		  merge_offset(m, from, node->object, object, &offset) ?:
 		  call_tree_add(t, parent, object, offset, index) ?:
-		  set_frame(m, n, from, node->frame);
+		  merge_frame_of(m, n, from, node->frame, &frame);
 
 	if (!err)
-		t->node[*index].frame = n->frame[node->frame] - 1;
+		t->node[*index].frame = frame;
 	return err;
 }
 
@@ -92,6 +95,7 @@ int merge_stacks(struct merge *m, const struct numbers *n, const struct profile 
 	const struct call_tree *t = &from->calls;
 	__cleanup(freep) __u32 *to = calloc(t->n + 1, sizeof(*to));
 	int err = to ? 0 : -ENOMEM;
+	__u32 frame;
 
 	for (__u32 i = 0; i < t->n && !err; i++) {
 		const struct call_node *node = &t->node[i];
@@ -105,6 +109,6 @@ int merge_stacks(struct merge *m, const struct numbers *n, const struct profile 
 			m->into->calls.node[to[i]].count += node->count;
 	}
 	for (size_t i = 0; i < t->nwakes && !err; i++)
-		err = t->wake[i].lock ? set_frame(m, n, from, t->wake[i].lock - 1) : 0;
+		err = t->wake[i].lock ? merge_frame_of(m, n, from, t->wake[i].lock - 1, &frame) : 0;
 	return err ?: call_tree_add_wakes(&m->into->calls, t, to, n->frame);
 }

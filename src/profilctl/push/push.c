@@ -68,7 +68,7 @@ static void count_removed(struct push *p, const struct spool_entry *all, size_t 
 	__u64 removed = 0;
 
 	for (size_t i = 0; i < p->nwaiting; i++)
-		removed += !spool_dir_has(all, n, p->waiting[i].name) &&
+		removed += !spool_files_has(all, n, p->waiting[i].name) &&
 			   !sent_log_has(&p->sent, p->waiting[i].name) &&
 			   strcmp(p->waiting[i].name, p->now) != 0;
 	if (!removed)
@@ -83,7 +83,7 @@ static void count_removed(struct push *p, const struct spool_entry *all, size_t 
 /* After a restart: if the last one sent has been removed, so may have been others behind it. */
 static void tell_gap(const struct push *p, const struct spool_entry *all, size_t n)
 {
-	if (p->scans || !*p->sent.last || !n || spool_dir_has(all, n, p->sent.last) ||
+	if (p->scans || !*p->sent.last || !n || spool_files_has(all, n, p->sent.last) ||
 	    strcmp(p->sent.last, all[0].name) >= 0)
 		return;
 	log_warning(
@@ -97,7 +97,7 @@ static int scan(struct push *p)
 {
 	__cleanup(freep) struct spool_entry *all = NULL;
 	size_t n, out = 0;
-	int err = spool_dir_list(&all, &n, p->spool);
+	int err = spool_files_list(&all, &n, p->spool, false);
 
 	if (err < 0)
 		return err;

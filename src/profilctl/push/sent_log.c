@@ -132,7 +132,7 @@ int sent_log_compact(struct sent_log *s, const struct spool_entry *spool, size_t
 	if (s->n < COMPACT_MIN || s->n < 2 * n)
 		return 0;
 	for (size_t i = 0; i < s->n; i++) {
-		if (spool_dir_has(spool, n, s->name[i]) || !strcmp(s->name[i], s->last))
+		if (spool_files_has(spool, n, s->name[i]) || !strcmp(s->name[i], s->last))
 			memmove(s->name[kept++], s->name[i], sizeof(*s->name));
 	}
 	s->n = kept;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "profilctl/spool/spool_dir.h"
+#include "profile/spool_files.h"
 
 /*
  * A file with a name per line, appended to after each request that was taken: what was sent just

@@ -8,42 +8,9 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
+#include "profile/spool_files.h"
 #include "profilctl/util/exit_status.h"
 #include "spool.h"
-#include "spool_dir.h"
-
-/* A profile belongs to one of two adjacent spans: the one with its middle. */
-static bool is_in(const struct spool_entry *e, const struct time_span *span)
-{
-	time_t twice = 2 * e->start + e->seconds;
-
-	return e->is_profile && twice >= 2 * span->since && twice < 2 * span->until;
-}
-
-/* Says whether the interval of @e contains the middle of @span. */
-static bool is_around(const struct spool_entry *e, const struct time_span *span)
-{
-	time_t end = span->until < TIME_SPAN_END ? span->until : span->since;
-	time_t middle = span->since + (end - span->since) / 2;
-
-	return e->is_profile && e->start <= middle && middle < e->start + e->seconds;
-}
-
-/* Moves the entries of @span to the front and returns their number. */
-static size_t choose(struct spool_entry *all, size_t n, const struct time_span *span)
-{
-	size_t chosen = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (is_in(&all[i], span))
-			all[chosen++] = all[i];
-	}
-	for (size_t i = 0; !chosen && i < n; i++) {
-		if (is_around(&all[i], span))
-			all[chosen++] = all[i];
-	}
-	return chosen;
-}
 
 static int no_spool(const char *path, int err)
 {
@@ -67,7 +34,7 @@ static int nothing(const char *path, const struct spool_entry *all, size_t n,
 
 	time_text(since, sizeof(since), span->since);
 	strcpy(until, "now");
-	if (span->until < TIME_SPAN_END)
+	if (span->until < SPOOL_NO_END)
 		time_text(until, sizeof(until), span->until);
 	if (!n) {
 		log_err("the spool %s has no profiles", path);
@@ -101,11 +68,11 @@ static int files(struct file_list *l, const struct options *o, const struct time
 	const char *path = o->spool ? o->spool : SPOOL_DIR_DEFAULT;
 	__cleanup(freep) struct spool_entry *all = NULL;
 	size_t n, chosen;
-	int err = spool_dir_list(&all, &n, path);
+	int err = spool_files_list(&all, &n, path, false);
 
 	if (err < 0)
 		return no_spool(path, err);
-	chosen = choose(all, n, span);
+	chosen = spool_files_choose(all, n, span->since, span->until);
 	if (!chosen)
 		return nothing(path, all, n, span);
 	*since = all[0].start;

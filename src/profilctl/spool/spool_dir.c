@@ -1,5 +1,4 @@
-/* spool_dir.c - the folder of a spool: names, rotation by age and size */
-#include <dirent.h>
+/* spool_dir.c - the folder of a spool: writing, and rotation by age and size */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,110 +18,11 @@
 
 #define SAME_NAME_MAX 100
 
-static void closedirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
-/* Parses a file name. Returns the part after the seconds; NULL: not a file of a spool. */
-static const char *read_name(struct spool_entry *e, const char *name)
-{
-	struct tm tm = { 0 };
-	int behind = 0, number;
-	long seconds;
-
-	if (strlen(name) >= sizeof(e->name) ||
-	    sscanf(name, "machine-%4d%2d%2dT%2d%2d%2dZ-%10lds%n", &tm.tm_year, &tm.tm_mon,
-		   &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &seconds, &behind) != 7 ||
-	    !behind || seconds < 0)
-		return NULL;
-	tm.tm_year -= 1900;
-	tm.tm_mon--;
-	strcpy(e->name, name);
-	e->start = timegm(&tm);
-	e->seconds = seconds;
-	name += behind;
-	if (sscanf(name, ".%3d%n", &number, &behind) == 1)
-		name += behind;
-	return *name == '.' ? name : NULL;
-}
-
-/*
- * Says whether it is a temporary name of replace_file: followed by .PID.N or, on some file systems,
- * .XXXXXX.
- */
-static bool is_leftover(const char *suffix)
-{
-	size_t n = strlen(suffix), all = n;
-
-	while (n && strchr("0123456789.", suffix[n - 1]))
-		n--;
-	return all - n > 3 || !strncmp(suffix, SPOOL_SUFFIX ".", strlen(SPOOL_SUFFIX) + 1);
-}
-
-static int by_name(const void *a, const void *b)
-{
-	const struct spool_entry *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return strcmp(x->name, y->name);
-}
-
-static int is_name(const void *name, const void *entry)
-{
-	return strcmp(name, ((const struct spool_entry *)entry)->name);
-}
-
-/* The start is part of the name, so that names have the order of by_name(). */
-bool spool_dir_has(const struct spool_entry *all, size_t n, const char *name)
-{
-	return n && bsearch(name, all, n, sizeof(*all), is_name);
-}
-
-/* Lists the spool's files in @dir, or with @leftovers the incomplete ones. */
-static int list(struct spool_entry **out, size_t *n, DIR *dir, bool leftovers)
-{
-	__cleanup(freep) struct spool_entry *all = NULL;
-	const struct dirent *d;
-
-	for (*n = 0; (d = readdir(dir));) {
-		struct spool_entry e = { .is_profile = false }, *more;
-		const char *suffix = read_name(&e, d->d_name);
-		struct stat st;
-
-		if (!suffix || is_leftover(suffix) != leftovers ||
-		    fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    !S_ISREG(st.st_mode))
-			continue;
-		e.bytes = (__u64)st.st_blocks * 512;
-		e.is_profile = !strcmp(suffix, SPOOL_SUFFIX);
-		more = grow(all, *n, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		all = more;
-		all[(*n)++] = e;
-	}
-	if (*n)
-		qsort(all, *n, sizeof(*all), by_name);
-	*out = steal(all);
-	return 0;
-}
-
-int spool_dir_list(struct spool_entry **out, size_t *n, const char *path)
-{
-	__cleanup(closedirp) DIR *dir = opendir(path);
-
-	return dir ? list(out, n, dir, false) : -errno;
-}
-
 static int clean(struct spool_dir *d)
 {
-	__cleanup(closedirp) DIR *dir = opendir(d->path);
 	__cleanup(freep) struct spool_entry *all = NULL;
 	size_t n = 0;
-	int err = dir ? list(&all, &n, dir, true) : -errno;
+	int err = spool_files_list(&all, &n, d->path, true);
 
 	for (size_t i = 0; !err && i < n; i++)
 		unlinkat(d->fd, all[i].name, 0);
@@ -291,7 +191,7 @@ int spool_dir_rotate(struct spool_dir *d, time_t now)
 	__cleanup(freep) struct spool_entry *all = NULL;
 	__u64 bytes = 0;
 	size_t n;
-	int err = spool_dir_list(&all, &n, d->path);
+	int err = spool_files_list(&all, &n, d->path, false);
 
 	if (err < 0 || !all)
 		return err;

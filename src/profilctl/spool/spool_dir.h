@@ -1,38 +1,13 @@
-/* spool_dir.h - the folder of a spool: names, rotation by age and size */
+/* spool_dir.h - the folder of a spool: writing, and rotation by age and size */
 #ifndef PROFIL_PROFILCTL_SPOOL_SPOOL_DIR_H
 #define PROFIL_PROFILCTL_SPOOL_SPOOL_DIR_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <time.h>
 #include <linux/types.h>
 
 #include "formats/format.h"
 #include "profile/profile.h"
-
-#define SPOOL_DIR_DEFAULT "/var/lib/profil-spool"
-
-/*
- * A file is named machine-20261122T031200Z-60s.json.gz: the start of its interval in UTC and its
- * length, so that names sort by time and a span of time selects files by name. If the name exists
- * (the clock was set back), .2 follows the seconds, and so on. While it is written, a file has the
- * name machine-....json.gz.PID.N.
- */
-#define SPOOL_SUFFIX ".json.gz"
-
-struct spool_entry {
-	char name[80];
-	time_t start;
-	time_t seconds;
-	__u64 bytes;
-	bool is_profile; /* false: another format, for collectors */
-};
-
-/* Lists the spool @path, sorted by time; the caller frees *@out. Returns 0 or a negative errno. */
-int spool_dir_list(struct spool_entry **out, size_t *n, const char *path);
-
-/* True if @name is one of the @n files of spool_dir_list(). */
-bool spool_dir_has(const struct spool_entry *all, size_t n, const char *name);
+#include "profile/spool_files.h"
 
 /* A file that could not be written yet. */
 struct spool_file {

@@ -191,7 +191,7 @@ int time_parse(time_t *out, const char *words, time_t now, const time_t *after)
 int time_span_parse(struct time_span *out, const char *since, const char *until, time_t now,
 		    const char **wrong)
 {
-	*out = (struct time_span){ .until = TIME_SPAN_END };
+	*out = (struct time_span){ .until = SPOOL_NO_END };
 	*wrong = since;
 	if (since && time_parse(&out->since, since, now, NULL) < 0)
 		return -EINVAL;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-#define TIME_SPAN_END ((time_t)1 << 40) /* later than any time */
+#include "profile/spool_files.h"
 
 /* A span of time: since <= t < until. */
 struct time_span {

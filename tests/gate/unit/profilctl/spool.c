@@ -308,12 +308,12 @@ Test(ctl_spool, gives_unique_names_and_removes_the_oldest)
 		cr_assert_eq(spool_dir_add(&d, p, format_find("pprof")), 0);
 		cr_assert_eq(spool_dir_flush(&d), 0);
 	}
-	cr_assert_eq(spool_dir_list(&all, &n, path), 0);
+	cr_assert_eq(spool_files_list(&all, &n, path, false), 0);
 	cr_assert_eq(n, 9);
 	for (size_t i = 0; i < n; i++)
-		cr_expect(spool_dir_has(all, n, all[i].name), "%s", all[i].name);
-	cr_expect_not(spool_dir_has(all, n, "machine-20231114T221320Z-60s.3.json.gz"));
-	cr_expect_not(spool_dir_has(all, 0, all[0].name));
+		cr_expect(spool_files_has(all, n, all[i].name), "%s", all[i].name);
+	cr_expect_not(spool_files_has(all, n, "machine-20231114T221320Z-60s.3.json.gz"));
+	cr_expect_not(spool_files_has(all, 0, all[0].name));
 	cr_expect_str_eq(all[1].name, "machine-20231114T221320Z-60s.2.json.gz");
 	cr_expect_str_eq(all[3].name, "machine-20231114T221320Z-60s.json.gz");
 	cr_expect_eq(all[3].start, 1700000000);
@@ -369,7 +369,7 @@ Test(ctl_spool, keeps_the_newest_profiles_until_they_can_be_written)
 	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &usual), 0);
 	cr_expect_eq(spool_dir_flush(&d), 0);
 	cr_expect_eq(d.nwaiting, 0);
-	cr_assert_eq(spool_dir_list(&all, &n, path), 0);
+	cr_assert_eq(spool_files_list(&all, &n, path, false), 0);
 	cr_assert_eq(n, 4);
 	cr_expect_eq(all[0].start, 1700000120);
 	cr_expect_eq(all[3].start, 1700000180);

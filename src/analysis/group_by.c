@@ -114,8 +114,7 @@ static char *host_name(const struct profile *p, const struct group *g)
 	return strdup(*name ? name : "(unknown host)");
 }
 
-/* The name of @g for rows of this kind. */
-static char *group_name(const struct profile *p, const struct group *g, enum rows_by by)
+char *rows_group_name(const struct profile *p, const struct group *g, enum rows_by by)
 {
 	if (by == ROWS_HOST)
 		return host_name(p, g);
@@ -165,7 +164,7 @@ static int add_groups(struct rows *rows, const struct profile *p, enum rows_by b
 	if (!err && !p->ngroups && by == ROWS_HOST)
 		err = add(rows, &(struct row){ .name = host_name(p, NULL), .samples = p->binned });
 	for (size_t i = 0; i < p->ngroups && !err; i++) {
-		char *name = group_name(p, &p->groups[i], by);
+		char *name = rows_group_name(p, &p->groups[i], by);
 
 		err = add(rows, &(struct row){ .name = name, .samples = samples[i] });
 	}

@@ -33,6 +33,9 @@ void rows_fini(struct rows *rows);
 /* Says whether rows of this kind have an object. */
 bool rows_have_object(enum rows_by by);
 
+/* The name of @g in rows of what ran; the caller frees it. NULL: out of memory. */
+char *rows_group_name(const struct profile *p, const struct group *g, enum rows_by by);
+
 /* The name of @by, as --by takes it. */
 const char *rows_by_name(enum rows_by by);
 

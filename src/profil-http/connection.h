@@ -7,6 +7,7 @@
 #include <systemd/sd-event.h>
 
 #include "access.h"
+#include "graphs.h"
 #include "listen.h"
 #include "options.h"
 #include "results.h"
@@ -45,6 +46,7 @@ struct server {
 	struct connection *admitted; /* passed to MHD's callback that adds it */
 	struct feed flat;	     /* of the machine profile */
 	struct feed stacks;	     /* of the attachment with call stacks */
+	struct graphs *graphs;	     /* of the spool */
 };
 
 /* A connection of a reader. MHD owns the descriptor. */

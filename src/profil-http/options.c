@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "core/proto.h"
 #include "options.h"
+#include "profile/spool_files.h"
 
 static const char usage[] =
 	"usage: profil-http [options]\n"
@@ -19,6 +20,7 @@ static const char usage[] =
 	"  --listen HOST:PORT       listen on TCP, without authentication: loopback only\n"
 	"  --allow-remote           allow TCP addresses beyond loopback\n"
 	"  --group NAME             group whose members may read, besides root [profil]\n"
+	"  --spool DIRECTORY        profiles that the page shows [" SPOOL_DIR_DEFAULT "]\n"
 	"  --socket PATH            socket of profild [" PROFIL_SOCKET_DEFAULT "]\n"
 	"  --stacks HZ              also record call stacks of the machine, at this rate\n"
 	"  --max-seconds N          longest profile that a request may ask for [300]\n"
@@ -31,6 +33,7 @@ enum {
 	OPT_ALLOW_REMOTE,
 	OPT_GROUP,
 	OPT_SOCKET,
+	OPT_SPOOL,
 	OPT_STACKS,
 	OPT_MAX_SECONDS,
 	OPT_USER_CONNECTIONS,
@@ -44,6 +47,7 @@ static const struct option options[] = {
 	{ "allow-remote", no_argument, NULL, OPT_ALLOW_REMOTE },
 	{ "group", required_argument, NULL, OPT_GROUP },
 	{ "socket", required_argument, NULL, OPT_SOCKET },
+	{ "spool", required_argument, NULL, OPT_SPOOL },
 	{ "stacks", required_argument, NULL, OPT_STACKS },
 	{ "max-seconds", required_argument, NULL, OPT_MAX_SECONDS },
 	{ "user-connections", required_argument, NULL, OPT_USER_CONNECTIONS },
@@ -95,6 +99,9 @@ static int set(struct options *o, int option, const char *value)
 	case OPT_SOCKET:
 		o->socket = value;
 		return 0;
+	case OPT_SPOOL:
+		o->spool = value;
+		return 0;
 	case OPT_STACKS:
 		return set_number(&o->stacks_hz, "stacks", value, 999);
 	case OPT_MAX_SECONDS:
@@ -129,7 +136,10 @@ enum options_result options_parse(struct options *o, int argc, char **argv)
 {
 	int option;
 
-	*o = (struct options){ .group = "profil", .max_seconds = 300, .user_connections = 128 };
+	*o = (struct options){ .spool = SPOOL_DIR_DEFAULT,
+			       .group = "profil",
+			       .max_seconds = 300,
+			       .user_connections = 128 };
 	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
 		if (option == OPT_HELP) {
 			fputs(usage, stdout);

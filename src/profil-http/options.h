@@ -13,6 +13,7 @@ struct options {
 	const char *listen[LISTEN_MAX]; /* a path or HOST:PORT */
 	size_t nlisten;
 	bool allow_remote; /* TCP beyond loopback */
+	const char *spool;
 	const char *group; /* whose members have permission to read */
 	unsigned int max_seconds;
 	unsigned int stacks_hz; /* rate of samples with call stacks; 0: none */

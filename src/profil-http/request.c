@@ -102,6 +102,12 @@ static void want_snapshot(struct request *r)
 	snapshots_want(feed_of(r)->snapshots, &r->snapshot);
 }
 
+static void want_graph(struct request *r)
+{
+	r->pending = true;
+	graphs_want(r->server->graphs, &r->route.graph, &r->result);
+}
+
 static void set_due(struct server *s, uint64_t due_us)
 {
 	s->due_us = due_us;
@@ -205,7 +211,10 @@ static void suspend(struct request *r)
 	c->deadline_ns = now_ns() + ANSWER_NS + r->route.seconds * 1000000000ull;
 	r->snapshot.ready = on_snapshot;
 	r->result.ready = on_result;
-	want_snapshot(r);
+	if (r->route.kind == ANSWER_GRAPH)
+		want_graph(r);
+	else
+		want_snapshot(r);
 }
 
 static void forget(void *answer)
@@ -360,7 +369,7 @@ static enum MHD_Result begin(struct server *s, struct connection *c, const char 
 	a = refusal(c, url, method);
 	if (!a)
 		a = route_parse(&r->route, c->mhd, url, s->options->max_seconds);
-	if (!a && !feed_of(r)->snapshots)
+	if (!a && r->route.kind != ANSWER_GRAPH && !feed_of(r)->snapshots)
 		a = answer_text(404, "call stacks are not recorded (start profil-http with "
 				     "--stacks)");
 	if (a && (a->status != 200 || !has_body(c->mhd)))

@@ -53,6 +53,58 @@ static struct answer *parse_otlp(struct route *r, struct MHD_Connection *mhd)
 		       : NULL;
 }
 
+/* Reads a time in seconds; *@out is 0 without one. */
+static bool parse_time(time_t *out, struct MHD_Connection *mhd, const char *name)
+{
+	const char *text = parameter(mhd, name);
+	char *end;
+	long long n;
+
+	*out = 0;
+	if (!text)
+		return true;
+	n = strtoll(text, &end, 10);
+	*out = (time_t)n;
+	return *text >= '0' && *text <= '9' && !*end && n > 0 && n < SPOOL_NO_END;
+}
+
+static bool parse_span(struct graph_query *q, struct MHD_Connection *mhd, const char *from,
+		       const char *to)
+{
+	struct spool_span *span = &q->span[q->spans];
+
+	if (!parse_time(&span->since, mhd, from) || !parse_time(&span->until, mhd, to) ||
+	    !span->since != !span->until || (span->since && span->since >= span->until))
+		return false;
+	q->spans += span->since > 0;
+	return true;
+}
+
+static struct answer *parse_graph(struct route *r, struct MHD_Connection *mhd)
+{
+	struct graph_query *q = &r->graph;
+	const char *by = parameter(mhd, "by"), *language = parameter(mhd, "language");
+
+	r->kind = ANSWER_GRAPH;
+	if (!parse_span(q, mhd, "from", "to") || (q->spans && !parse_span(q, mhd, "vfrom", "vto")))
+		return answer_text(400, "from, to, vfrom, vto: say seconds since 1970, from before "
+					"to");
+	if (by && *by && strcmp(by, "unit") != 0 && strcmp(by, "code") != 0)
+		return answer_text(400, "by: must be code or unit");
+	q->by_unit = by && !strcmp(by, "unit");
+	if (language && strlen(language) >= sizeof(q->language))
+		return answer_text(400, "language: there is none of this name");
+	strcpy(q->language, language ? language : "");
+	for (size_t i = 0; i < SPOOL_PAGE_KINDS; i++) {
+		const char *name = parameter(mhd, rows_by_name(spool_page_kinds[i]));
+
+		if (name && strlen(name) >= sizeof(q->name[i]))
+			return answer_text(400, "a name is too long");
+		strcpy(q->name[i], name ? name : "");
+	}
+	return NULL;
+}
+
 static struct answer *parse_accept(struct route *r, struct MHD_Connection *mhd)
 {
 	switch (accept_metrics(MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Accept"))) {
@@ -88,10 +140,8 @@ struct answer *route_parse(struct route *r, struct MHD_Connection *mhd, const ch
 	}
 	if (!strcmp(url, "/debug/pprof/total"))
 		return parse_by(r, mhd);
-	if (!strcmp(url, "/hot.json")) {
-		r->kind = ANSWER_HOT;
-		return parse_seconds(r, mhd, max_seconds);
-	}
+	if (!strcmp(url, "/"))
+		return parse_graph(r, mhd);
 	if (!strcmp(url, "/metrics")) {
 		return parse_accept(r, mhd);
 	}

@@ -7,11 +7,13 @@
 
 #include "answers/answer.h"
 #include "answers/encoder.h"
+#include "answers/graph.h"
 
 struct route {
 	enum answer_kind kind;
 	unsigned int
 		seconds; /* between two snapshots; 0: since the machine profile was turned on */
+	struct graph_query graph;
 };
 
 /*

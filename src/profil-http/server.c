@@ -270,6 +270,8 @@ int server_open(struct server *s, const struct options *o, sd_event *event)
 	if (err >= 0 && o->stacks_hz)
 		err = feed_open(&s->stacks, event, o->socket, o->stacks_hz);
 	if (err >= 0)
+		err = graphs_new(&s->graphs, event, o->spool);
+	if (err >= 0)
 		err = start_mhd(s);
 	if (err >= 0)
 		err = listen_to(s);

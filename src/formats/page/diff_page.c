@@ -21,8 +21,8 @@ static void side(FILE *out, const char *what, const struct profile *p)
 	page_fact(out, "samples", text, "");
 }
 
-static void facts(FILE *out, const struct profile *a, const struct profile *b,
-		  const struct changes *c)
+void diff_page_facts(FILE *out, const struct profile *a, const struct profile *b,
+		     const struct changes *c)
 {
 	char text[256];
 
@@ -54,7 +54,7 @@ static int calls(FILE *out, const struct profile *a, const struct profile *b)
 			has_stacks(a) ? "after" : "before");
 		return 0;
 	}
-	err = page_flame(out, a, b);
+	err = page_flame(out, a, b, PAGE_FLAME_BYTES);
 	if (!err) {
 		page_stack_ends(out, a, "before: ");
 		page_stack_ends(out, b, "after: ");
@@ -110,8 +110,8 @@ static void row(FILE *out, const struct profile *a, const struct profile *b, con
 	fputs("</td></tr>\n", out);
 }
 
-static void table(FILE *out, const struct profile *a, const struct profile *b,
-		  const struct changes *c)
+void diff_page_table(FILE *out, const struct profile *a, const struct profile *b,
+		     const struct changes *c)
 {
 	const char *unit = compare_unit(a, b);
 
@@ -142,9 +142,9 @@ int diff_page_write(FILE *out, const struct profile *a, const struct profile *b,
 
 	page_begin(out, "profilctl diff");
 	fputs("<h1>What has changed</h1>\n", out);
-	facts(out, a, b, c);
+	diff_page_facts(out, a, b, c);
 	err = calls(out, a, b);
-	table(out, a, b, c);
+	diff_page_table(out, a, b, c);
 	page_end(out);
 	return err;
 }

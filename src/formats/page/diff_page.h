@@ -13,4 +13,10 @@
 int diff_page_write(FILE *out, const struct profile *a, const struct profile *b,
 		    const struct changes *c);
 
+/* Write parts of such a page: what is compared, and the table of @c. */
+void diff_page_facts(FILE *out, const struct profile *a, const struct profile *b,
+		     const struct changes *c);
+void diff_page_table(FILE *out, const struct profile *a, const struct profile *b,
+		     const struct changes *c);
+
 #endif

@@ -1,14 +1,15 @@
 // flame.js - the flame graph of a page: mouse, keyboard, search, callers; names are only ever text
 "use strict";
 
-{
+// Draws the graph of a section, which has its data. Returns what a page that replaces the section needs.
+function drawFlame(section) {
 	const ROW = 20; // pixels
 	const NARROWEST = 1; // what is narrower is not drawn
 	const NARROWEST_SUM = 3; // neighbours that are, too, get a box together from this width on
 	const LEAST_TEXT = 24;
 	const CHANCE = 0.01; // probability that chance colours any call
-	const section = document.querySelector(".flame");
-	const data = section && JSON.parse(section.querySelector(".flame-data").textContent);
+	const data = JSON.parse(section.querySelector(".flame-data").textContent);
+	const gone = new AbortController(); // aborted when the section is replaced
 
 	function make(tag, name, parent, text) {
 		const e = document.createElement(tag);
@@ -407,7 +408,7 @@
 			event.preventDefault();
 			graph.scrollIntoView({ block: "nearest" });
 			box.focus();
-		});
+		}, { signal: gone.signal });
 		box.oninput = search;
 		box.onkeydown = (event) => {
 			if (event.key === "Escape") {
@@ -429,16 +430,46 @@
 			show(0);
 		};
 		let width = graph.clientWidth;
-		new ResizeObserver(() => {
+		const observer = new ResizeObserver(() => {
 			if (graph.clientWidth !== width) draw();
 			width = graph.clientWidth;
-		}).observe(graph);
+		});
+		observer.observe(graph);
 		if (data.sides < 2) legend(make("p", "legend", section));
 		draw();
 		show(0);
-		window.addEventListener("hashchange", follow);
+		window.addEventListener("hashchange", follow, { signal: gone.signal });
 		follow();
+
+		// The frames from the root to the zoomed one, and the search, which hold in another graph as well.
+		const names = (i) => (i ? [...names(t.parent[i]), `${name(i)}\n${object(i)}`] : []);
+		const child = (of, wanted) => {
+			for (let i = of + 1; i < t.end[of]; i = t.end[i]) if (names(i).at(-1) === wanted) return i;
+			return -1;
+		};
+		return {
+			state: () => ({ path: names(zoomed), turned: t !== trees[0], text: box.value }),
+			restore(state) {
+				let at = 0;
+
+				if (state.turned) turn.onclick();
+				for (const wanted of state.path) {
+					const next = child(at, wanted);
+					if (next < 0) break;
+					at = next;
+				}
+				box.value = state.text;
+				if (at) zoom(at);
+				if (state.text) search();
+			},
+			stop() {
+				gone.abort();
+				observer.disconnect();
+			},
+		};
 	}
 
-	if (data) start();
+	return start();
 }
+
+const flames = [...document.querySelectorAll(".flame")].map(drawFlame);

@@ -1,4 +1,4 @@
-/* page.h - the parts of the page that "report -f html" writes */
+/* page.h - the parts of the pages that "report -f html" and profil-http write */
 #ifndef PROFIL_FORMATS_PAGE_PAGE_H
 #define PROFIL_FORMATS_PAGE_PAGE_H
 
@@ -23,12 +23,21 @@ void page_text(FILE *out, const char *s);
 /* Writes at most @columns of @s, escaped for an attribute. */
 void page_attribute(FILE *out, const char *s, size_t columns);
 
+/* Writes the style sheet. Class sN sets the length of a bar, or its shade, to N percent. */
+void page_styles(FILE *out);
+
 /* Write the page up to its heading, and its end after the last section. */
 void page_begin(FILE *out, const char *title);
 void page_end(FILE *out);
 
 /* Writes an entry of the list at the start of the page; @class is an attribute or "". */
 void page_fact(FILE *out, const char *what, const char *value, const char *class);
+
+/*
+ * Writes the table of functions, with links to their sections if the page has @sections. Returns 0
+ * or -ENOMEM.
+ */
+int page_table(FILE *out, const struct profile *p, bool sections);
 
 /* Says whether function @i has a section, #f@i. */
 bool page_has_section(const struct profile *p, size_t i);

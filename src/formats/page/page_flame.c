@@ -12,8 +12,6 @@
 #include "symbols/short_name.h"
 #include "base/utf8.h"
 
-/* Keeps the page below 5 MB; the rest of it is smaller than half of that. */
-#define FLAME_BYTES 2500000
 #define FLAME_DEPTH 512
 #define NAME_COLUMNS 300
 #define LABEL_COLUMNS 80
@@ -27,6 +25,7 @@ struct flame_writer {
 	bool *drawn;	      /* likewise */
 	__u32 *number;	      /* of each frame: its number in the page + 1; 0: not in the page */
 	int sides;
+	size_t bytes; /* upper estimate of what is written */
 };
 
 static void writer_fini(struct flame_writer *w)
@@ -39,8 +38,7 @@ static void writer_fini(struct flame_writer *w)
 	free(w->number);
 }
 
-/* Writes a JSON string, with '<' escaped so that it cannot end the script element. */
-static void string(FILE *out, const char *s)
+void page_json_string(FILE *out, const char *s)
 {
 	fputc('"', out);
 	while (*s) {
@@ -57,7 +55,7 @@ static void string(FILE *out, const char *s)
 	fputc('"', out);
 }
 
-/* The most bytes that string() writes for @s. */
+/* The most bytes that page_json_string() writes for @s. */
 static size_t string_bytes(const char *s)
 {
 	size_t n = 2;
@@ -90,7 +88,7 @@ static int choose(struct flame_writer *w)
 {
 	const struct call_tree *t = &w->tree.tree;
 	__cleanup(freep) struct wide *wide = calloc(t->n + 1, sizeof(*wide));
-	size_t room = FLAME_BYTES, n = 0;
+	size_t room = w->bytes, n = 0;
 
 	if (!wide)
 		return -ENOMEM;
@@ -127,12 +125,12 @@ static void frame_write(const struct flame_writer *w, const struct flame_frame *
 	fit_text(name, sizeof(name), NAME_COLUMNS);
 	fit_name(label, sizeof(label), f->name, LABEL_COLUMNS);
 	fputc('[', w->out);
-	string(w->out, name);
+	page_json_string(w->out, name);
 	fputc(',', w->out);
-	string(w->out, f->object);
+	page_json_string(w->out, f->object);
 	if (strcmp(label, name) != 0) {
 		fputc(',', w->out);
-		string(w->out, label);
+		page_json_string(w->out, label);
 	}
 	fputs("],\n", w->out);
 }
@@ -229,7 +227,8 @@ static int data_write(struct flame_writer *w, const struct profile *a, const str
 	fprintf(w->out, "\"sampled\":%s,",
 		profile_is_off_cpu(a) || (b && profile_is_off_cpu(b)) ? "false" : "true");
 	fprintf(w->out, "\"tick_ns\":[%llu,%llu],\"program\":", a->tick_ns, b ? b->tick_ns : 0);
-	string(w->out, program < a->nobjects ? profile_base_name(a->objects[program].path) : "");
+	page_json_string(w->out,
+			 program < a->nobjects ? profile_base_name(a->objects[program].path) : "");
 	fputs(",\n", w->out);
 	rest = frames_write(w);
 	err = nodes_write(w, rest);
@@ -237,9 +236,9 @@ static int data_write(struct flame_writer *w, const struct profile *a, const str
 	return err;
 }
 
-int page_flame(FILE *out, const struct profile *a, const struct profile *b)
+int page_flame(FILE *out, const struct profile *a, const struct profile *b, size_t bytes)
 {
-	struct flame_writer w = { .out = out, .sides = b ? 2 : 1 };
+	struct flame_writer w = { .out = out, .sides = b ? 2 : 1, .bytes = bytes };
 	int err = writer_init(&w, a, b);
 
 	if (!err) {

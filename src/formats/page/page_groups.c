@@ -10,7 +10,7 @@ static void row(FILE *out, const struct profile *p, __u64 samples, const char *n
 {
 	double percent = profile_percent(p, samples);
 
-	fprintf(out, "<div style=\"--heat:%.0f%%\"><span>%.2f %%</span><span>%llu</span><span>",
+	fprintf(out, "<div class=\"s%.0f\"><span>%.2f %%</span><span>%llu</span><span>",
 		0.6 * percent, percent, samples);
 	page_text(out, name);
 	fputs("</span></div>\n", out);

@@ -24,16 +24,15 @@ struct section {
 	int err;
 };
 
-static void share_write(const struct section *w, __u64 samples, const char *class)
+static void share_write(const struct section *w, __u64 samples, const char *gap)
 {
 	double share = samples ? (double)samples / (double)w->function->samples : 0;
 
-	fprintf(w->out, "<div%s", class);
 	if (samples)
-		fprintf(w->out, " style=\"--heat:%.0f%%\"><span>%.2f %%</span>", 8 + 50 * share,
+		fprintf(w->out, "<div class=\"%ss%.0f\"><span>%.2f %%</span>", gap, 8 + 50 * share,
 			100 * share);
 	else
-		fputs("><span></span>", w->out);
+		fprintf(w->out, "<div class=\"%s\"><span></span>", gap);
 }
 
 static void cut_text(FILE *out, const char *s)
@@ -59,7 +58,7 @@ static void gap_write(void *ctx, size_t lines, __u64 samples)
 {
 	const struct section *w = ctx;
 
-	share_write(w, samples, " class=\"gap\"");
+	share_write(w, samples, "gap ");
 	fprintf(w->out, "<span></span><span>%zu %s%s more</span></div>\n", lines,
 		w->addresses ? "instruction" : "line", lines > 1 ? "s" : "");
 }

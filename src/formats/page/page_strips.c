@@ -15,7 +15,7 @@ static void strip(FILE *out, const struct profile *p, const __u64 *slices, __u64
 			fputs("<i></i>", out);
 			continue;
 		}
-		fprintf(out, "<i title=\"%.6g s: %llu\" style=\"--heat:%.0f%%\"></i>",
+		fprintf(out, "<i title=\"%.6g s: %llu\" class=\"s%.0f\"></i>",
 			(double)k * (double)p->slice_ns / 1e9, slices[k],
 			10 + 90 * (double)slices[k] / (double)peak);
 	}

@@ -2,7 +2,6 @@
 #include <errno.h>
 
 #include "encoder.h"
-#include "hot.h"
 #include "pprof.h"
 
 void encoder_init(struct encoder *e, const char *socket)
@@ -32,8 +31,8 @@ static int encode(struct answer **out, struct encoder *e, enum answer_kind kind,
 		cost_of_daemon(&daemon, e->socket);
 		return metrics_answer(out, &e->metrics, e->names.profile, d, &e->host, &daemon,
 				      kind == ANSWER_OPENMETRICS);
-	case ANSWER_HOT:
-		return hot_answer(out, &e->names, d, &e->host);
+	case ANSWER_GRAPH:
+		break;
 	}
 	return -EINVAL;
 }

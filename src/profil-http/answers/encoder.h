@@ -16,7 +16,7 @@ enum answer_kind {
 	ANSWER_OTLP_STACKS, /* OTLP, a sample for each call stack */
 	ANSWER_METRICS,	    /* in Prometheus's format */
 	ANSWER_OPENMETRICS,
-	ANSWER_HOT, /* JSON */
+	ANSWER_GRAPH, /* a page of the spool, not of snapshots */
 };
 
 /* Used by one thread only, which can wait for files. */

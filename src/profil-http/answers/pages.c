@@ -1,10 +1,12 @@
 /* pages.c - static pages */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "formats/page/spool_page.h"
 #include "pages.h"
 
-/* contents of page.html and so on */
-extern const char page_html[], page_css[], page_js[];
+extern const char page_js[], flame_js[];
 
 static const char index_html[] =
 	"<!DOCTYPE html>\n"
@@ -33,10 +35,34 @@ static const struct page {
 	/* go tool pprof requests symbols that a profile lacks: none are available. */
 	{ "/debug/pprof/symbol", "text/plain; charset=utf-8", "num_symbols: 0\n" },
 	{ "/debug/pprof", "text/html; charset=utf-8", index_html },
-	{ "/", "text/html; charset=utf-8", page_html },
-	{ "/page.css", "text/css; charset=utf-8", page_css },
+	{ "/page.css", "text/css; charset=utf-8", NULL }, /* spool_page_styles() */
 	{ "/page.js", "text/javascript; charset=utf-8", page_js },
+	{ "/flame.js", "text/javascript; charset=utf-8", flame_js },
+	{ "/spool.js", "text/javascript; charset=utf-8", spool_js },
 };
+
+static struct answer *make(const struct page *p)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *out = open_memstream(&text, &n);
+	struct answer *a;
+
+	if (!out)
+		return NULL;
+	if (p->text)
+		fputs(p->text, out);
+	else
+		spool_page_styles(out);
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	a = answer_new(200, p->type, text, n);
+	if (a)
+		answer_is_constant(a);
+	return a;
+}
 
 struct answer *pages_answer(const char *url)
 {
@@ -45,12 +71,8 @@ struct answer *pages_answer(const char *url)
 	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
 		if (strcmp(url, pages[i].url) != 0)
 			continue;
-		if (!made[i]) {
-			made[i] = answer_new(200, pages[i].type, strdup(pages[i].text),
-					     strlen(pages[i].text));
-			if (made[i])
-				answer_is_constant(made[i]);
-		}
+		if (!made[i])
+			made[i] = make(&pages[i]);
 		return made[i] ? answer_ref(made[i]) : NULL;
 	}
 	return answer_text(404, "not found (see / and /debug/pprof/)");

@@ -21,7 +21,7 @@ has_header() { # VALUE NAME PATH CURL_OPTION...
 	test "$got" = "$1" || { echo "$2: $got"; return 1; }
 }
 
-for path in / /page.css /page.js /debug/pprof/; do
+for path in /flame.js /page.css /page.js /spool.js /debug/pprof/; do
 	tag=$(header_of ETag "$path")
 	check "$path has an entity tag" test "$tag"
 	check "$path has not changed since it was sent" has_status 304 "$path" -H "If-None-Match: $tag"
@@ -36,10 +36,10 @@ for path in / /page.css /page.js /debug/pprof/; do
 	get "$path" -H 'Accept-Encoding: gzip' | gzip -d >"$dir/unpacked"
 	check "the compressed $path has the same contents" cmp "$dir/plain" "$dir/unpacked"
 done
-check "caches know what the answer depends on" has_header "Accept, Accept-Encoding" Vary /
-check "no content coding is used unless it is asked for" has_header "" Content-Encoding /
-check "gzip;q=0 excludes it" has_header "" Content-Encoding / -H 'Accept-Encoding: gzip;q=0, *'
-check "a reader that takes no coding that there is gets 406" has_status 406 / -H 'Accept-Encoding: br, *;q=0'
+check "caches know what the answer depends on" has_header "Accept, Accept-Encoding" Vary /page.js
+check "no content coding is used unless it is asked for" has_header "" Content-Encoding /page.js
+check "gzip;q=0 excludes it" has_header "" Content-Encoding /page.js -H 'Accept-Encoding: gzip;q=0, *'
+check "a reader that takes no coding that there is gets 406" has_status 406 /page.js -H 'Accept-Encoding: br, *;q=0'
 check "what changes has no entity tag" has_header "" ETag /metrics
 check "and is not to be stored" has_header no-store Cache-Control /metrics
 

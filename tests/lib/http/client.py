@@ -85,7 +85,7 @@ def slow(path, url):
 REQUESTS = [
     b"GET /debug/pprof/total HTTP/1.1\r\nHost: localhost\r\n\r\n",
     b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20,
-    b"GET /hot.json?seconds=1 HTTP/1.1\r\nHost: loc",
+    b"GET /debug/pprof/profile?seconds=1 HTTP/1.1\r\nHost: loc",
     b"\0\xff\r\n\r\n" * 100,
     b"GET / HTTP/1.1\r\nX: " + b"x" * 60000 + b"\r\n\r\n",
     b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999\r\n\r\n",

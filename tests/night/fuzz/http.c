@@ -35,6 +35,7 @@ static void open_server(void)
 	server.event = event;
 	access_init(&server.access, &options);
 	must(feed_open(&server.flat, event, options.socket, 0) >= 0);
+	must(graphs_new(&server.graphs, event, "/nonexistent/spool") >= 0);
 	must(start_mhd(&server) >= 0);
 }
 

@@ -203,7 +203,7 @@ test_rights() {
 	check "a member of the group may read" as_other "$reader" \
 		curl -sS --fail --unix-socket "$sock" http://localhost/metrics -o /dev/null
 	chmod 666 "$sock"
-	for path in / /metrics '/debug/pprof/profile?seconds=1' '/hot.json?seconds=1' /nowhere; do
+	for path in / /metrics '/debug/pprof/profile?seconds=1' '/?by=unit' /nowhere; do
 		check "a user without the right gets 403 and no data from $path" refused "$path"
 	done
 	chmod 660 "$sock"
@@ -244,31 +244,6 @@ test_requests() {
 	check "huge headers get 431" has_status 431 /metrics -H "X: $(head -c 60000 /dev/zero | tr '\0' x)"
 	check "the page's policy allows no script but its own" eval \
 		"get / -D - | grep -q \"^Content-Security-Policy: default-src 'none'.*script-src 'self'\""
-	check "/hot.json has the samples of the busy process" eval \
-		"get '/hot.json?seconds=2' | jq -e '.samples.total > 0 and ([.runs[] | select(.command == \"bash\")] | length > 0)'"
-}
-
-# The busy program's name is markup.
-test_page() {
-	local name='<img src=x>' busy verdict what
-
-	if ! command -v chromium >/dev/null; then
-		lacks "the page works in a browser" "chromium"
-		return
-	fi
-	cp /bin/bash "$dir/$name"
-	"$dir/$name" -c 'while :; do :; done' &
-	busy=$!
-	started+=("$busy")
-	timeout 200 python3 tests/lib/http/page.py "http://127.0.0.1:$port/" "$name" >"$dir/page" 2>&1
-	kill "$busy"
-	while read -r verdict what; do
-		case $verdict in
-		ok) ok "$what" ;;
-		FAIL) fail "${what%%: *}" "${what#*: }" ;;
-		*) fail "the page works in a browser" "$verdict $what" ;;
-		esac
-	done <"$dir/page"
 }
 
 # Another reader is answered, by the time in which slow ones are closed.
@@ -297,7 +272,6 @@ test_hostile() {
 	for n in {1..20}; do
 		timeout 0.3 curl -s --unix-socket "$sock" 'http://localhost/debug/pprof/profile?seconds=60' -o /dev/null &
 	done
-	test_page # takes as long as the slow loris
 	read -r -t 60 n <&"$loris"
 	# One whose time limit began anew with each byte would never be closed.
 	if [[ $n != never ]] && awk -v n="$n" 'BEGIN { exit !(n > 9 && n < 25) }'; then

@@ -4,7 +4,8 @@
 // usage: otlp_receiver.js DIR [BEHAVIOUR...]
 //
 // Listens on a free port, or the one in DIR/port, and writes its number there. The Nth request gets the Nth
-// behaviour, every later one 200. What was taken is in DIR/N.otlp; DIR/log has a line per request.
+// behaviour, every later one 200. What was taken is in DIR/N.otlp; DIR/log has a line per request. With
+// DIR/server.key and DIR/server.pem it speaks HTTPS.
 //
 //	200       takes it
 //	partial   takes it, but rejects one profile of it
@@ -16,6 +17,7 @@
 //	CODE      that status
 const fs = require("fs");
 const http = require("http");
+const https = require("https");
 const zlib = require("zlib");
 
 const [dir, ...behaviours] = process.argv.slice(2);
@@ -56,12 +58,16 @@ function take(req, res, body) {
 	}
 }
 
-const server = http.createServer((req, res) => {
+function receive(req, res) {
 	const parts = [];
 
 	req.on("data", (part) => parts.push(part));
 	req.on("end", () => take(req, res, Buffer.concat(parts)));
-});
+}
+
+const server = fs.existsSync(`${dir}/server.key`)
+	? https.createServer({ key: fs.readFileSync(`${dir}/server.key`), cert: fs.readFileSync(`${dir}/server.pem`) }, receive)
+	: http.createServer(receive);
 const port = fs.existsSync(`${dir}/port`) ? Number(fs.readFileSync(`${dir}/port`)) : 0;
 server.listen(port, "127.0.0.1", () => {
 	fs.writeFileSync(`${dir}/port.new`, String(server.address().port));

@@ -80,6 +80,7 @@ struct otlp_http {
 	char *answer; /* received so far */
 	size_t answer_n;
 	bool too_long;
+	char error[CURL_ERROR_SIZE]; /* of the last request; "": none */
 };
 
 /* The value of OTEL_EXPORTER_OTLP_PROFILES_@name or OTEL_EXPORTER_OTLP_@name; NULL: not set. */
@@ -239,6 +240,7 @@ static void set_options(struct otlp_http *h)
 	c->easy_setopt(h->easy, CURLOPT_TIMEOUT_MS, timeout_ms());
 	c->easy_setopt(h->easy, CURLOPT_NOSIGNAL, 1L);
 	c->easy_setopt(h->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	c->easy_setopt(h->easy, CURLOPT_ERRORBUFFER, h->error);
 	c->easy_setopt(h->easy, CURLOPT_WRITEFUNCTION, on_answer);
 	c->easy_setopt(h->easy, CURLOPT_WRITEDATA, h);
 	c->easy_setopt(h->easy, CURLOPT_NOPROGRESS, 0L);
@@ -386,8 +388,14 @@ static enum otlp_outcome read_answer(const struct otlp_http *h, struct otlp_answ
 static enum otlp_outcome read_failure(const struct otlp_http *h, struct otlp_answer *a,
 				      CURLcode code)
 {
-	snprintf(a->why, sizeof(a->why), "%s",
-		 h->too_long ? "its answer has more than 4 MiB" : h->curl->easy_strerror(code));
+	const char *what = *h->error ? h->error : h->curl->easy_strerror(code);
+	bool untrusted = code == CURLE_PEER_FAILED_VERIFICATION;
+
+	snprintf(a->why, sizeof(a->why), "%s%s",
+		 h->too_long ? "its answer has more than 4 MiB" : what,
+		 untrusted ? " (OTEL_EXPORTER_OTLP_CERTIFICATE names the file of a private "
+			     "authority)"
+			   : "");
 	if (code == CURLE_ABORTED_BY_CALLBACK)
 		return OTLP_INTERRUPTED;
 	if (h->too_long || code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT)
@@ -414,6 +422,7 @@ enum otlp_outcome otlp_http_send(struct otlp_http *h, const char *bytes, size_t 
 	}
 	h->answer_n = 0;
 	h->too_long = false;
+	*h->error = '\0';
 	c->easy_setopt(h->easy, CURLOPT_POSTFIELDS, bytes);
 	c->easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
 	code = c->easy_perform(h->easy);

@@ -167,41 +167,91 @@ static void write_cost(const struct text *t, const struct cost *daemon)
 	       __atomic_load_n(&statistics.refused, __ATOMIC_RELAXED));
 }
 
-static void write_series(const struct text *t, const char *name, const char *key, const char *help,
-			 const struct series *s, __u64 period_ns)
+/* Writes the labels of a series, before its value. */
+typedef void labels_fn(FILE *f, const char *name);
+
+static void unit_labels(FILE *f, const char *name)
+{
+	fputs("{unit=", f);
+	quoted(f, name);
+	fputc('}', f);
+}
+
+static void image_labels(FILE *f, const char *name)
+{
+	fputs("{image=", f);
+	quoted(f, name);
+	fputc('}', f);
+}
+
+static void container_labels(FILE *f, const char *name)
+{
+	const char *pod = strrchr(name, CONTAINER_POD);
+	char id[128];
+
+	snprintf(id, sizeof(id), "%.*s", pod ? (int)(pod - name) : (int)sizeof(id) - 1, name);
+	fputs("{container=", f);
+	quoted(f, id);
+	fputs(",pod=", f);
+	quoted(f, pod ? pod + 1 : "");
+	fputc('}', f);
+}
+
+static void write_series(const struct text *t, const char *name, labels_fn *labels,
+			 const char *help, const struct series *s, __u64 period_ns)
 {
 	family(t, name, "counter", "seconds", help);
 	for (size_t i = 0; i < s->n; i++) {
-		fprintf(t->f, "%s_total{%s=", name, key);
-		quoted(t->f, s->one[i].name);
-		fputc('}', t->f);
+		fprintf(t->f, "%s_total", name);
+		labels(t->f, s->one[i].name);
 		seconds(t->f, s->one[i].samples * period_ns);
 	}
-	fprintf(t->f, "%s_total{%s=\"(other)\"}", name, key);
+	fprintf(t->f, "%s_total", name);
+	labels(t->f, "(other)");
 	seconds(t->f, s->other * period_ns);
+}
+
+/* Where the names of a family have no room, it has series (other) only for new ones. */
+static void write_all_series(const struct text *t, const struct metrics *m, __u64 period_ns)
+{
+	write_series(t, "profil_unit_cpu_seconds", unit_labels,
+		     "CPU time by systemd unit; (none): in no unit, (other): without a series.",
+		     &m->units, period_ns);
+	write_series(t, "profil_container_cpu_seconds", container_labels,
+		     "CPU time by container and pod; (none): in no container, (other): without a "
+		     "series.",
+		     &m->containers, period_ns);
+	write_series(t, "profil_image_cpu_seconds", image_labels,
+		     "CPU time by executed file; (other): without a series.", &m->images,
+		     period_ns);
+	family(t, "profil_series_used", "gauge", NULL, "Names that have a series, by label.");
+	fprintf(t->f, "profil_series_used{label=\"unit\"} %zu\n", m->units.n);
+	fprintf(t->f, "profil_series_used{label=\"container\"} %zu\n", m->containers.n);
+	fprintf(t->f, "profil_series_used{label=\"image\"} %zu\n", m->images.n);
+	gauge(t, "profil_series_room", "Names of a label that can have a series.", SERIES_MAX);
+}
+
+static int series_take(struct series *s, struct amount *a, size_t n, const struct difference *d)
+{
+	__u64 period_ns = d->to->head.period_ns;
+	__u64 enough = period_ns ? 1000000000u / period_ns + 1 : 1; /* a second */
+
+	return a ? series_update(s, a, n, d->outcomes.placed, s->begun ? enough : 1) : -ENOMEM;
 }
 
 static int update(struct metrics *m, const struct profile *p, const struct difference *d)
 {
-	const struct profil_table *head = &d->to->head;
-	__u64 enough = head->period_ns ? 1000000000u / head->period_ns + 1 : 1; /* a second */
-	__cleanup(freep) struct amount *units = NULL;
-	__cleanup(freep) struct amount *images = NULL;
-	size_t nunits, nimages;
-	int err;
+	size_t nunits, nimages, ncontainers;
+	__cleanup(freep) struct amount *units = amounts_by_unit(p, d, &nunits);
+	__cleanup(freep) struct amount *images = amounts_by_image(p, d, &nimages);
+	__cleanup(freep) struct amount *containers = amounts_by_container(p, d, &ncontainers);
 
-	if (m->started_ns != head->started_ns)
+	if (m->started_ns != d->to->head.started_ns)
 		metrics_fini(m);
-	m->started_ns = head->started_ns;
-	units = amounts_by_unit(p, d, &nunits);
-	images = amounts_by_image(p, d, &nimages);
-	if (!units || !images)
-		return -ENOMEM;
-	err = series_update(&m->units, units, nunits, d->outcomes.placed,
-			    m->units.begun ? enough : 1)
-		      ?: series_update(&m->images, images, nimages, d->outcomes.placed,
-				       m->images.begun ? enough : 1);
-	return err;
+	m->started_ns = d->to->head.started_ns;
+	return series_take(&m->units, units, nunits, d) ?:
+		       series_take(&m->images, images, nimages, d) ?:
+		       series_take(&m->containers, containers, ncontainers, d);
 }
 
 /* Begins an answer in *@bytes. */
@@ -243,12 +293,7 @@ int metrics_answer(struct answer **out, struct metrics *m, const struct profile 
 	write_info(t, host);
 	write_samples(t, d);
 	write_room(t, head);
-	write_series(t, "profil_unit_cpu_seconds", "unit",
-		     "CPU time by systemd unit; (none): in no unit, (other): without a series.",
-		     &m->units, head->period_ns);
-	write_series(t, "profil_image_cpu_seconds", "image",
-		     "CPU time by executed file; (other): without a series.", &m->images,
-		     head->period_ns);
+	write_all_series(t, m, head->period_ns);
 	write_cost(t, daemon);
 	return text_close(out, t, &bytes, &n);
 }
@@ -269,6 +314,7 @@ struct answer *metrics_down(bool openmetrics)
 void metrics_fini(struct metrics *m)
 {
 	series_fini(&m->units);
+	series_fini(&m->containers);
 	series_fini(&m->images);
 	*m = (struct metrics){ 0 };
 }

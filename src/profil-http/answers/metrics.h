@@ -14,6 +14,7 @@
 struct metrics {
 	__u64 started_ns;
 	struct series units;
+	struct series containers;
 	struct series images;
 };
 

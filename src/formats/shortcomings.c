@@ -118,6 +118,24 @@ static void jit(const struct listener *l, const struct profile *p)
 	}
 }
 
+static void interpreters(const struct listener *l, const struct profile *p)
+{
+	for (size_t o = 0; o < p->nobjects; o++) {
+		__u64 samples = 0;
+
+		if (strcmp(p->objects[o].unnamed, PROFILE_UNNAMED_INTERPRETER) != 0)
+			continue;
+		for (size_t i = 0; i < p->nfunctions; i++)
+			samples += p->functions[i].object == o ? p->functions[i].samples : 0;
+		if (profile_percent(p, samples) >= UNNAMED_PERCENT_MIN)
+			say(l,
+			    "%.2f %% is in %s, an interpreter of a version whose functions are not "
+			    "known: only its own code has names (profilctl(1), \"-g\", has the "
+			    "versions)",
+			    profile_percent(p, samples), p->objects[o].path);
+	}
+}
+
 void shortcomings_each(const struct profile *p, void (*tell)(void *ctx, const char *sentence),
 		       void *ctx)
 {
@@ -126,4 +144,5 @@ void shortcomings_each(const struct profile *p, void (*tell)(void *ctx, const ch
 	counts(&l, p);
 	kernel(&l, p);
 	jit(&l, p);
+	interpreters(&l, p);
 }

@@ -45,6 +45,8 @@ enum object_kind {
 	OBJECT_INTERPRETED, /* the functions of an interpreted language, named by path */
 };
 
+#define PROFILE_UNNAMED_INTERPRETER "interpreter"
+
 struct object {
 	enum object_kind kind;
 	char *path; /* as the target saw the file, or a name in brackets */
@@ -60,7 +62,9 @@ struct object {
 	bool program;		  /* an executable, not a library */
 	/*
 	 * Why functions can lack names: of the kernel one of KERNEL_HIDDEN_*; of ANON the name of
-	 * the runtime whose perf map was not found. "": they have names, or it is not known.
+	 * the runtime whose perf map was not found; of a file PROFILE_UNNAMED_INTERPRETER, if it
+	 * has an interpreter of a version that is not known. "": they have names, or it is not
+	 * known.
 	 */
 	char unnamed[PROFILE_UNNAMED_MAX];
 	char *host; /* ANON: its machine, in a sum of several hosts' profiles; NULL: the profile's

@@ -1,10 +1,12 @@
 /* symbolize.c - turns the places of a profile into functions */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 
+#include "interpreters/interpreter.h"
 #include "demangle.h"
 #include "symbolize.h"
 #include "symbolize_calls.h"
@@ -94,6 +96,17 @@ static int add_functions(struct profile *p, __u32 object, struct parts *parts)
 	return 0;
 }
 
+/* Notes why the functions of the file @o may lack names, though it has symbols. */
+static void note_unnamed(struct object *o)
+{
+	struct profil_interpreter d;
+
+	*o->unnamed = '\0';
+	if (o->kind == OBJECT_FILE && o->fd >= 0 &&
+	    interpreter_open(&d, o->fd, o->path) == -EOPNOTSUPP)
+		snprintf(o->unnamed, sizeof(o->unnamed), "%s", PROFILE_UNNAMED_INTERPRETER);
+}
+
 static int symbolize_with(struct profile *p, struct symbolize_cache *cache)
 {
 	__cleanup(freep) struct place *places = places_sorted(&p->places);
@@ -110,7 +123,7 @@ static int symbolize_with(struct profile *p, struct symbolize_cache *cache)
 		parts.n = 0;
 		err = symbolize_cached(&s, p, object, cache);
 		if (!err && s)
-			*p->objects[object].unnamed = '\0';
+			note_unnamed(&p->objects[object]);
 		for (; !err && i < n && places[i].object == object; i++)
 			err = take(&parts, p, s, &places[i]);
 		err = err ?: add_functions(p, object, &parts);

@@ -37,6 +37,8 @@ if ! test -x "$python" || ! "$python" -c 'import sys; sys.exit(not (3, 8) <= sys
 fi
 daemon_start
 check "record -g records a program in Python" "$ctl" record -q -g -F 499 -o "$dir/kept" -- "$python" "$program"
+"$ctl" report "$dir/kept" >"$dir/report"
+check "a known version of Python is not called unknown" sh -c "! grep -q 'interpreter of a version' $dir/report"
 check "report writes JSON of functions of Python" "$ctl" report -f json -o "$dir/json" "$dir/kept"
 check "each sample in the program's functions has their callers" python3 tests/lib/functions.py "$dir/json" whole
 check "a function of Python is a function of the object python" jq -e \
@@ -49,4 +51,8 @@ check "with --native the interpreter's own functions have the samples" jq -e \
 	"$dir/native"
 "$ctl" record -q -F 499 -f json -o "$dir/flat" -- "$python" "$program"
 check "without a call graph inner() has samples" jq -e 'any(.functions[]; .object == "python" and .name == "inner" and .samples > 0)' "$dir/flat"
+sed 's/0x030c01f0/0x036301f0/' tests/programs/false_python.c | ${CC:-gcc} -x c -O1 -rdynamic -pthread -o "$dir/python3.99" - || exit 1
+FALSE_NAME=inner "$ctl" record -q -g -F 499 -o "$dir/newer" -- "$dir/python3.99" true
+"$ctl" report "$dir/newer" >"$dir/report"
+check "report says that the functions of a newer Python are not known" grep -q "python3.99, an interpreter of a version" "$dir/report"
 finish

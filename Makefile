@@ -66,6 +66,7 @@ SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(s
 ## make install    installs below DESTDIR and PREFIX; make uninstall removes what it left
 ## make dist       leaves archives of the sources and of the built programs in build/dist/
 ## make deb        leaves Debian packages in build/deb/
+## make image      leaves an OCI image of the packages in build/image/ (root)
 ## make format     formats the sources; make analyze runs the static analyzers
 ## V=1 shows commands, WERROR=1 makes warnings errors, SAN=address,undefined builds with sanitizers
 .DEFAULT_GOAL = all

@@ -67,13 +67,13 @@ def after(b, act):
 
 def paint(b):
     visit(b, URL)
-    cold = b.value(PAINT)
+    cold = until(b, PAINT)
     fact(f"the first paint of a day's spool takes at most {PAINT_MS} ms ({cold:.0f})", cold <= PAINT_MS)
     fact("the spool is read to its end", complete(b))
     times = []
     for _ in range(5):
         visit(b, URL)
-        times.append(b.value(PAINT))
+        times.append(until(b, PAINT))
     fact(f"the next first paints take at most {PAINT_MS} ms (median {statistics.median(times):.0f})", statistics.median(times) <= PAINT_MS)
 
 

@@ -140,8 +140,9 @@ static int tree_write(FILE *out, const struct profile *p)
 		return err;
 	err = call_graph_largest(&largest, &g, NODES_MAX);
 	if (!err) {
-		fputs("\n## Call tree\n\nIn per cent of all samples: a function with what it "
-		      "calls, and in itself.\n\n```\n",
+		fputs("\n## Call tree\n\nIn per cent of all samples: inclusive, a function with "
+		      "what it "
+		      "calls, and self.\n\n```\n",
 		      out);
 		rest = nodes_write(out, p, &g, largest);
 		fputs("```\n", out);

@@ -152,8 +152,8 @@ const char *stack_end_cure(enum call_root end, const struct object *o)
 	if (o->kind == OBJECT_ANON)
 		return cure_of_runtime(o->unnamed);
 	return o->kind == OBJECT_FILE ? "gcc and clang: -fasynchronous-unwind-tables; other "
-					"compilers: frame pointers (GHC has none); debug symbols "
-					"do not help"
+					"compilers: frame pointers (GHC has none, but a profiler "
+					"of its own: -prof); debug symbols do not help"
 				      : NULL;
 }
 

@@ -238,7 +238,7 @@ cuts() {
 		cuts "more frames than are walked" "the outermost frames are missing, the inner ones are right"
 	cut_stacks "a stack is cut at a function without unwind rules" no-rules '\[cut: no unwind rules\];without_rules' \
 		libcuts.so "no unwind rules and no frame pointer" \
-		"gcc and clang: -fasynchronous-unwind-tables; other compilers: frame pointers (GHC has none); debug symbols do not help"
+		"gcc and clang: -fasynchronous-unwind-tables; other compilers: frame pointers (GHC has none, but a profiler of its own: -prof); debug symbols do not help"
 }
 
 # In a resolved call a stub is one jump. In one that is not resolved, which LD_BIND_NOT keeps all calls, the stub and the

@@ -1,7 +1,7 @@
 # deb.mk - the Debian packages, and an image of them for containers
 DEB = $(B)/deb
 DEB_NEXT = $(B)/deb-next
-DEB_SOURCES = $(shell find bpf debian deploy include mk src systemd vendor -type f) Makefile LICENSE
+DEB_SOURCES = $(shell find $(wildcard bpf debian deploy include mk src systemd vendor) -type f) Makefile LICENSE
 
 .PHONY: deb deb-run image image-run
 

@@ -16,6 +16,7 @@ KERNEL = "kernel"
 # The first pattern that matches says why an example is not run over replay: KERNEL, a reason, or the test that runs it.
 ASIDE = [
     (r"^(apt|git clone|make|tar|\./install\.sh|tests/run\.sh|build/tests/)", "installs, builds or tests the project itself"),
+    (r"^podman ", "needs an image: tests/night/kernel/image.sh"),
     (r"^systemctl", "needs systemd: tests/night/vm/systemd.sh"),
     (r"^usermod", "changes the machine's users"),
     (r"^curl --unix-socket|^go tool pprof|^ssh", "needs profil-http at its installed socket: tests/gate/replay/http.sh"),

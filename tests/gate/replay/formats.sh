@@ -216,9 +216,9 @@ browsed() { # PAGE WIDTH SCRIPT
 # sorted: the first function after two clicks, which put the fewest samples first. searched: the samples
 # of the rows that a search leaves.
 sorted='for (let i = 0; i < 2; i++) document.querySelectorAll("th button")[2].click();
-	document.title = body.rows[0].querySelector(".name").textContent'
+	document.title = document.querySelector("table").tBodies[0].rows[0].querySelector(".name").textContent'
 searched='const box = document.querySelector("input"); box.value = "COLD spin"; box.oninput({ target: box });
-	document.title = [...body.rows].filter((row) => !row.hidden).map((row) => row.cells[2].textContent).join()'
+	document.title = [...document.querySelector("table").tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.cells[2].textContent).join()'
 reads_by_night chromium "a click on a heading sorts the HTML table" '[anon]+0x7f0000000000' browsed "$dir/html" 1280 "${sorted//$'\n'/ }"
 reads_by_night chromium "a search filters the HTML table" 320 browsed "$dir/html" 1280 "${searched//$'\n'/ }"
 

@@ -4,14 +4,27 @@
 #
 # REPORT is of 'profilctl report -a --by line'. The last word of a line of SOURCE is the function that
 # executes it. FUNCTIONs must have samples. Prints the faults, and returns 0 when there are none.
+#
+# Perl's current statement is the caller's until the sub's first one begins, and when its last has ended.
 import os
 import re
 import sys
 
 report, source, language, wanted = sys.argv[1], sys.argv[2], sys.argv[3], set(sys.argv[4:])
-names = [line.split()[-1] if line.split() else "" for line in open(source)]
+lines = open(source).readlines()
+names = [line.split()[-1] if line.split() else "" for line in lines]
 base = os.path.basename(source)
 faults = []
+
+
+def is_own(function, line):
+    if not 0 < line <= len(names):
+        return False
+    name = function.split("::")[-1]
+    call = r"->\(" if name == "__ANON__" else re.escape(name) + r"\("
+    return names[line - 1] == function or language == "perl" and bool(re.search(call, lines[line - 1]))
+
+
 for row in open(report):
     columns = re.split(r"\s{2,}", row.strip())
     if columns[-1] != language:
@@ -20,7 +33,7 @@ for row in open(report):
     function = re.sub(r" \(.*", "", function)
     file, _, line = place.rpartition(":")
     wanted.discard(function)
-    if file == base and (not 0 < int(line) <= len(names) or names[int(line) - 1] != function):
+    if file == base and not is_own(function, int(line)):
         faults.append(f"{function} is said to be in line {line}: {names[int(line) - 1:int(line)]}")
 faults += [f"no sample is in {function}" for function in sorted(wanted)]
 print("\n".join(faults[:5]))

@@ -125,7 +125,7 @@ remove_config() { # SUM PATH
 }
 
 units='profild.socket profild.service profil-http.socket profil-http.service profil-spool.service
-profil-push.service profil-interpreters.path'
+profil-push.service profil-feed.service profil-interpreters.path'
 
 if test -z "$uninstall"; then
 	mkdir -p "$D/"

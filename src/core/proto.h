@@ -204,17 +204,24 @@ enum profil_machine_ask {
 	PROFIL_MACHINE_QUERY = 0,
 	PROFIL_MACHINE_ON,
 	PROFIL_MACHINE_OFF,
+	PROFIL_MACHINE_FEED,
 };
 
 /*
  * The whole machine's profile, which belongs to no connection: for root, CAP_SYS_PTRACE and group
- * profil. The reply carries the table's fd while it is on; ENOENT to a QUERY while it is off.
+ * profil. The reply carries the table's fd while it is on; ENOENT to a QUERY while it is off. Its
+ * tgid is the process that feeds it; 0: none.
+ *
+ * With stacks, a client feeds the profile its unwind rules: the reply to FEED carries also the fd
+ * of their map (unwind_maps.h), to be mapped writable. One connection at a time is the feeder,
+ * until it ends; EBUSY to others. The map also has the descriptors of interpreters, by which the
+ * kernel reads memory, so the feeder needs CAP_SYS_PTRACE. ENOTSUP: the profile has no stacks.
  */
 struct profil_msg_machine {
 	struct profil_header h;
-	__u32 ask; /* enum profil_machine_ask */
-	__u32 zero;
-	__u64 period_ns; /* ON: 0 is the daemon's rate */
+	__u32 ask;	  /* enum profil_machine_ask */
+	__u32 stack_mode; /* ON: enum profil_stack_mode; NONE: as it is, at first without */
+	__u64 period_ns;  /* ON: 0: as it is, at first the daemon's rate */
 };
 _Static_assert(sizeof(struct profil_msg_machine) == 32, "on the wire");
 

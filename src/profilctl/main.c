@@ -33,11 +33,11 @@ static const struct verb verbs[] = {
 	  OPTION_RATE | OPTION_CLOCK | OPTION_SOCKET | OPTION_COMMAND, verb_run },
 	{ "top", "[PID...]", "show the hottest functions now, of all processes or these",
 	  OPTIONS_TOP, verb_top },
-	{ "machine", "on|off|status|report|top|diff [A B]|spool [DIR]|push [URL]",
+	{ "machine", "on|off|status|report|top|diff [A B]|spool [DIR]|push [URL]|feed",
 	  "profile the whole machine all the time, in the daemon",
-	  OPTIONS_REPORT | OPTIONS_VIEW | OPTIONS_TEXT | OPTION_RATE | OPTION_SOCKET |
+	  OPTIONS_REPORT | OPTIONS_VIEW | OPTIONS_TEXT | OPTION_TREE | OPTION_RATE | OPTION_SOCKET |
 		  OPTION_MACHINE_DURATION | OPTION_BATCH | OPTION_COUNT | OPTION_INTERVAL |
-		  OPTION_SPOOL | OPTION_KEEP | OPTION_PUSH | OPTION_CONFIG,
+		  OPTION_SPOOL | OPTION_KEEP | OPTION_PUSH | OPTION_CONFIG | OPTION_CALL_GRAPH,
 	  verb_machine },
 	{ "report", "FILE... | --since TIME [--until TIME]",
 	  "show profiles kept by -o, added up, or the spool's of some time",
@@ -68,13 +68,14 @@ static const struct verb verbs[] = {
 
 /* The parts of "machine": it has the options of all, each part its own. */
 static const struct verb machine_verbs[] = {
-	{ "machine on", "", "profile the whole machine from now on", OPTION_RATE | OPTION_SOCKET,
-	  verb_machine },
+	{ "machine on", "", "profile the whole machine from now on",
+	  OPTION_RATE | OPTION_SOCKET | OPTION_CALL_GRAPH, verb_machine },
 	{ "machine off", "", "turn the machine's profile off", OPTION_SOCKET, verb_machine },
 	{ "machine status", "", "show the state of the machine's profile",
 	  OPTION_SOCKET | OPTION_JSON, verb_machine },
 	{ "machine report", "", "show the samples since it was turned on, or of the next time (-d)",
-	  OPTIONS_REPORT | OPTIONS_VIEW | OPTIONS_TEXT | OPTION_SOCKET | OPTION_MACHINE_DURATION,
+	  OPTIONS_REPORT | OPTIONS_VIEW | OPTIONS_TEXT | OPTION_TREE | OPTION_SOCKET |
+		  OPTION_MACHINE_DURATION,
 	  verb_machine },
 	{ "machine top", "", "show the hottest functions now",
 	  OPTION_SOCKET | OPTION_JSON | OPTION_BATCH | OPTION_COUNT | OPTION_INTERVAL,
@@ -92,6 +93,9 @@ static const struct verb machine_verbs[] = {
 	  verb_machine },
 	{ "machine push", "[URL]", "send the profiles of the spool by OTLP over HTTP",
 	  OPTION_DURATION | OPTION_SPOOL | OPTION_PUSH | OPTION_CONFIG, verb_machine },
+	{ "machine feed", "",
+	  "give the machine's profile the unwind rows of what runs, for 'machine on -g'",
+	  OPTION_DURATION | OPTION_SOCKET, verb_machine },
 };
 
 #define NMACHINE (sizeof(machine_verbs) / sizeof(*machine_verbs))

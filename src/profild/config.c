@@ -30,7 +30,7 @@ static const char usage[] =
 	"  --rate HZ               samples per second of CPU time [100]\n"
 	"  --fast-rate HZ          the same for PROF_FAST [1000]\n"
 	"  --restrict-fast         refuse PROF_FAST to all users but root\n"
-	"  --machine[=HZ]          profile the whole machine from the start [--rate]\n"
+	"  --machine[=HZ][,stacks] profile the whole machine from the start [--rate]\n"
 	"  --clock CLOCK           tick, cpu-clock, cycles or auto [auto]\n"
 	"  --mirror-interval MS    add counts to the buffers at this interval [100]\n"
 	"  --client-timeout MS     time limit of an operation on a client's memory [5000]\n"
@@ -236,6 +236,26 @@ static int set_clock(struct config *c, const char *text)
 	return -EINVAL;
 }
 
+/* "97", "stacks", "97,stacks" or, in a file, "97 stacks". */
+static int set_machine(struct config *c, const char *text)
+{
+	size_t n = strcspn(text, ", ");
+	char rate[32];
+
+	c->machine = true;
+	if (!strcmp(text, "stacks")) {
+		c->stacks = true;
+		return 0;
+	}
+	if (text[n] && strcmp(text + n + 1, "stacks") != 0) {
+		log_err("--machine %s: must be a rate, 'stacks', or both", text);
+		return -EINVAL;
+	}
+	c->stacks = text[n];
+	snprintf(rate, sizeof(rate), "%.*s", (int)n, text);
+	return set_number(c, &machine_rate, rate);
+}
+
 /* Sets an option that may be in a file as well. */
 static int set_value(struct config *c, int opt, const char *value)
 {
@@ -247,7 +267,7 @@ static int set_value(struct config *c, int opt, const char *value)
 		return set_clock(c, value);
 	case OPT_MACHINE:
 		c->machine = true;
-		return value ? set_number(c, &machine_rate, value) : 0;
+		return value ? set_machine(c, value) : 0;
 	default:
 		return set_number(c, &numbers[opt - OPT_NUMBER], value);
 	}
@@ -273,7 +293,7 @@ static int take_line(void *config, const char *name, char *value)
 		log_err("%s: not an option of the configuration file; see profild(8)", name);
 		return -EINVAL;
 	}
-	if ((value && strpbrk(value, " \t")) ||
+	if ((value && o->val != OPT_MACHINE && strpbrk(value, " \t")) ||
 	    (o->has_arg != optional_argument && !value != (o->has_arg == no_argument))) {
 		log_err("%s: takes %s value", name, o->has_arg == no_argument ? "no" : "one");
 		return -EINVAL;

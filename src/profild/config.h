@@ -32,6 +32,7 @@ struct config {
 	enum clock_choice clock;
 	bool machine;		    /* profile the machine from the start, ... */
 	uint64_t machine_period_ns; /* ... with this period; 0: period_ns */
+	bool stacks;		    /* ... and call stacks */
 	bool restrict_fast;
 	bool fd_store;	/* the service manager keeps the persistent store */
 	bool ephemeral; /* no persistent store */

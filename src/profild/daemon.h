@@ -33,6 +33,7 @@ struct profild {
 	struct attachment *machine_next; /* will take its place as soon as it can count */
 	sd_event_source *machine_ready;	 /* looks whether it can */
 	sd_event_source *machine_timer;	 /* looks whether its table fills up */
+	const struct client *feeder;	 /* may write the machine's unwind rules; NULL: none */
 	struct own_profile *idle;	 /* with waiters to call: see profile/buffer_writer.c */
 	sd_event_source *on_idle;
 	struct writer *writers;

@@ -273,28 +273,86 @@ int call_tree_fold(struct call_tree *t, const bool *folds)
 	return call_tree_prune(t);
 }
 
-int call_tree_difference(struct call_tree *t, const struct call_tree *last,
-			 const struct call_tree *now)
+/*
+ * Subtracts the counts of @last from those of @now in @more. A node of @last that is not in @now
+ * was folded: its samples are now in the nearest of its callers that is.
+ */
+static int subtract(__s64 *more, const struct call_tree *last, const struct call_tree *now)
+{
+	__cleanup(freep) __u32 *at = calloc(last->n + 1, sizeof(*at)); /* or its caller, in @now */
+	__cleanup(freep) bool *gone = calloc(last->n + 1, sizeof(*gone));
+
+	if (!at || !gone)
+		return -ENOMEM;
+	for (size_t i = 0; i < last->n; i++) {
+		const struct call_node *n = &last->node[i];
+		__u32 slot = 0;
+
+		at[i] = i < CALL_ROOTS ? (__u32)i : at[n->parent];
+		if (i >= CALL_ROOTS && !gone[n->parent] && now->slots.room)
+			slot = *slot_of(now, at[i], n->object, n->offset);
+		gone[i] = i >= CALL_ROOTS && !slot;
+		if (slot)
+			at[i] = slot - 1;
+		if (at[i] < now->n)
+			more[at[i]] -= (__s64)n->count;
+	}
+	return 0;
+}
+
+/*
+ * A node that has lost samples was folded, and has had others since: what it lacks is in a caller.
+ * Below a root there is none, and they are in no node any more.
+ */
+static void settle(__s64 *more, const struct call_tree *now)
+{
+	for (size_t i = now->n; i-- > 0;) {
+		if (more[i] >= 0)
+			continue;
+		if (i >= CALL_ROOTS)
+			more[now->node[i].parent] += more[i];
+		more[i] = 0;
+	}
+}
+
+/* What exceeds the *@most samples that are left, of @n, which are taken from these. */
+static __u64 excess(__u64 *most, __u64 n)
+{
+	__u64 over = n > *most ? n - *most : 0;
+
+	*most -= n - over;
+	return over;
+}
+
+void call_tree_limit(struct call_tree *t, __u64 most)
+{
+	for (size_t i = 0; i < t->n; i++)
+		t->node[i].count -= excess(&most, t->node[i].count);
+}
+
+/* Leaves at most @most samples in @more, and takes the others from @now. */
+static void limit(__s64 *more, struct call_tree *now, __u64 most)
+{
+	for (size_t i = 0; i < now->n; i++) {
+		__u64 over = excess(&most, (__u64)more[i]);
+
+		more[i] -= (__s64)over;
+		now->node[i].count -= over;
+	}
+}
+
+int call_tree_difference(struct call_tree *t, const struct call_tree *last, struct call_tree *now,
+			 __u64 most)
 {
 	__cleanup(freep) __u64 *count = counts(now);
-	__cleanup(freep) __u32 *in_last = calloc(now->n + 1, sizeof(*in_last));
 	__cleanup(freep) __u32 *to = calloc(now->n + 1, sizeof(*to));
-	const __u32 none = ~(__u32)0;
+	__s64 *more = (__s64 *)count;
+	int err = count && to ? subtract(more, last, now) : -ENOMEM;
 
-	if (!count || !in_last || !to)
-		return -ENOMEM;
-	for (size_t i = 0; i < now->n; i++) {
-		const struct call_node *n = &now->node[i];
-		__u32 parent = i < CALL_ROOTS ? none : in_last[n->parent], slot = 0;
-
-		if (parent != none && last->slots.room)
-			slot = *slot_of(last, parent, n->object, n->offset);
-		in_last[i] = i < CALL_ROOTS && last->n ? (__u32)i : slot ? slot - 1 : none;
-		if (in_last[i] != none)
-			count[i] -= count[i] < last->node[in_last[i]].count
-					    ? count[i]
-					    : last->node[in_last[i]].count;
-	}
+	if (err)
+		return err;
+	settle(more, now);
+	limit(more, now, most);
 	return add_counted(t, now, count, to);
 }
 

@@ -152,11 +152,17 @@ int call_tree_prune(struct call_tree *t);
 int call_tree_fold(struct call_tree *t, const bool *folds);
 
 /*
- * Fills the empty @t with the counts of @now minus those of @last; all have the same objects and no
- * frames yet. Returns 0 or -ENOMEM.
+ * Fills the empty @t with the counts of @now minus those of @last, @most samples at most; what
+ * exceeds it is taken from @now, so that its difference to a later reading has it. All have the
+ * same objects and no frames yet. Nodes may have been folded into their callers between the two:
+ * the sum is exact, except that samples of a folded outermost frame are in no node. Returns 0 or
+ * -ENOMEM.
  */
-int call_tree_difference(struct call_tree *t, const struct call_tree *last,
-			 const struct call_tree *now);
+int call_tree_difference(struct call_tree *t, const struct call_tree *last, struct call_tree *now,
+			 __u64 most);
+
+/* Takes away what exceeds @most samples. */
+void call_tree_limit(struct call_tree *t, __u64 most);
 
 /* Samples below the root @root; in @state; and below all roots. */
 __u64 call_tree_samples(const struct call_tree *t, __u32 root);

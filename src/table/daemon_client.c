@@ -218,18 +218,49 @@ int client_detach(struct client *c, struct profil_msg_reply *reply)
 	return client_tell(c, PROFIL_MSG_DETACH, reply);
 }
 
+/* @unwind NULL: the reply has no map of unwind rules. */
+static int ask_machine(struct client *c, struct profil_msg_machine *m,
+		       struct profil_msg_reply *reply, int *table, int *unwind)
+{
+	int fd[2] = { -1, -1 }, err;
+
+	wire_header(&m->h, PROFIL_MSG_MACHINE, sizeof(*m), 0, 0);
+	err = send_all(c, &m->h, NULL, 0);
+	if (!err)
+		err = await_reply(c, reply, fd, unwind ? 2 : 1);
+	if (!err)
+		err = check_table(&fd[0]);
+	if (!err && unwind)
+		err = check_table(&fd[1]);
+	*table = fd[0];
+	if (unwind)
+		*unwind = fd[1];
+	return err;
+}
+
 int client_machine(struct client *c, __u32 ask, __u64 period_ns, struct profil_msg_reply *reply,
 		   int *table)
 {
 	struct profil_msg_machine m = { .ask = ask, .period_ns = period_ns };
-	int err;
 
-	*table = -1;
-	wire_header(&m.h, PROFIL_MSG_MACHINE, sizeof(m), 0, 0);
-	err = send_all(c, &m.h, NULL, 0);
-	if (!err)
-		err = await_reply(c, reply, table, 1);
-	return err ? err : check_table(table);
+	return ask_machine(c, &m, reply, table, NULL);
+}
+
+int client_machine_stacks(struct client *c, __u32 stack_mode, __u64 period_ns,
+			  struct profil_msg_reply *reply, int *table)
+{
+	struct profil_msg_machine m = { .ask = PROFIL_MACHINE_ON,
+					.stack_mode = stack_mode,
+					.period_ns = period_ns };
+
+	return ask_machine(c, &m, reply, table, NULL);
+}
+
+int client_machine_feed(struct client *c, struct profil_msg_reply *reply, int *table, int *unwind)
+{
+	struct profil_msg_machine m = { .ask = PROFIL_MACHINE_FEED };
+
+	return ask_machine(c, &m, reply, table, unwind);
 }
 
 int client_ask(struct client *c, unsigned int type, const struct profil_header **answer)

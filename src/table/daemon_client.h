@@ -45,6 +45,16 @@ int client_detach(struct client *c, struct profil_msg_reply *reply);
 int client_machine(struct client *c, __u32 ask, __u64 period_ns, struct profil_msg_reply *reply,
 		   int *table);
 
+/* Turns it on with call graphs, or changes it to them. */
+int client_machine_stacks(struct client *c, __u32 stack_mode, __u64 period_ns,
+			  struct profil_msg_reply *reply, int *table);
+
+/*
+ * Asks to be its feeder (PROFIL_MACHINE_FEED). *@unwind is its map of unwind rules. After -EBUSY
+ * @reply->tgid is the process of the present one.
+ */
+int client_machine_feed(struct client *c, struct profil_msg_reply *reply, int *table, int *unwind);
+
 /* Sends a request that consists of a header of @type. *@answer is valid until the next request. */
 int client_ask(struct client *c, unsigned int type, const struct profil_header **answer);
 

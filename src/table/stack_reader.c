@@ -1,6 +1,7 @@
 /* stack_reader.c - reads the calling contexts of a table into a profile's call tree */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/types.h>
 
 #include "base/cleanup.h"
 #include "core/proto.h"
@@ -23,6 +24,7 @@ struct tree_reader {
 	struct call_tree *into;
 	__u32 *index; /* of each node in each state: index + 1; 0: not read yet */
 	__u32 *of;    /* the part of the state that is being read */
+	bool pending; /* nodes were left out: a frame's image is not known yet */
 };
 
 static int reader_init(struct tree_reader *r, const struct table_reader *table,
@@ -47,22 +49,32 @@ static bool is_node(const struct tree_reader *r, __u32 number)
 	       number - PROFIL_STACK_ROOTS < r->table->table.head->nodes;
 }
 
+/* Says whether the node is complete, and its image was found. */
+static bool is_known(const struct tree_reader *r, const struct profil_node *node)
+{
+	__u32 image = profil_place_image(node->place);
+
+	return node->place && image && image <= r->table->table.head->images &&
+	       r->table->object[image];
+}
+
 /*
  * Collects the nodes from @number outwards, to its root or to a node that was read, in @path.
- * Returns their number, and in *@parent the index above them, 0 if a frame is not complete.
+ * Returns their number, and in *@parent the index above them; -EAGAIN if a frame is not known yet,
+ * but will be shortly.
  */
-static size_t path_of(const struct tree_reader *r, __u32 number, enum call_state state, __u32 *path,
-		      __u32 *parent)
+static ssize_t path_of(const struct tree_reader *r, __u32 number, enum call_state state,
+		       __u32 *path, __u32 *parent)
 {
-	size_t n = 0;
+	ssize_t n = 0;
 
 	while (is_node(r, number) && n < PATH_MAX_NODES) {
 		if (r->of[number - PROFIL_STACK_ROOTS]) {
 			*parent = r->of[number - PROFIL_STACK_ROOTS] - 1;
 			return n;
 		}
-		if (!node_at(r, number)->place)
-			break;
+		if (!is_known(r, node_at(r, number)))
+			return -EAGAIN;
 		path[n++] = number;
 		number = node_at(r, number)->parent;
 	}
@@ -121,14 +133,16 @@ static __u32 notes_of(const struct tree_reader *r, __u32 number, struct notes *n
 	return number;
 }
 
-/* Finds or adds the stack of @number, in @state. */
+/* Finds or adds the stack of @number, in @state. -EAGAIN: see path_of(). */
 static int enter(struct tree_reader *r, __u32 number, enum call_state state, __u32 *at)
 {
 	__u32 path[PATH_MAX_NODES];
-	size_t n;
+	ssize_t n;
 
 	r->of = r->index + (size_t)state * r->table->table.head->nodes;
 	n = path_of(r, number, state, path, at);
+	if (n < 0)
+		return (int)n;
 	while (n-- > 0) {
 		__u64 offset;
 		__u32 object;
@@ -167,6 +181,10 @@ static int add_wake(struct tree_reader *r, __u32 at, const struct notes *notes, 
 		err = enter(r, notes->waker, CALL_RUNNING, &wake.waker);
 	else if (notes->waker >= CALL_WAKERS)
 		wake.waker = 0;
+	if (err == -EAGAIN) {
+		wake.waker = 0;
+		err = 0;
+	}
 	return err ? err : call_tree_add_wake(r->into, &wake);
 }
 
@@ -177,6 +195,10 @@ static int read_node(struct tree_reader *r, const struct stack_count *c)
 	__u32 number = notes_of(r, PROFIL_STACK_ROOTS + c->node, &notes), at;
 	int err = enter(r, number, c->state ? c->state : notes.state, &at);
 
+	if (err == -EAGAIN) {
+		r->pending = true;
+		return 0;
+	}
 	if (c->wait)
 		notes.wait = c->wait;
 	if (!err)
@@ -186,7 +208,7 @@ static int read_node(struct tree_reader *r, const struct stack_count *c)
 	return err;
 }
 
-int stack_reader_read(const struct table_reader *table, struct call_tree *into)
+static int read_tree(const struct table_reader *table, struct call_tree *into, bool *pending)
 {
 	const struct profil_table *head = table->table.head;
 	struct tree_reader r;
@@ -199,8 +221,57 @@ int stack_reader_read(const struct table_reader *table, struct call_tree *into)
 			err = read_node(&r,
 					&(struct stack_count){ .node = i, .count = node->count });
 	}
+	*pending = r.pending;
 	free(r.index);
 	return err;
+}
+
+#define ATTEMPTS 3 /* an image is complete some microseconds after its first sample */
+
+/* Reads the tree, whose images are not all known yet, into the empty @into. */
+static int read_stacks(struct table_reader *table, struct call_tree *into)
+{
+	bool pending = true;
+	int err = 0;
+
+	for (int i = 0; i < ATTEMPTS && pending && !err; i++) {
+		call_tree_fini(into);
+		err = table_reader_update_images(table);
+		if (!err)
+			err = read_tree(table, into, &pending);
+	}
+	return err;
+}
+
+int stack_reader_read_all(struct table_reader *table, struct profile *into)
+{
+	int err = table_reader_read(table, into);
+
+	if (!err)
+		err = read_stacks(table, &into->calls);
+	profile_borrow_again(into, table->profile);
+	call_tree_limit(&into->calls, into->total - into->lost);
+	return err;
+}
+
+int stack_reader_read_since(struct table_reader *table, struct table_seen *seen,
+			    struct call_tree *last, struct profile *into)
+{
+	struct call_tree now = { 0 };
+	int err = table_reader_read_since(table, seen, into);
+
+	if (!err)
+		err = read_stacks(table, &now);
+	profile_borrow_again(into, table->profile);
+	if (!err && now.n)
+		err = call_tree_difference(&into->calls, last, &now, into->total - into->lost);
+	if (err) {
+		call_tree_fini(&now);
+		return err;
+	}
+	call_tree_fini(last);
+	*last = now;
+	return 0;
 }
 
 int stack_reader_add(const struct table_reader *table, const struct stack_count *count, size_t n,

@@ -17,9 +17,16 @@ int stack_reader_add(const struct table_reader *r, const struct stack_count *cou
 		     struct call_tree *into);
 
 /*
- * Adds all stacks of the table of @r to @into, whose objects are those of r->profile. Does nothing
- * if the table has none. Returns 0 or -ENOMEM.
+ * table_reader_read() with all stacks of the table, if it has any: not more than samples, although
+ * the kernel counts between the two. @into has none yet. Returns 0 or -ENOMEM.
  */
-int stack_reader_read(const struct table_reader *r, struct call_tree *into);
+int stack_reader_read_all(struct table_reader *r, struct profile *into);
+
+/*
+ * table_reader_read_since() with the stacks since @last, which is updated; initially empty. A stack
+ * whose sample was counted between the two is left to the next call.
+ */
+int stack_reader_read_since(struct table_reader *r, struct table_seen *seen, struct call_tree *last,
+			    struct profile *into);
 
 #endif

@@ -253,7 +253,7 @@ void table_reader_reopen(void *reader, __u32 object)
 	}
 }
 
-static int notice_images(struct table_reader *r)
+int table_reader_update_images(struct table_reader *r)
 {
 	const struct profil_table *head = r->table.head;
 
@@ -365,7 +365,7 @@ static int notice_groups(struct table_reader *r)
 
 int table_reader_update(struct table_reader *r)
 {
-	int err = notice_images(r);
+	int err = table_reader_update_images(r);
 
 	if (!err)
 		err = notice_groups(r);

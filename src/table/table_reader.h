@@ -50,6 +50,9 @@ void table_reader_close(struct table_reader *r);
  */
 int table_reader_update(struct table_reader *r);
 
+/* The same, of images alone. */
+int table_reader_update_images(struct table_reader *r);
+
 /*
  * Opens the file of @object again after symbolize_cache_renew() has closed it, if it can be found.
  * @reader is a struct table_reader: this is the function of a struct symbolize_cache.

@@ -1,11 +1,15 @@
 /* unwind_feeder.c - builds the unwind tables of profiled images for the kernel's stack walk */
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clocks.h"
@@ -47,6 +51,7 @@ static bool put_rows(struct unwind_feeder *f, struct profil_unwind_image *at,
 		return false;
 	if (firsts > PROFIL_FIRST_PAGES_MAX || f->used + firsts + pages > f->pages) {
 		at->looked = PROFIL_LOOKED_NO_ROOM;
+		f->full = true;
 		return false;
 	}
 	at->first_page = (__u32)f->used;
@@ -96,15 +101,20 @@ static int table_of(const struct unwind_feeder *f, struct unwind_table *t, int f
 
 /* --- expected files --------------------------------------------------------------------------- */
 
-/* A free element among those that the kernel searches for @ino; NULL: none. */
-static struct profil_unwind_file *free_file(const struct unwind_feeder *f, __u64 ino)
+/*
+ * The element of file @ino of @dev, or a free one, among those that the kernel searches; NULL:
+ * none. The daemon makes elements for the interpreters that root has installed.
+ */
+static struct profil_unwind_file *file_of(const struct unwind_feeder *f, __u64 ino, __u32 dev)
 {
 	struct profil_unwind_file *page = page_at(f, profil_unwind_file_page(ino));
 	__u32 at = profil_unwind_file_at(ino);
 
 	for (__u32 i = 0; i < PROFIL_UNWIND_FILE_TRIES; i++) {
-		if (!page[(at + i) % PROFIL_PAGE_UNWIND_FILES].ino)
-			return &page[(at + i) % PROFIL_PAGE_UNWIND_FILES];
+		struct profil_unwind_file *file = &page[(at + i) % PROFIL_PAGE_UNWIND_FILES];
+
+		if (!file->ino || (file->ino == ino && file->dev == dev))
+			return file;
 	}
 	return NULL;
 }
@@ -122,7 +132,7 @@ static struct expected_file *find_expected(const struct unwind_feeder *f, __u64 
 
 static void expect(struct unwind_feeder *f, struct expected_file *e, const struct unwind_table *t)
 {
-	struct profil_unwind_file *file = free_file(f, e->ino);
+	struct profil_unwind_file *file = file_of(f, e->ino, e->dev);
 	struct expected_file *grown = file ? grow(f->expected, f->nexpected, sizeof(*e)) : NULL;
 	__u16 interpreter;
 
@@ -138,7 +148,8 @@ static void expect(struct unwind_feeder *f, struct expected_file *e, const struc
 	file->dev = e->dev;
 	file->first_page = e->at.first_page;
 	file->row_page = e->at.row_page;
-	file->interpreter = e->at.interpreter;
+	if (interpreter)
+		file->interpreter = interpreter;
 	__atomic_store_n(&file->pages, e->at.pages, __ATOMIC_RELEASE);
 }
 
@@ -379,6 +390,21 @@ static void feed(struct unwind_feeder *f, const struct table_reader *r, __u32 im
 	__atomic_store_n(&entry->pages, at.pages, __ATOMIC_RELEASE);
 }
 
+void unwind_feeder_image(struct unwind_feeder *f, const struct table_reader *r, __u32 image)
+{
+	if (f->fed[image])
+		return;
+	f->fed[image] = 1;
+	feed(f, r, image);
+}
+
+bool unwind_feeder_lacks_room(const struct unwind_feeder *f, __u32 image)
+{
+	const struct profil_unwind_image *entry = entry_of(f, image);
+
+	return !entry->pages && entry->looked == PROFIL_LOOKED_NO_ROOM;
+}
+
 void unwind_feeder_update(struct unwind_feeder *f, const struct table_reader *r)
 {
 	if (!f->map || f->images == r->images)
@@ -389,10 +415,60 @@ void unwind_feeder_update(struct unwind_feeder *f, const struct table_reader *r)
 			continue;
 		if (is_due(f))
 			break;
-		f->fed[i] = 1;
-		feed(f, r, i);
+		unwind_feeder_image(f, r, i);
 	}
 	malloc_trim(0); /* making tables takes megabytes, which the heap would keep */
+}
+
+/* The first page behind the images. */
+static size_t first_row_page(const struct unwind_feeder *f)
+{
+	return PROFIL_UNWIND_IMAGE_PAGE +
+	       (f->most + PROFIL_PAGE_UNWIND_IMAGES - 1) / PROFIL_PAGE_UNWIND_IMAGES;
+}
+
+/* A walk lasts some microseconds, with interrupts or preemption disabled. */
+static void await_walks(void)
+{
+	const struct timespec pause = { .tv_nsec = 20000000 };
+
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
+		nanosleep(&pause, NULL);
+}
+
+void unwind_feeder_clear(struct unwind_feeder *f)
+{
+	struct profil_unwind_file *file = page_at(f, 0);
+
+	for (__u32 i = 1; i <= f->most; i++) {
+		__atomic_store_n(&entry_of(f, i)->pages, 0, __ATOMIC_RELAXED);
+		entry_of(f, i)->looked = PROFIL_LOOKED_NOT_YET;
+	}
+	for (size_t i = 0; i < PROFIL_UNWIND_FILE_PAGES * PROFIL_PAGE_UNWIND_FILES; i++) {
+		__atomic_store_n(&file[i].pages, 0, __ATOMIC_RELAXED);
+		if (!file[i].interpreter && !file[i].anonymous)
+			file[i].ino = 0;
+	}
+	await_walks();
+	memset(f->fed, 0, f->most + 1u);
+	f->nexpected = 0;
+	f->images = 0;
+	f->full = false;
+	f->used = first_row_page(f);
+	if (f->rows)
+		expect_vdso(f);
+}
+
+/* Of an earlier feeder, or of the daemon: those that root has installed. */
+static __u32 count_interpreters(const struct unwind_feeder *f)
+{
+	static const struct profil_interpreter none;
+	const struct profil_interpreter *page = page_at(f, PROFIL_UNWIND_INTERPRETER_PAGE);
+	__u32 n = PROFIL_INTERPRETERS;
+
+	while (n && !memcmp(&page[n - 1], &none, sizeof(none)))
+		n--;
+	return n;
 }
 
 int unwind_feeder_open(struct unwind_feeder *f, int fd, const struct table *t)
@@ -412,8 +488,9 @@ int unwind_feeder_open(struct unwind_feeder *f, int fd, const struct table *t)
 	f->map = map;
 	f->pages = head->unwind_pages;
 	f->rows = head->stack_mode != PROFIL_STACK_NONE;
-	f->used = PROFIL_UNWIND_IMAGE_PAGE +
-		  (head->images + PROFIL_PAGE_UNWIND_IMAGES - 1) / PROFIL_PAGE_UNWIND_IMAGES;
+	f->most = head->images;
+	f->used = first_row_page(f);
+	f->interpreters = count_interpreters(f);
 	if (!f->rows)
 		return 0;
 	f->cache = unwind_cache_open();

@@ -21,10 +21,12 @@ struct unwind_feeder {
 	size_t used;  /* pages */
 	__u8 *fed;    /* of each image: was processed */
 	__u32 images; /* that were processed */
+	__u32 most;   /* images of the table */
 	int cache;    /* folder of the unwind cache; negative: none */
 	struct expected_file *expected;
 	size_t nexpected;
 	__u32 interpreters; /* descriptors in the map */
+	bool full;	    /* the rows of an image have found no room */
 	bool rows; /* the attachment has stacks; without, only descriptors of interpreters are fed
 		    */
 	bool foretold;			/* the files of the first process are expected already */
@@ -53,6 +55,18 @@ void unwind_feeder_prepare_all(struct unwind_feeder *f, pid_t *pids, size_t n);
  * Adds the tables of images that are new since the last call. Costs a comparison if there are none.
  */
 void unwind_feeder_update(struct unwind_feeder *f, const struct table_reader *r);
+
+/* Adds the table of @image, which is known to @r, unless it has been added. */
+void unwind_feeder_image(struct unwind_feeder *f, const struct table_reader *r, __u32 image);
+
+/* Says whether the map had no room for the rows of @image. */
+bool unwind_feeder_lacks_room(const struct unwind_feeder *f, __u32 image);
+
+/*
+ * Removes all rows, those of an earlier feeder as well, and waits until no walk reads them. The
+ * descriptors of interpreters stay.
+ */
+void unwind_feeder_clear(struct unwind_feeder *f);
 
 void unwind_feeder_close(struct unwind_feeder *f);
 

@@ -21,6 +21,7 @@
 #include "base/progress.h"
 #include "profilctl/util/exit_status.h"
 #include "recorder.h"
+#include "table/stack_reader.h"
 
 /*
  * Interval of table_reader_update(). Images of a process that ended in between are opened by path.
@@ -570,7 +571,7 @@ int recorder_run(struct recorder *r)
 
 int recorder_snapshot(struct recorder *r, struct profile *p)
 {
-	return table_reader_read(&r->reader, p);
+	return stack_reader_read_all(&r->reader, p);
 }
 
 void recorder_fini(struct recorder *r)

@@ -47,12 +47,10 @@ static int take_last_slice(struct recorder *r)
 static int make_report(struct recorder *r, __u64 ended_ns)
 {
 	struct symbolize_cache *names = &r->names;
-	int err = table_reader_read(&r->reader, r->profile);
+	int err = stack_reader_read_all(&r->reader, r->profile);
 
 	names->reopen = table_reader_reopen;
 	names->reader = &r->reader;
-	if (!err)
-		err = stack_reader_read(&r->reader, &r->profile->calls);
 	if (!err)
 		err = sleepers_read(&r->reader, r->profile, ended_ns);
 	if (!err)

@@ -95,7 +95,7 @@ _profilctl() {
 	else
 		case $verb in
 		record | run) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
-		machine) _profilctl_take "$cur" < <(printf '%s\n' on off status report top diff spool) ;;
+		machine) _profilctl_take "$cur" < <(printf '%s\n' on off status report top diff spool push feed) ;;
 		attach | top) _profilctl_take "$cur" < <(_profilctl_values "$verb" --pid) ;;
 		machine\ spool) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
 		report | diff | machine\ diff | annotate | optimize) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;

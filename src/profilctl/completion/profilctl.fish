@@ -14,7 +14,7 @@ end
 complete -c profilctl -f
 complete -c profilctl -n __profilctl_verb -l help -d 'show help'
 complete -c profilctl -n __profilctl_verb -l version -d 'print the version'
-complete -c profilctl -n '__profilctl_verb machine' -x -a 'on off status report top diff spool'
+complete -c profilctl -n '__profilctl_verb machine' -x -a 'on off status report top diff spool push feed'
 complete -c profilctl -n '__profilctl_verb machine spool' -x -a '(__fish_complete_directories)'
 for verb in record run
     complete -c profilctl -n "__profilctl_verb $verb" -x -a '(__fish_complete_subcommand)'
@@ -29,7 +29,7 @@ end
 for line in (profilctl --help 2>/dev/null)
     set -l verb (string match -r '^  ([a-z]+) +(.*)$' -- $line); and complete -c profilctl -n __profilctl_verb -a $verb[2] -d $verb[3]
 end
-for verb in (profilctl --help 2>/dev/null | string replace -rf '^  ([a-z]+) .*$' '$1') 'machine '{on,off,status,report,top,diff,spool}
+for verb in (profilctl --help 2>/dev/null | string replace -rf '^  ([a-z]+) .*$' '$1') 'machine '{on,off,status,report,top,diff,spool,push,feed}
     set -l help (profilctl (string split ' ' $verb) --help 2>/dev/null)
     set -l formats (string replace -rf '^A FORMAT is (.*) or (.*)\.$' '$1 $2' -- $help | string replace -a , '')
     string match -q '*diff' $verb; and set formats text json html

@@ -12,6 +12,7 @@
 #include "profilctl/collect/daemon_spawn.h"
 #include "symbols/proc/guarded_file.h"
 #include "symbols/symbolize.h"
+#include "table/stack_reader.h"
 #include "profilctl/util/exit_status.h"
 #include "base/host_identity.h"
 
@@ -19,6 +20,7 @@ static void close_table(struct machine_source *s)
 {
 	symbolize_cache_fini(&s->cache);
 	table_seen_fini(&s->seen);
+	call_tree_fini(&s->stacks);
 	table_reader_close(&s->reader);
 	profile_free(s->names);
 	s->names = NULL;
@@ -30,7 +32,7 @@ static int take_table(struct machine_source *s, struct merge *into)
 {
 	struct profile *p = profile_borrow(s->names);
 	__u64 began_ns = now_ns();
-	int err = p ? table_reader_read_since(&s->reader, &s->seen, p) : -ENOMEM;
+	int err = p ? stack_reader_read_since(&s->reader, &s->seen, &s->stacks, p) : -ENOMEM;
 
 	if (!err && into)
 		p->command = strdup("the whole machine");

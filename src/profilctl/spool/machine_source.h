@@ -18,7 +18,8 @@ struct machine_source {
 	struct client *client; /* NULL: not connected */
 	struct table_reader reader;
 	struct table_seen seen;
-	struct profile *names; /* objects and groups of the table; NULL: no table */
+	struct call_tree stacks; /* at the last reading; empty without */
+	struct profile *names;	 /* objects and groups of the table; NULL: no table */
 	struct symbolize_cache cache;
 	__u64 opened_ns; /* CLOCK_BOOTTIME */
 	__u64 table_ns;	 /* start of the table */

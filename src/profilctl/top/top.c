@@ -14,7 +14,6 @@
 #include "symbols/symbolize.h"
 #include "profile/stack_ends.h"
 #include "table/sleeper_reader.h"
-#include "table/stack_reader.h"
 #include "profile/json.h"
 #include "profilctl/verbs/annotate.h"
 #include "top_table.h"
@@ -42,7 +41,7 @@ struct top {
 };
 
 /* Computes the counts since t->last, and symbolizes only these places. */
-static int difference(struct top *t, struct profile *p, const struct profile *all)
+static int difference(struct top *t, struct profile *p, struct profile *all)
 {
 	int err = profile_difference(p, t->last, all);
 
@@ -55,7 +54,8 @@ static int difference(struct top *t, struct profile *p, const struct profile *al
 	t->cache.reopen = table_reader_reopen;
 	t->cache.reader = &t->recorder.reader;
 	if (!err && all->calls.n)
-		err = call_tree_difference(&p->calls, &t->last->calls, &all->calls);
+		err = call_tree_difference(&p->calls, &t->last->calls, &all->calls,
+					   p->total - p->lost);
 	return err ? err : symbolize(p, &t->cache);
 }
 
@@ -75,8 +75,6 @@ static int look(struct top *t)
 	__u64 at_ns = now_ns();
 	int err = all && p ? recorder_snapshot(&t->recorder, all) : -ENOMEM;
 
-	if (!err && t->recorder.options->stack_mode)
-		err = stack_reader_read(&t->recorder.reader, &all->calls);
 	if (!err && options_wall(t->recorder.options))
 		err = look_at_waits(t, all, p, at_ns);
 	if (!err) {

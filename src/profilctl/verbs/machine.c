@@ -10,29 +10,35 @@
 #include "answer.h"
 #include "diff.h"
 #include "profilctl/collect/daemon_spawn.h"
+#include "profilctl/collect/machine_feed.h"
 #include "profilctl/collect/recorder.h"
 #include "formats/format.h"
 #include "profilctl/output/output.h"
 #include "profilctl/push/push.h"
 #include "profilctl/spool/spool.h"
 #include "symbols/symbolize.h"
+#include "report_tree.h"
 #include "report_view.h"
 #include "verb.h"
 
 #define DIFF_NS 10000000000u
 
-/* Sends the request; the caller closes *@table. */
-static int request(const struct options *o, __u32 ask, int *table)
+/* Sends the request; the caller closes *@table. *@feeder: the process that feeds it; 0: none. */
+static int request(const struct options *o, __u32 ask, int *table, pid_t *feeder)
 {
-	struct profil_msg_reply reply;
+	struct profil_msg_reply reply = { 0 };
 	struct client *c;
 	int status = daemon_connect(&c, o), err;
 
 	*table = -1;
 	if (status)
 		return status;
-	err = client_machine(c, ask, options_period_ns(o), &reply, table);
+	if (ask == PROFIL_MACHINE_ON && o->stack_mode)
+		err = client_machine_stacks(c, o->stack_mode, options_period_ns(o), &reply, table);
+	else
+		err = client_machine(c, ask, options_period_ns(o), &reply, table);
 	client_close(c);
+	*feeder = (pid_t)reply.tgid;
 	if (!err || (err == -ENOENT && ask != PROFIL_MACHINE_ON))
 		return CTL_OK;
 	if (err == -EPERM || err == -EACCES)
@@ -46,7 +52,7 @@ static int request(const struct options *o, __u32 ask, int *table)
 /* The samples of a machine profile that is on at another rate are lost. */
 static void tell_replaced(const struct table *before, const struct table *now)
 {
-	if (before->head && before->head->period_ns != now->head->period_ns)
+	if (before->head && before->head->started_ns != now->head->started_ns)
 		log_notice("the profile until now, of %llu samples at %.6g Hz, is discarded",
 			   table_total(before), 1e9 / (double)before->head->period_ns);
 }
@@ -66,15 +72,27 @@ static void tell_cost(__u64 period_ns)
 			percent);
 }
 
+static void tell_on(const struct profil_table *head, pid_t feeder)
+{
+	log_notice("the machine's profile is on, at %.6g Hz%s",
+		   head->period_ns ? 1e9 / (double)head->period_ns : 0,
+		   head->stack_mode ? ", with stacks" : "");
+	tell_cost(head->period_ns);
+	if (head->unwind_pages && head->stack_mode && !feeder)
+		log_notice("its stacks are cut where code has no frame pointers until 'profilctl "
+			   "machine feed' (profil-feed.service) runs");
+}
+
 static int on(const struct options *o)
 {
 	__cleanup(closep) int table = -1;
 	__cleanup(closep) int former = -1;
 	struct table t = { 0 }, before = { 0 };
-	int status = request(o, PROFIL_MACHINE_QUERY, &former);
+	pid_t feeder;
+	int status = request(o, PROFIL_MACHINE_QUERY, &former, &feeder);
 
 	if (!status)
-		status = request(o, PROFIL_MACHINE_ON, &table);
+		status = request(o, PROFIL_MACHINE_ON, &table, &feeder);
 	if (status)
 		return status;
 	if (table_open(&t, table) < 0) {
@@ -84,9 +102,7 @@ static int on(const struct options *o)
 	if (former >= 0 && !table_open(&before, former))
 		tell_replaced(&before, &t);
 	table_close(&before);
-	log_notice("the machine's profile is on, at %.6g Hz",
-		   t.head->period_ns ? 1e9 / (double)t.head->period_ns : 0);
-	tell_cost(t.head->period_ns);
+	tell_on(t.head, feeder);
 	table_close(&t);
 	return CTL_OK;
 }
@@ -94,11 +110,12 @@ static int on(const struct options *o)
 static int off(const struct options *o)
 {
 	__cleanup(closep) int table = -1;
+	pid_t feeder;
 
-	return request(o, PROFIL_MACHINE_OFF, &table);
+	return request(o, PROFIL_MACHINE_OFF, &table, &feeder);
 }
 
-static void status_text(const struct profil_table *head, __u64 total)
+static void status_text(const struct profil_table *head, __u64 total, pid_t feeder)
 {
 	time_t since = (time_t)(head->started_real_ns / 1000000000u);
 	char when[64];
@@ -112,25 +129,37 @@ static void status_text(const struct profil_table *head, __u64 total)
 	printf("room       %llu of %llu places, %u of %u images, %u of %u groups\n",
 	       head->used_places, (__u64)head->lines * PROFIL_LINE_PLACES, head->used_images,
 	       head->images, head->used_groups, head->groups);
+	if (!head->stack_mode)
+		return;
+	printf("stacks     %u of %u nodes, %llu samples without room\n", head->used_nodes,
+	       head->nodes, head->node_full + head->stack_lost);
+	if (feeder)
+		printf("fed by     process %d\n", (int)feeder);
+	else
+		puts("fed by     nothing: 'profilctl machine feed' gives it unwind rows");
 }
 
-static int status_json(const struct profil_table *head, __u64 total)
+static int status_json(const struct profil_table *head, __u64 total, pid_t feeder)
 {
 	return answer_json(json_pack(
-		"{ss sb sI sI sI sI sI sI sI sI sI}", "schema", "profil-machine/1", "on", true,
-		"started_ns", (json_int_t)head->started_real_ns, "tick_ns",
+		"{ss sb sI sI sI sI sI sI sI sI sI sb sI sI sI sI}", "schema", "profil-machine/1",
+		"on", true, "started_ns", (json_int_t)head->started_real_ns, "tick_ns",
 		(json_int_t)head->period_ns, "total", (json_int_t)total, "unmatched",
 		(json_int_t)head->unmatched, "lost", (json_int_t)(head->lost + head->image_full),
 		"places", (json_int_t)head->used_places, "room",
 		(json_int_t)head->lines * PROFIL_LINE_PLACES, "images",
-		(json_int_t)head->used_images, "groups", (json_int_t)head->used_groups));
+		(json_int_t)head->used_images, "groups", (json_int_t)head->used_groups, "stacks",
+		head->stack_mode != PROFIL_STACK_NONE, "nodes", (json_int_t)head->used_nodes,
+		"node_room", (json_int_t)head->nodes, "stack_lost",
+		(json_int_t)(head->node_full + head->stack_lost), "feeder", (json_int_t)feeder));
 }
 
 static int show_status(const struct options *o)
 {
 	__cleanup(closep) int fd = -1;
 	struct table t = { 0 };
-	int status = request(o, PROFIL_MACHINE_QUERY, &fd);
+	pid_t feeder;
+	int status = request(o, PROFIL_MACHINE_QUERY, &fd, &feeder);
 
 	if (status)
 		return status;
@@ -139,9 +168,9 @@ static int show_status(const struct options *o)
 		return CTL_ERROR;
 	}
 	if (t.head && o->format)
-		status = status_json(t.head, table_total(&t));
+		status = status_json(t.head, table_total(&t), feeder);
 	else if (t.head)
-		status_text(t.head, table_total(&t));
+		status_text(t.head, table_total(&t), feeder);
 	else if (o->format)
 		status = answer_json(
 			json_pack("{ss sb}", "schema", "profil-machine/1", "on", false));
@@ -203,8 +232,11 @@ static int take_interval(struct recorder *r, struct profile *p, __u64 ns)
 		p->total = p->binned + p->unmatched + p->lost;
 		p->duration_ns = now_ns() - began;
 		p->processes = profile_count_processes(p);
-		err = symbolize(p, NULL);
+		err = call_tree_difference(&p->calls, &before->calls, &after->calls,
+					   p->total - p->lost);
 	}
+	if (!err)
+		err = symbolize(p, NULL);
 	profile_give_back(before);
 	profile_give_back(after);
 	return err;
@@ -227,6 +259,8 @@ static int write_selected(struct recorder *r, struct profile *p)
 		return status;
 	if (output_is_text(o))
 		report_view_describe(r->out, o, p, total);
+	if (report_tree_wanted(o))
+		return report_tree_write(steal(r->out), o, p);
 	status = output_write(steal(r->out), o, p);
 	if (status)
 		output_rescue(o, p);
@@ -313,10 +347,17 @@ static int with_table(const struct options *o, int (*run)(struct recorder *r))
 	return status;
 }
 
-/* The daemon counts the machine by command and cgroup. */
+/* The daemon counts the machine by command and cgroup, without wakers. */
 static int check_rows(const struct options *o)
 {
 	const char *by = rows_by_name(o->by);
+
+	if (o->wakers || o->chains) {
+		log_err("machine report: the machine's profile has no wakers: use 'profilctl "
+			"record "
+			"-a --wakers'");
+		return CTL_USAGE;
+	}
 
 	if ((o->by != ROWS_PROCESS && o->by != ROWS_THREAD) || !output_is_text(o))
 		return CTL_OK;
@@ -336,7 +377,7 @@ static int compare_files(const struct options *o)
 
 static int usage(void)
 {
-	log_err("machine: needs one of on, off, status, report, top, diff, spool and push");
+	log_err("machine: needs one of on, off, status, report, top, diff, spool, push and feed");
 	return CTL_USAGE;
 }
 
@@ -363,6 +404,8 @@ int verb_machine(const struct options *o)
 		return off(o);
 	if (!strcmp(what, "status"))
 		return show_status(o);
+	if (!strcmp(what, "feed"))
+		return machine_feed(o);
 	if (!strcmp(what, "report"))
 		return check_rows(o) ?: report_view_check_machine(o) ?: with_table(o, report);
 	if (!strcmp(what, "diff")) {

@@ -8,73 +8,12 @@
 
 #include "analysis/view_chains.h"
 #include "profilctl/output/output.h"
-#include "profilctl/output/text_stacks.h"
 #include "load_operands.h"
 #include "profilctl/spool/spool.h"
-#include "base/sanitize.h"
 #include "profilctl/util/terminal.h"
+#include "report_tree.h"
 #include "report_view.h"
 #include "verb.h"
-
-/* Stacks are not kept per process: names the command that records those of the process only. */
-static void refuse_process(const struct options *o, const struct profile *p)
-{
-	const struct view_filter *f = &o->filter;
-	const char *name = f->container ?: f->pod ?: f->command ?: f->process;
-	bool is_pid = name == f->process && !name[strspn(name, "0123456789")];
-	const char *how = profile_is_wall(p)	  ? "--wall"
-			  : profile_is_off_cpu(p) ? "--off-cpu"
-						  : "-g";
-	char clean[256];
-
-	log_err("report: stacks do not distinguish processes: leave out --%s, or record only these "
-		"processes: 'profilctl attach %s%s %s'",
-		f->container ? "container"
-		: f->pod     ? "pod"
-		: f->command ? "command"
-			     : "process",
-		is_pid	       ? ""
-		: f->container ? "--container "
-		: f->pod       ? "--pod "
-			       : "--comm ",
-		sanitize(clean, sizeof(clean), name), how);
-}
-
-/* Writes calls instead of the flat profile. Returns an enum ctl_status. */
-static int tree_write(FILE *out, const struct options *o, const struct profile *p)
-{
-	struct text_tree t = { .callers = o->callers,
-			       .callees = o->callees,
-			       .wakers = o->wakers,
-			       .rows = o->rows,
-			       .least_percent = o->all		   ? 0
-						: o->least_percent ? o->least_percent
-						: o->rows	   ? 0
-								   : TEXT_LEAST_PERCENT,
-			       .columns = out == stdout ? terminal_columns(STDOUT_FILENO) : 0,
-			       .full_names = o->full_names };
-	const char *name = o->callers ?: o->callees ?: o->wakers;
-	char what[512];
-	int err = text_tree(out, p, &t);
-
-	if (!err)
-		return output_end(out, o, 0);
-	if (err == -ENODATA && !p->total)
-		log_err("report: this profile has no samples");
-	else if (err == -ENODATA && view_filter_is_of_groups(&o->filter))
-		refuse_process(o, p);
-	else if (err == -ENODATA && *view_filter_text(what, sizeof(what), &o->filter))
-		log_err("report: %s: there are no stacks, or not for all samples", what);
-	else if (err == -ENODATA)
-		log_err("report: this profile has no stacks: record it with -g");
-	else if (err == -ENOENT)
-		log_err("report: no stack has a function %s", name);
-	else if (err == -EINVAL)
-		log_err("report: %s is not a regular expression", name);
-	else
-		log_err("report: %s", strerror(-err));
-	return CTL_ERROR;
-}
 
 /*
  * Reads files, or a span of time from a spool. Prints a message on failure and returns an enum
@@ -142,8 +81,8 @@ int verb_report(const struct options *o)
 		pager_begin();
 	if (output_is_text(o))
 		report_view_describe(out, o, p, total);
-	if (o->tree || o->callers || o->callees || o->wakers)
-		status = tree_write(out, o, p);
+	if (report_tree_wanted(o))
+		status = report_tree_write(out, o, p);
 	else
 		status = output_write(out, o, p);
 	pager_end();

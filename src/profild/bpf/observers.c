@@ -182,7 +182,7 @@ static uint32_t target_flags(const struct attachment *a)
 		flags |= PROFIL_TARGET_USER_ONLY;
 	if (a->flags & PROFIL_OBSERVE_CPU_CLOCK)
 		flags |= PROFIL_TARGET_PERF;
-	if (a->stacks)
+	if (a->stack_mode)
 		flags |= PROFIL_TARGET_STACKS;
 	if (!a->privileged)
 		flags |= PROFIL_TARGET_UNPRIVILEGED;
@@ -332,13 +332,22 @@ static int observer_open(struct place_source *source, struct attachment *a,
 	return err;
 }
 
-/* The functions of an earlier daemon's table stay; new ones need the descriptors once more. */
-static void recover_functions(struct attachment *a, struct profil_observer *o,
-			      const struct profil_table *header)
+/*
+ * The tree and the functions of an earlier daemon's table stay. The unwind rules come once more
+ * from the feeder, and the descriptors of interpreters from their file.
+ */
+static void recover_stacks(struct attachment *a, struct profil_observer *o,
+			   const struct profil_table *header)
 {
+	if (header->unwind_pages)
+		a->unwind = table_create_unwind(header);
+	a->stack_mode = o->stack_mode = header->stack_mode;
+	o->node_page = header->node_page;
+	o->node_pages = header->nodes / PROFIL_PAGE_NODES;
+	if (header->flags & PROFIL_OBSERVE_KERNEL_STACKS)
+		o->flags |= PROFIL_OBSERVER_KERNEL_STACKS;
 	if (!header->functions)
 		return;
-	a->unwind = table_create_unwind(header);
 	o->function_page = header->function_page;
 	o->function_mask = header->functions / PROFIL_PAGE_FUNCTIONS - 1;
 	o->functions = a->unwind < 0 ? 0 : header->functions;
@@ -360,7 +369,7 @@ static int observer_recover(struct place_source *source, struct attachment *a,
 	if (!err) {
 		table_describe(o, header);
 		a->period_ns = header->period_ns;
-		recover_functions(a, o, header);
+		recover_stacks(a, o, header);
 		err = observe_with_table(s, observer, a, o);
 		if (err)
 			observer_free(s, observer);

@@ -70,6 +70,8 @@ void client_close(struct client *c)
 		*c->wait = (struct client_wait){ .sock = -1 };
 	if (c->opening)
 		task_forget(c->opening);
+	if (c->daemon->feeder == c)
+		c->daemon->feeder = NULL;
 	attachment_close(c->attachment);
 	sd_event_source_disable_unref(c->source);
 	sd_event_source_disable_unref(c->deadline);

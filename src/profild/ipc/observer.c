@@ -192,12 +192,15 @@ static int ask_machine(struct client *c, const struct profil_msg_machine *m)
 		return err;
 	switch (m->ask) {
 	case PROFIL_MACHINE_ON:
-		return machine_on(d, m->period_ns);
+		return m->stack_mode > PROFIL_STACK_FP ? -EINVAL
+						       : machine_on(d, m->period_ns, m->stack_mode);
 	case PROFIL_MACHINE_OFF:
 		machine_off(d);
 		return 0;
 	case PROFIL_MACHINE_QUERY:
 		return machine_newest(d) ? 0 : -ENOENT;
+	case PROFIL_MACHINE_FEED:
+		return c->peer.privileged ? machine_feed(d, c) : -EACCES;
 	default:
 		return -EINVAL;
 	}
@@ -208,15 +211,23 @@ int observer_machine(struct client *c, const struct profil_header *h, bool *fds)
 	const struct profil_msg_machine *m = (const void *)h;
 	const struct profild *d = c->daemon;
 	int err = ask_machine(c, m);
+	pid_t feeder = d->feeder ? d->feeder->peer.cred.pid : 0;
 	const struct attachment *a = NULL;
+	unsigned int nfds = 0;
+	int fds_out[2];
 
 	if (!err)
-		a = m->ask == PROFIL_MACHINE_QUERY && d->machine ? d->machine : machine_newest(d);
+		a = m->ask != PROFIL_MACHINE_ON && d->machine ? d->machine : machine_newest(d);
 	if (a && a->table < 0) /* it is being made, to take the place of the full one */
 		a = d->machine;
-	if (a) /* an observer's connection has no deadline */
+	if (a) {
+		/* an observer's connection has no deadline */
 		c->deadline = sd_event_source_disable_unref(c->deadline);
-	return reply_for(c, err, a, 0, a ? &a->table : NULL, a != NULL);
+		fds_out[nfds++] = a->table;
+		if (m->ask == PROFIL_MACHINE_FEED)
+			fds_out[nfds++] = a->unwind;
+	}
+	return reply_for(c, err, a, feeder, fds_out, nfds);
 }
 
 int observer_stats(struct client *c)

@@ -220,7 +220,7 @@ int attachment_open(struct attachment **out, struct profild *d, const struct pro
 		return -ENOMEM;
 	a->daemon = d;
 	a->table = a->unwind = -1;
-	a->stacks = m->stack_mode != PROFIL_STACK_NONE;
+	a->stack_mode = m->stack_mode;
 	a->user = user_ref(peer->user);
 	a->privileged = peer->privileged;
 	a->machine = peer->machine;

@@ -27,14 +27,14 @@ struct attachment {
 	bool machine;	 /* the machine's profile, not a client's */
 	bool at_once;	 /* its tables must exist when attachment_open() returns */
 	struct event_choice event;
-	uint64_t period_ns; /* of an event: events for each sample */
-	int table;	    /* fd of the map; frozen */
-	int unwind;	    /* fd of the map of unwind rules; -1: none */
-	bool stacks;	    /* with call graphs */
-	uint32_t processes; /* number of added processes */
-	pid_t first;	    /* the first of them */
-	uint64_t past;	    /* samples until it was detached */
-	void *source;	    /* private to the place source; NULL: detached */
+	uint64_t period_ns;  /* of an event: events for each sample */
+	int table;	     /* fd of the map; frozen */
+	int unwind;	     /* fd of the map of unwind rules; -1: none */
+	uint32_t stack_mode; /* enum profil_stack_mode */
+	uint32_t processes;  /* number of added processes */
+	pid_t first;	     /* the first of them */
+	uint64_t past;	     /* samples until it was detached */
+	void *source;	     /* private to the place source; NULL: detached */
 };
 
 /* What the daemon knows of the client that requests an attachment. */

@@ -18,6 +18,13 @@
 #define MACHINE_GROUPS 4096
 
 /*
+ * With stacks, 8 MiB of nodes and 32 MiB of unwind rows: less than 64 MiB in all. The programs that
+ * a server runs have about 2 million rows.
+ */
+#define MACHINE_NODES (1u << 18)
+#define MACHINE_UNWIND_ROWS (1u << 22)
+
+/*
  * Users can fill images and groups with programs and names that they make up, in seconds, and a
  * machine's own fill the places in weeks. The table is then replaced: what it counted is gone,
  * except where profil-http or a spool has read it.
@@ -39,7 +46,15 @@ static void call_later(struct profild *d, sd_event_source **timer, uint64_t us,
 		log_err("the machine's profile: no timer: %s", strerror(-err));
 }
 
-static int begin_next(struct profild *d, uint64_t period_ns, bool at_once, bool found);
+/* How a profile begins. */
+struct beginning {
+	uint64_t period_ns;
+	uint32_t stack_mode;
+	bool at_once;
+	bool found; /* continues with the table of an earlier daemon */
+};
+
+static int begin_next(struct profild *d, const struct beginning *b);
 
 static int look(sd_event_source *timer, uint64_t usec, void *userdata)
 {
@@ -50,7 +65,8 @@ static int look(sd_event_source *timer, uint64_t usec, void *userdata)
 	if (!d->machine)
 		return 0;
 	if (!d->machine_next && !table_read(&t, d->machine->table) && profil_table_fills_up(&t)) {
-		err = begin_next(d, d->machine->period_ns, false, false);
+		err = begin_next(d, &(struct beginning){ .period_ns = d->machine->period_ns,
+							 .stack_mode = t.stack_mode });
 		if (err)
 			log_err("the machine's profile cannot begin anew: %s; it is tried again",
 				strerror(-err));
@@ -103,7 +119,7 @@ static int on_next(sd_event_source *timer, uint64_t usec, void *userdata)
  * Prepares a profile, which counts as soon as its table is in its slot, some milliseconds later.
  * The one that counts now continues until then, also if this fails.
  */
-static int begin_next(struct profild *d, uint64_t period_ns, bool at_once, bool found)
+static int begin_next(struct profild *d, const struct beginning *b)
 {
 	struct profil_msg_observe m = { .scope = PROFIL_SCOPE_MACHINE,
 					.flags = PROFIL_OBSERVE_LATER,
@@ -112,12 +128,17 @@ static int begin_next(struct profild *d, uint64_t period_ns, bool at_once, bool 
 					.places = MACHINE_PLACES,
 					.images = MACHINE_IMAGES,
 					.groups = MACHINE_GROUPS,
-					.period_ns = period_ns };
+					.stack_mode = b->stack_mode,
+					.nodes = MACHINE_NODES,
+					.unwind_rows = MACHINE_UNWIND_ROWS,
+					.period_ns = b->period_ns };
 	struct observer_peer self = {
-		.privileged = true, .machine = true, .at_once = at_once, .found = found
+		.privileged = true, .machine = true, .at_once = b->at_once, .found = b->found
 	};
 	int err = observer_peer_of(&self, getpid());
 
+	if (b->stack_mode)
+		m.flags |= PROFIL_OBSERVE_KERNEL_STACKS;
 	if (interpreters_installed())
 		m.flags |= PROFIL_OBSERVE_FUNCTIONS;
 
@@ -142,13 +163,32 @@ const struct attachment *machine_newest(const struct profild *d)
 	return d->machine_next ? d->machine_next : d->machine;
 }
 
-int machine_on(struct profild *d, uint64_t period_ns)
+int machine_on(struct profild *d, uint64_t period_ns, uint32_t stack_mode)
 {
 	const struct attachment *newest = machine_newest(d);
+	struct beginning b = { .at_once = true };
 
-	if (newest && (!period_ns || period_ns == newest->period_ns))
+	if (newest && (!period_ns || period_ns == newest->period_ns) &&
+	    (!stack_mode || stack_mode == newest->stack_mode))
 		return 0;
-	return begin_next(d, period_ns ? period_ns : usual_period_ns(d), true, false);
+	b.stack_mode = stack_mode	  ? stack_mode
+		       : newest		  ? newest->stack_mode
+		       : d->config.stacks ? PROFIL_STACK_AUTO
+					  : PROFIL_STACK_NONE;
+	b.period_ns = period_ns ? period_ns : newest ? newest->period_ns : usual_period_ns(d);
+	return begin_next(d, &b);
+}
+
+int machine_feed(struct profild *d, const struct client *c)
+{
+	if (!d->machine)
+		return -ENOENT;
+	if (!d->machine->stack_mode || d->machine->unwind < 0)
+		return -ENOTSUP;
+	if (d->feeder && d->feeder != c)
+		return -EBUSY;
+	d->feeder = c;
+	return 0;
 }
 
 void machine_off(struct profild *d)
@@ -167,11 +207,15 @@ static void tell_continued(const struct profild *d)
 		log_warning("--machine: the profile continues at %.0f Hz instead of %.0f Hz; "
 			    "'profilctl machine off', then 'on', starts it anew",
 			    1e9 / (double)period_ns, 1e9 / (double)usual_ns);
+	if (d->config.stacks && !machine_newest(d)->stack_mode)
+		log_warning("--machine: the profile continues without stacks; 'profilctl machine "
+			    "off', then 'on', starts it anew");
 }
 
 void machine_open(struct profild *d)
 {
-	int err = d->places ? begin_next(d, 0, true, true) : -ENOENT;
+	const struct beginning b = { .at_once = true, .found = true };
+	int err = d->places ? begin_next(d, &b) : -ENOENT;
 
 	if (!err)
 		tell_continued(d);
@@ -180,7 +224,7 @@ void machine_open(struct profild *d)
 			    strerror(-err));
 	if (!err || !d->config.machine)
 		return;
-	err = d->places ? machine_on(d, 0) : -EOPNOTSUPP;
+	err = d->places ? machine_on(d, 0, PROFIL_STACK_NONE) : -EOPNOTSUPP;
 	if (err)
 		log_err("--machine: cannot profile the machine: %s", strerror(-err));
 }

@@ -13,9 +13,15 @@ void machine_open(struct profild *d);
 /* At the daemon's end. @keeps: the kernel continues to count, for the next daemon. */
 void machine_close(struct profild *d, bool keeps);
 
-/* Switches it on, with a sample for each @period_ns (0: as the options say), or off. */
-int machine_on(struct profild *d, uint64_t period_ns);
+/*
+ * Switches it on, with a sample for each @period_ns and with stacks by @stack_mode, or changes it
+ * to that; 0: as it is, or else as the options say.
+ */
+int machine_on(struct profild *d, uint64_t period_ns, uint32_t stack_mode);
 void machine_off(struct profild *d);
+
+/* Makes @c the one that may write the unwind rules. -EBUSY if there is another one. */
+int machine_feed(struct profild *d, const struct client *c);
 
 /* The profile that machine_on() has asked for, which may not count yet; NULL: off. */
 const struct attachment *machine_newest(const struct profild *d);

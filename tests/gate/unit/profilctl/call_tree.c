@@ -108,6 +108,52 @@ Test(call_tree, drops_nodes_without_samples)
 	call_tree_fini(&t);
 }
 
+Test(call_tree, finds_new_samples_of_nodes_that_were_folded_since)
+{
+	const __u64 outer[] = { 1 }, middle[] = { 1, 3 }, inner[] = { 1, 3, 4 }, other[] = { 2, 5 };
+	struct call_tree t = { 0 }, last = { 0 }, now = { 0 };
+
+	count(&last, CALL_WHOLE, outer, 1);
+	for (int i = 0; i < 5; i++)
+		count(&last, CALL_WHOLE, inner, 3);
+	for (int i = 0; i < 7; i++)
+		count(&last, CALL_WHOLE, middle, 2);
+	count(&last, CALL_DEEP, other, 2);
+	/* 5 of inner and 7 of middle are now of outer, and other is in no node. */
+	for (int i = 0; i < 1 + 5 + 7 + 2; i++)
+		count(&now, CALL_WHOLE, outer, 1); /* 2 new ones */
+	for (int i = 0; i < 3; i++)
+		count(&now, CALL_WHOLE, middle, 2); /* again, with 3 new ones */
+	cr_assert_eq(call_tree_difference(&t, &last, &now, ~0ull), 0);
+	cr_expect_eq(call_tree_sum(&t), 2 + 3);
+	cr_assert_eq(t.n, CALL_ROOTS + 1);
+	cr_expect_eq(t.node[CALL_ROOTS].offset, 1, "they make up for former ones of middle");
+	call_tree_fini(&t);
+	call_tree_fini(&last);
+	call_tree_fini(&now);
+}
+
+Test(call_tree, leaves_to_the_next_difference_what_is_too_much_for_one)
+{
+	const __u64 one[] = { 1, 3 }, other[] = { 1, 4 };
+	struct call_tree t = { 0 }, none = { 0 }, now = { 0 }, later = { 0 };
+
+	for (int i = 0; i < 4; i++)
+		count(&now, CALL_WHOLE, one, 2);
+	for (int i = 0; i < 4; i++)
+		count(&now, CALL_WHOLE, other, 2);
+	cr_assert_eq(call_tree_add_all(&later, &now), 0);
+	count(&later, CALL_WHOLE, other, 2);
+	cr_assert_eq(call_tree_difference(&t, &none, &now, 5), 0);
+	cr_expect_eq(call_tree_sum(&t), 5);
+	call_tree_fini(&t);
+	cr_assert_eq(call_tree_difference(&t, &now, &later, 100), 0);
+	cr_expect_eq(call_tree_sum(&t), 4);
+	call_tree_fini(&t);
+	call_tree_fini(&now);
+	call_tree_fini(&later);
+}
+
 Test(call_tree, subtracts_an_earlier_tree)
 {
 	const __u64 one[] = { 1, 3 }, other[] = { 1, 4 };
@@ -117,14 +163,14 @@ Test(call_tree, subtracts_an_earlier_tree)
 	count(&now, CALL_WHOLE, other, 2); /* in another order */
 	count(&now, CALL_WHOLE, one, 2);
 	count(&now, CALL_WHOLE, one, 2);
-	cr_assert_eq(call_tree_difference(&t, &last, &now), 0);
+	cr_assert_eq(call_tree_difference(&t, &last, &now, ~0ull), 0);
 	cr_expect_eq(call_tree_sum(&t), 2);
 	cr_expect_eq(t.n, CALL_ROOTS + 3);
 	call_tree_fini(&t);
-	cr_assert_eq(call_tree_difference(&t, &nothing, &now), 0);
+	cr_assert_eq(call_tree_difference(&t, &nothing, &now, ~0ull), 0);
 	cr_expect_eq(call_tree_sum(&t), 3);
 	call_tree_fini(&t);
-	cr_assert_eq(call_tree_difference(&t, &now, &now), 0);
+	cr_assert_eq(call_tree_difference(&t, &now, &now, ~0ull), 0);
 	cr_expect_eq(call_tree_sum(&t), 0);
 	call_tree_fini(&t);
 	call_tree_fini(&last);

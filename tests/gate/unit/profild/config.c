@@ -1,5 +1,7 @@
 /* config.c - which options a running daemon applies when it reads its file again */
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -55,4 +57,30 @@ Test(config, reload_applies_only_limits_and_restrict_fast, .init = make_file, .f
 	cr_assert_eq(config_reload(&c), 0);
 	cr_expect_not(c.restrict_fast);
 	cr_expect_eq(c.quota.user.of[RES_SAMPLES], began.quota.user.of[RES_SAMPLES]);
+}
+
+Test(config, machine_takes_a_rate_and_stacks, .init = make_file, .fini = remove_file)
+{
+	static const struct {
+		const char *text;
+		uint64_t hz;
+		bool stacks;
+	} lines[] = {
+		{ "machine\n", 0, false },	     { "machine = 97\n", 97, false },
+		{ "machine 97 stacks\n", 97, true }, { "machine = 97,stacks\n", 97, true },
+		{ "machine stacks\n", 0, true },
+	};
+	struct config c;
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		write_file(lines[i].text);
+		cr_assert_eq(config_parse(&c, 3, argv), 0, "%s", lines[i].text);
+		cr_expect(c.machine);
+		cr_expect_eq(c.machine_period_ns, lines[i].hz ? period_of(lines[i].hz) : 0);
+		cr_expect_eq(c.stacks, lines[i].stacks, "%s", lines[i].text);
+	}
+	write_file("machine 97 heaps\n");
+	cr_expect_eq(config_parse(&c, 3, argv), -EINVAL);
+	write_file("machine 97 stacks more\n");
+	cr_expect_eq(config_parse(&c, 3, argv), -EINVAL);
 }

@@ -3,12 +3,12 @@
 #define PROFIL_BPF_CALL_TREE_BPF_H
 
 /*
- * A node of the tree is (parent, place). It is claimed by compare-and-swap of a hash of both, and
- * never removed. The outermost frame's parent is the root that says how the walk ended. The
- * innermost frame has the same place as the sample has without stacks, so totals agree; in kernel
- * mode that is the kernel's place, with the other kernel frames between it and the user's if the
- * attachment asked for them. Without room for a node, the sample is counted at the last frame that
- * has one, and in node_full.
+ * A node of the tree is (parent, place). It is claimed by compare-and-swap of a hash of both, whose
+ * bit 0 is set. It is never removed, except by folding (fold.bpf.h). The outermost frame's parent
+ * is the root that says how the walk ended. The innermost frame has the same place as the sample
+ * has without stacks, so totals agree; in kernel mode that is the kernel's place, with the other
+ * kernel frames between it and the user's if the attachment asked for them. Without room for a
+ * node, the sample is counted at the last frame that has one, and in node_full.
  */
 
 #include "unwind.bpf.h"
@@ -222,6 +222,10 @@ static __always_inline void tree_count(struct unwind *u, __u64 kernel_pc, __u32 
 		TABLE_ADD(t, stack_lost, n);
 }
 
+/* A node's number, and above it the lowest bits of the observer's epoch. */
+#define NODE_EPOCH 24
+#define NODE_NUMBER ((1u << NODE_EPOCH) - 1)
+
 /* --- samples ---------------------------------------------------------------------------------- */
 
 static __always_inline bool is_in_execve(void)
@@ -233,8 +237,8 @@ static __always_inline bool is_in_execve(void)
 
 /*
  * Counts @n samples at the stack of the running task: the user's frames from @user_pc outwards (0:
- * none), and @kernel_pc as the innermost frame (0: user mode). Returns the number of the node at
- * which they are counted; below PROFIL_STACK_ROOTS: none. @held: the caller has set u->busy, and
+ * none), and @kernel_pc as the innermost frame (0: user mode). Returns the node at which they are
+ * counted, for kept_node(); below PROFIL_STACK_ROOTS: none. @held: the caller has set u->busy, and
  * reads the results before it clears it. Global, as row_of().
  */
 __attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kernel_pc, __u32 n,
@@ -272,9 +276,19 @@ __attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kerne
 	if (u->limited && u->frames > 1)
 		walk_end(u);
 	node = u->node;
+	if (node >= PROFIL_STACK_ROOTS)
+		node |= u->epoch << NODE_EPOCH;
 	if (!held)
 		*(volatile __u32 *)&u->busy = 0;
 	return (int)node;
+}
+
+/* The number of a node that stack_count() has returned earlier; 0: it may have been folded. */
+__attribute__((noinline)) __u32 kept_node(__u32 slot, __u32 kept)
+{
+	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
+
+	return o && (o->epoch ^ kept >> NODE_EPOCH) << NODE_EPOCH == 0 ? kept & NODE_NUMBER : 0;
 }
 
 #define KEPT_COUNT_MOST 0x03ffffff /* CPUs may add it at once to a counter below PLACE_TOP */

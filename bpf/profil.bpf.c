@@ -12,6 +12,7 @@
 #include "process_table.bpf.h"
 #include "sample.bpf.h"
 #include "thread_end.bpf.h"
+#include "fold.bpf.h"
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
@@ -420,6 +421,13 @@ int mapping_query(struct profil_mapping_query *q)
 	q->offset = s.m.offset;
 	q->kind = s.inode ? PROFIL_IMAGE_FILE : s.kind; /* own code can be in a file, too */
 	return 0;
+}
+
+/* For the daemon: a step of folding a tree. */
+SEC("syscall")
+int tree_fold(struct profil_fold *f)
+{
+	return fold_all(f->slot, f->epoch, f->op, f->n);
 }
 
 struct bpf_map {

@@ -132,7 +132,8 @@ __attribute__((noinline)) int last_charge(const struct profil_last *last, __u64 
 	if (!n)
 		return 0;
 	if (target->flags & PROFIL_TARGET_OBSERVE) {
-		kept_count(target->slot, last->key[0], last->key[1], last->node, n);
+		kept_count(target->slot, last->key[0], last->key[1],
+			   kept_node(target->slot, last->node), n);
 		__sync_fetch_and_add(&target->total, n);
 	} else if (!(last->key[1] & PROFIL_ENTRY_UNBOUND)) {
 		hit(last->key[1], last->key[0], (__u32)n);

@@ -36,7 +36,7 @@ struct found_row {
 
 /*
  * The nodes of this CPU's latest stack, from the outermost frame inwards. Stacks that follow each
- * other have most outer frames in common, and no node is released while the table exists.
+ * other have most outer frames in common, and no node is released while the epoch lasts.
  */
 struct latest_stack {
 	__u32 epoch;

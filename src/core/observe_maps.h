@@ -30,7 +30,7 @@
  * and the user's pc at which it entered the kernel as a FOLDED place. The historical view
  * (--fold-kernel) shows the FOLDED places instead of those of KERNEL images.
  */
-#define PROFIL_TABLE_VERSION 5
+#define PROFIL_TABLE_VERSION 6
 #define PROFIL_TABLE_PAGE 4096
 
 #define PROFIL_LINE_PLACES 5
@@ -237,7 +237,7 @@ enum profil_cpu_state {
 };
 
 struct profil_node {
-	__u64 id;     /* hash of parent and place; 0: free */
+	__u64 id;     /* hash of parent and place, bit 0 set unless it is to be freed; 0: free */
 	__u64 place;  /* a key without group, or a note; of a caller: the return address */
 	__u32 parent; /* the number of a node, or enum profil_stack_root */
 	__u32 count;  /* samples whose innermost frame it is */
@@ -395,19 +395,26 @@ struct profil_table {
 	__u64 function_unread; /* frames whose function could not be read, at offset 0 */
 
 	__u32 unseen_page; /* PROFIL_UNSEEN_PAGE; 0: none */
-	__u32 zero2;
+
+	/* Of the machine's tree, see bpf/fold.bpf.h. Counters. */
+	__u32 folds;  /* odd while nodes are being freed; differs after each time */
+	__u64 folded; /* samples that were moved to a caller's node, or to stack_lost */
 };
 
+/* A look-up of a place or node ends at a free one, so half of them are kept free. */
+static inline int profil_tree_fills_up(const struct profil_table *t)
+{
+	return t->used_nodes > t->nodes / 2;
+}
+
 /*
- * Says whether a long-lived table should be replaced. A look-up of a place or node ends at a free
- * one, so half of them are kept free; images and groups are looked up in 16 elements of a page or
- * two.
+ * Says whether a long-lived table should be replaced, unless its tree is folded. Images and groups
+ * are looked up in 16 elements of a page or two.
  */
 static inline int profil_table_fills_up(const struct profil_table *t)
 {
 	return t->used_places > (__u64)t->lines * PROFIL_LINE_PLACES / 2 ||
-	       t->used_images > t->images / 4 * 3 || t->used_groups > t->groups / 4 * 3 ||
-	       t->used_nodes > t->nodes / 2;
+	       t->used_images > t->images / 4 * 3 || t->used_groups > t->groups / 4 * 3;
 }
 
 #endif

@@ -226,7 +226,16 @@ static int read_tree(const struct table_reader *table, struct call_tree *into, b
 	return err;
 }
 
-#define ATTEMPTS 3 /* an image is complete some microseconds after its first sample */
+/*
+ * An image is complete some microseconds after its first sample, and nodes are freed in some
+ * milliseconds, every ten seconds at most.
+ */
+#define ATTEMPTS 10
+
+static __u32 folds_of(const struct table_reader *table)
+{
+	return __atomic_load_n(&table->table.head->folds, __ATOMIC_ACQUIRE);
+}
 
 /* Reads the tree, whose images are not all known yet, into the empty @into. */
 static int read_stacks(struct table_reader *table, struct call_tree *into)
@@ -235,10 +244,14 @@ static int read_stacks(struct table_reader *table, struct call_tree *into)
 	int err = 0;
 
 	for (int i = 0; i < ATTEMPTS && pending && !err; i++) {
+		__u32 folds = folds_of(table);
+
 		call_tree_fini(into);
 		err = table_reader_update_images(table);
 		if (!err)
 			err = read_tree(table, into, &pending);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		pending |= folds % 2 || folds != folds_of(table);
 	}
 	return err;
 }

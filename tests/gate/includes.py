@@ -22,7 +22,7 @@ GROUND_FILES = [f"{D}/{x}" for x in ("config.c", "config.h", "daemon.h", "store.
 # Layer: the layers, and single files, below it.
 LAYERS = {
     "src/core": [],
-    "bpf": ["src/core/arch.h", "src/core/bin.h", "src/core/observe_maps.h", "src/core/unwind_maps.h", "src/core/walk_budget.h", "src/core/interpreter_maps.h", "src/core/java_bases.h", "src/core/observers.h", "src/core/proto.h", "src/core/shared_maps.h"],
+    "bpf": ["src/core/arch.h", "src/core/bin.h", "src/core/fold.h", "src/core/observe_maps.h", "src/core/unwind_maps.h", "src/core/walk_budget.h", "src/core/interpreter_maps.h", "src/core/java_bases.h", "src/core/observers.h", "src/core/proto.h", "src/core/shared_maps.h"],
     "include": [],
     "src/libprofil": ["include"],
     "src/libprofil/dialects": ["src/libprofil", "include"],

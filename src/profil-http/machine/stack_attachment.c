@@ -115,7 +115,8 @@ int stack_attachment_query(struct stack_attachment *a, struct source **s, const 
 	struct symbolize_cache none = { 0 }; /* the files are read for their unwind tables only */
 	int err = 0;
 
-	if (a->client && (has_ended(a) || profil_table_fills_up(a->reader.table.head)))
+	if (a->client && (has_ended(a) || profil_table_fills_up(a->reader.table.head) ||
+			  profil_tree_fills_up(a->reader.table.head)))
 		detach(a);
 	if (!a->client) {
 		*s = source_unref(*s);

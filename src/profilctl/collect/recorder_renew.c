@@ -28,7 +28,10 @@ static bool machine_is_over(const struct recorder *r)
 
 bool recorder_must_renew(const struct recorder *r)
 {
-	return r->machine ? machine_is_over(r) : profil_table_fills_up(r->reader.table.head);
+	const struct profil_table *head = r->reader.table.head;
+
+	return r->machine ? machine_is_over(r)
+			  : profil_table_fills_up(head) || profil_tree_fills_up(head);
 }
 
 static bool is_watched(const struct recorder *r, pid_t pid)

@@ -131,8 +131,8 @@ static void status_text(const struct profil_table *head, __u64 total, pid_t feed
 	       head->images, head->used_groups, head->groups);
 	if (!head->stack_mode)
 		return;
-	printf("stacks     %u of %u nodes, %llu samples without room\n", head->used_nodes,
-	       head->nodes, head->node_full + head->stack_lost);
+	printf("stacks     %u of %u nodes, %llu samples without room, %llu folded into callers\n",
+	       head->used_nodes, head->nodes, head->node_full + head->stack_lost, head->folded);
 	if (feeder)
 		printf("fed by     process %d\n", (int)feeder);
 	else
@@ -142,16 +142,17 @@ static void status_text(const struct profil_table *head, __u64 total, pid_t feed
 static int status_json(const struct profil_table *head, __u64 total, pid_t feeder)
 {
 	return answer_json(json_pack(
-		"{ss sb sI sI sI sI sI sI sI sI sI sb sI sI sI sI}", "schema", "profil-machine/1",
-		"on", true, "started_ns", (json_int_t)head->started_real_ns, "tick_ns",
-		(json_int_t)head->period_ns, "total", (json_int_t)total, "unmatched",
+		"{ss sb sI sI sI sI sI sI sI sI sI sb sI sI sI sI sI}", "schema",
+		"profil-machine/1", "on", true, "started_ns", (json_int_t)head->started_real_ns,
+		"tick_ns", (json_int_t)head->period_ns, "total", (json_int_t)total, "unmatched",
 		(json_int_t)head->unmatched, "lost", (json_int_t)(head->lost + head->image_full),
 		"places", (json_int_t)head->used_places, "room",
 		(json_int_t)head->lines * PROFIL_LINE_PLACES, "images",
 		(json_int_t)head->used_images, "groups", (json_int_t)head->used_groups, "stacks",
 		head->stack_mode != PROFIL_STACK_NONE, "nodes", (json_int_t)head->used_nodes,
 		"node_room", (json_int_t)head->nodes, "stack_lost",
-		(json_int_t)(head->node_full + head->stack_lost), "feeder", (json_int_t)feeder));
+		(json_int_t)(head->node_full + head->stack_lost), "folded",
+		(json_int_t)head->folded, "feeder", (json_int_t)feeder));
 }
 
 static int show_status(const struct options *o)

@@ -23,6 +23,7 @@
 #include "table_maker.h"
 #include "table_slots.h"
 #include "target_use.h"
+#include "tree_folder.h"
 
 struct observer {
 	struct target target; /* its index, clock and flags */
@@ -41,6 +42,7 @@ struct observers {
 	struct sampler_bpf *bpf;
 	struct table_slots *slots;
 	struct table_maker *maker;
+	struct tree_folder *folder;
 	uint32_t epoch;
 	int found;		       /* the machine's table of an earlier daemon; -1: none */
 	const struct observer *stored; /* whose table is the machine's in the store */
@@ -64,6 +66,11 @@ static int take_slot(struct observers *s, const struct attachment *a, uint32_t *
 	return 0;
 }
 
+static uint32_t new_epoch(struct observers *s)
+{
+	return ++s->epoch ? s->epoch : ++s->epoch;
+}
+
 /* Puts the observer and its tables into the maps. */
 static int put_maps(struct observers *s, const struct observer *observer,
 		    const struct attachment *a, struct profil_observer *o)
@@ -72,7 +79,7 @@ static int put_maps(struct observers *s, const struct observer *observer,
 
 	/* The daemon's /proc does not show the levels above its own. */
 	o->pid_ns_level += tables_of(s)->pid_ns_level;
-	o->epoch = ++s->epoch ? s->epoch : ++s->epoch;
+	o->epoch = new_epoch(s);
 	if (bpf_map_update_elem(observers, &observer->slot, o, BPF_ANY) < 0)
 		return -errno;
 	return table_slots_put(s->slots, observer->slot, a->table, a->unwind);
@@ -426,6 +433,19 @@ static uint64_t observer_total(struct place_source *source, const struct attachm
 	return observer->begun ? k->total : 0;
 }
 
+static int observer_fold(struct place_source *source, const struct attachment *a)
+{
+	struct observers *s = self(source);
+	const struct observer *observer = a->source;
+	struct profil_observer o;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.skel->maps.observers), &observer->slot,
+				&o) < 0)
+		return -errno;
+	tree_folder_begin(s->folder, observer->slot, a->table, o.epoch, new_epoch(s));
+	return 0;
+}
+
 static void observer_forget(struct place_source *source, struct attachment *a)
 {
 	struct observer *observer = a->source;
@@ -434,6 +454,7 @@ static void observer_forget(struct place_source *source, struct attachment *a)
 		observer_free(self(source), observer);
 		return;
 	}
+	tree_folder_stop(self(source)->folder, observer->slot);
 	target_charges_give(&observer->target.charges);
 	free(observer);
 }
@@ -452,6 +473,7 @@ static void observer_close(struct place_source *source, struct attachment *a)
 		store_drop(s->bpf->store, MACHINE_TABLE);
 		s->stored = NULL;
 	}
+	tree_folder_stop(s->folder, observer->slot);
 	if (a->scope != PROFIL_SCOPE_PROCESSES)
 		narrow(s, t->index);
 	process_table_clear(&s->bpf->maps.processes, 0, t->index);
@@ -493,6 +515,7 @@ static const struct place_source_ops ops = {
 	.begin = observer_begin,
 	.add = observer_add,
 	.total = observer_total,
+	.fold = observer_fold,
 	.close = observer_close,
 	.recover = observer_recover,
 	.forget = observer_forget,
@@ -517,6 +540,8 @@ int observers_open(struct place_source **out, struct sampler_bpf *b, sd_event *e
 			       bpf_map__fd(b->maps.skel->maps.unwind_tables), s->found >= 0, event);
 	if (!err)
 		err = table_maker_open(&s->maker, event);
+	if (!err)
+		err = tree_folder_open(&s->folder, &b->maps, event);
 	if (err) {
 		observers_close(&s->source);
 		return err;
@@ -531,6 +556,7 @@ struct place_source *observers_close(struct place_source *source)
 
 	if (!s)
 		return NULL;
+	tree_folder_close(s->folder);
 	table_maker_close(s->maker);
 	table_slots_close(s->slots);
 	closep(&s->found);

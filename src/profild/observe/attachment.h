@@ -79,6 +79,8 @@ struct place_source_ops {
 	int (*add)(struct place_source *source, struct attachment *a, pid_t tgid);
 	/* Samples so far. */
 	uint64_t (*total)(struct place_source *source, const struct attachment *a);
+	/* Begins to free the coldest nodes of the tree of @a, the machine's profile. */
+	int (*fold)(struct place_source *source, const struct attachment *a);
 	/* Stops counting. The table exists as long as a client has its fd. */
 	void (*close)(struct place_source *source, struct attachment *a);
 	/* Removes it from the daemon only: the kernel continues to count, for the next daemon. */

@@ -31,6 +31,9 @@
  */
 #define LOOK_US 10000000
 
+/* Processes of a user can fill the tree in some seconds: its coldest nodes are then freed. */
+#define LOOK_STACKS_US 1000000
+
 #define READY_US 1000
 
 static void call_later(struct profild *d, sd_event_source **timer, uint64_t us,
@@ -56,6 +59,8 @@ struct beginning {
 
 static int begin_next(struct profild *d, const struct beginning *b);
 
+static void call_look(struct profild *d);
+
 static int look(sd_event_source *timer, uint64_t usec, void *userdata)
 {
 	struct profild *d = userdata;
@@ -64,15 +69,23 @@ static int look(sd_event_source *timer, uint64_t usec, void *userdata)
 
 	if (!d->machine)
 		return 0;
-	if (!d->machine_next && !table_read(&t, d->machine->table) && profil_table_fills_up(&t)) {
+	err = d->machine_next ? -EBUSY : table_read(&t, d->machine->table);
+	if (!err && profil_tree_fills_up(&t) && d->places->ops->fold)
+		d->places->ops->fold(d->places, d->machine);
+	if (!err && profil_table_fills_up(&t)) {
 		err = begin_next(d, &(struct beginning){ .period_ns = d->machine->period_ns,
 							 .stack_mode = t.stack_mode });
 		if (err)
 			log_err("the machine's profile cannot begin anew: %s; it is tried again",
 				strerror(-err));
 	}
-	call_later(d, &d->machine_timer, LOOK_US, look);
+	call_look(d);
 	return 0;
+}
+
+static void call_look(struct profild *d)
+{
+	call_later(d, &d->machine_timer, d->machine->stack_mode ? LOOK_STACKS_US : LOOK_US, look);
 }
 
 /* The next profile counts from here on; the former one ends. */
@@ -88,7 +101,7 @@ static void switch_over(struct profild *d)
 			   "places, %u files and %u commands",
 			   t.used_places, t.used_images, t.used_groups);
 	attachment_close(former);
-	call_later(d, &d->machine_timer, LOOK_US, look);
+	call_look(d);
 }
 
 static int on_next(sd_event_source *timer, uint64_t usec, void *userdata)

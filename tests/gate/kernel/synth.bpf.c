@@ -174,3 +174,43 @@ int synth_thin(struct synth_thin *a)
 	a->n = samples_for(target, &t, a->clock_ns);
 	return 0;
 }
+
+/* Counts @count samples at each of the stacks from number @from on. See synth.h. */
+struct synth_walk {
+	__u32 slot;
+	__u32 from;
+	__u32 count;
+	__u32 counted;
+};
+
+static long synth_stack(__u32 i, struct synth_walk **context)
+{
+	struct synth_walk *w = *context;
+	__u32 stack = w->from + i, node;
+
+	node = (__u32)node_number(w->slot, PROFIL_STACK_WHOLE,
+				  profil_place(0, 1, SYNTH_OUTER + stack % 16));
+	if (node)
+		node = (__u32)node_number(w->slot, node,
+					  profil_place(0, 1, SYNTH_MIDDLE + stack % 1000));
+	if (node)
+		node = (__u32)node_number(w->slot, node, profil_place(0, 1, SYNTH_LEAF + stack));
+	if (!node)
+		return 0;
+	node_count(w->slot, node, w->count);
+	w->counted++;
+	return 0;
+}
+
+/* Unlike those of SEC("syscall"), it is waited for by a grace period, as programs on samples. */
+SEC("raw_tp")
+int synth_stacks(struct bpf_raw_tracepoint_args *a)
+{
+	struct synth_walk walk = { .slot = (__u32)a->args[0],
+				   .from = (__u32)a->args[1],
+				   .count = (__u32)a->args[3] };
+	struct synth_walk *w = &walk;
+
+	bpf_loop((__u32)a->args[2], synth_stack, &w, 0);
+	return (int)walk.counted;
+}

@@ -57,6 +57,7 @@
 #include "core/shared_maps.h"
 #include "kernel.bpf.h"
 #include "maps.bpf.h"
+#include "running.bpf.h"
 
 /* The period of the timer tick. */
 const volatile __u64 tick_ns;
@@ -250,12 +251,20 @@ static __always_inline __u64 thin(__u64 *elapsed_ns, __u32 period_ns, __u64 ns)
 	return samples_until(from + ns, period_ns) - samples_until(from, period_ns);
 }
 
+/* How many samples of @target, of latency, @ns of CPU time are. Its stack is not the caller's. */
+static __attribute__((noinline)) __u32 latency_samples(struct profil_target *target, __u64 ns)
+{
+	return (__u32)thin(&target->elapsed_ns, target->period_ns, running_share(ns));
+}
+
 /* How many samples of @target a clock's sample of CPU time @t is; @first_ns: see first_time(). */
 static __always_inline __u32 samples_for(struct profil_target *target, const struct cpu_time *t,
 					 __u64 first_ns)
 {
 	bool known = t->since >= target->epoch;
 
+	if (*(volatile __u32 *)&tables.latency && target->latency)
+		return latency_samples(target, known ? t->ns : first_ns);
 	if (t->periods && target->period_ns == t->clock_ns)
 		return known ? t->periods : 1;
 	return (__u32)thin(&target->elapsed_ns, target->period_ns, known ? t->ns : first_ns);

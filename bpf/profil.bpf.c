@@ -118,6 +118,8 @@ int tick_event(struct bpf_perf_event_data *ctx)
 	__u64 entry, cookie;
 	struct sample s = { 0 };
 
+	if (*(volatile __u32 *)&tables.latency)
+		running_count();
 	cookie = *(volatile __u32 *)&tables.events ? bpf_get_attach_cookie(ctx) : 0;
 	if (cookie) {
 		sample_event(&s, task, ctx);
@@ -214,13 +216,20 @@ static __always_inline __u32 state_without_cpu(const struct task_struct *task, b
 	return preempted || !state ? PROFIL_STATE_RUNNABLE : PROFIL_STATE_ASLEEP;
 }
 
-/* Attached while an attachment counts the time of threads without a CPU, as the next one. */
+/*
+ * Attached while an attachment counts the time of threads without a CPU, or divides that of threads
+ * that run at the same time.
+ */
 SEC("tp_btf/sched_switch")
 int sched_switch(__u64 *args)
 {
 	struct task_struct *prev = (void *)args[1], *next = (void *)args[2];
 	struct sample s = { .flags = state_without_cpu(prev, args[0], (__u32)args[3]) };
 
+	if (*(volatile __u32 *)&tables.latency)
+		running_note(tgid_of(next));
+	if (!*(volatile __u32 *)&tables.waits)
+		return 0;
 	if (s.flags) {
 		s.user_pc = arch_pc((struct arch_regs *)bpf_task_pt_regs(prev));
 		/* 0: a kernel thread of io_uring, with the process's memory */

@@ -172,7 +172,10 @@ const char *compare_unit(const struct profile *a, const struct profile *b)
 {
 	if (!a->tick_ns || !b->tick_ns || !a->duration_ns || !b->duration_ns)
 		return NULL;
-	return profile_is_wall(a) ? "threads" : profile_is_off_cpu(a) ? "asleep" : "CPUs";
+	return profile_is_wall(a)      ? "threads"
+	       : profile_is_latency(a) ? "processes"
+	       : profile_is_off_cpu(a) ? "asleep"
+				       : "CPUs";
 }
 
 double compare_quantity(const struct profile *p, __u64 samples)

@@ -146,6 +146,12 @@ enum profil_observe_flags {
 	 */
 	PROFIL_OBSERVE_WAITS = 1 << 9,
 	PROFIL_OBSERVE_WAKERS = 1 << 10, /* with WAITS: what wakes up threads, below a note of it */
+	/*
+	 * A sample of CPU time stands for its part of the process's time: divided by the number of
+	 * the process's threads that run at that moment. It needs CPU_CLOCK; not with EVENT or
+	 * WAITS.
+	 */
+	PROFIL_OBSERVE_LATENCY = 1 << 11,
 };
 
 /* Which samples an attachment counts. All scopes except PROCESSES are tested at each sample. */

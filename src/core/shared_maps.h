@@ -118,7 +118,8 @@ struct profil_target {
 	__u64 started_ns;     /* CLOCK_BOOTTIME */
 	__u64 unseen_ns;      /* a profile's own: of ended threads, not yet charged to a place */
 	__u64 waits_since_ns; /* CLOCK_BOOTTIME: waits before it are not counted */
-	__u64 none;
+	__u32 latency;	      /* its CPU time is divided by the threads of the process that run */
+	__u32 none;
 };
 _Static_assert(offsetof(struct profil_target, ended) == 64, "one cache line in a map");
 _Static_assert(sizeof(struct profil_target) == 128, "two cache lines in a map");
@@ -187,6 +188,8 @@ struct profil_tables {
 	__u32 events;	    /* that are linked to a program, besides the clocks */
 	__u32 states;	    /* attachments by states, for which wake-ups count */
 	__u32 wakers;	    /* those of them that want to know the wakers */
+	__u32 waits;	    /* attachments that count any waits */
+	__u32 latency;	    /* those that want to know which threads run */
 	struct profil_wide wide;
 	__u32 owner[PROFIL_MAX_OBSERVERS]; /* of each slot of attachments: its slot in user */
 };

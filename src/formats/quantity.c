@@ -16,6 +16,8 @@ const char *quantity_of_sample(char *out, size_t bytes, const struct profile *p)
 		snprintf(out, bytes, "a sample stands for %.6g ms of a thread's time", ms);
 	else if (profile_is_off_cpu(p))
 		snprintf(out, bytes, "a sample stands for %.6g ms in which a thread slept", ms);
+	else if (profile_is_latency(p))
+		snprintf(out, bytes, "a sample stands for %.6g ms in which a process ran", ms);
 	else if (p->event && p->period == 1)
 		snprintf(out, bytes, "a sample for each event of %s", p->event);
 	else if (p->event && p->period)
@@ -32,9 +34,10 @@ const char *quantity_of_all(char *out, size_t bytes, const struct profile *p)
 {
 	if (p->tick_ns)
 		snprintf(out, bytes, "%.2f s %s", (double)p->total * (double)p->tick_ns / 1e9,
-			 profile_is_wall(p) ? "of threads' time"
-			 : p->event	    ? "in which threads slept"
-					    : "of CPU time");
+			 profile_is_wall(p)	 ? "of threads' time"
+			 : profile_is_latency(p) ? "in which processes ran"
+			 : p->event		 ? "in which threads slept"
+						 : "of CPU time");
 	else if (p->event && p->period)
 		snprintf(out, bytes, "%.6g %s", (double)p->total * (double)p->period, p->event);
 	else

@@ -31,6 +31,7 @@
 #define PROFILE_SCHEMA "profil/1"
 #define PROFILE_WALL "wall" /* events; see struct profile */
 #define PROFILE_OFF_CPU "off-cpu"
+#define PROFILE_LATENCY "latency"
 #define PROFILE_ANON "[anon]" /* memory without a file: mostly JIT-compiled code */
 #define PROFILE_VDSO "[vdso]"
 #define PROFILE_KERNEL "[kernel]"
@@ -135,7 +136,8 @@ struct profile {
 	/*
 	 * A sample stands for @tick_ns of CPU time, or for @period events named @event. The event
 	 * "off-cpu" is the time that threads sleep, PROFILE_WALL all of their time, by states in
-	 * the stacks: both are its ns.
+	 * the stacks, PROFILE_LATENCY their CPU time, divided by the threads of the process that
+	 * run at the same time: all are its ns.
 	 */
 	__u64 tick_ns; /* 0: the samples are not of time */
 	char *event;   /* as -e takes it; NULL: samples of CPU time */
@@ -297,13 +299,19 @@ const char *profile_base_name(const char *path);
 /* The samples of @f in @n slices from @first, or up to the last slice. */
 __u64 profile_slices(const struct profile *p, const struct function *f, size_t first, size_t n);
 
+/* Says whether the samples are of CPU time, divided by the threads that run at the same time. */
+static inline bool profile_is_latency(const struct profile *p)
+{
+	return p->event && p->tick_ns && !strcmp(p->event, PROFILE_LATENCY);
+}
+
 /*
  * Says whether the samples are of the time that threads sleep, or of all of their time. Those of
  * one sleep depend on each other, so the error of a share is not known.
  */
 static inline bool profile_is_off_cpu(const struct profile *p)
 {
-	return p->event && p->tick_ns;
+	return p->event && p->tick_ns && !profile_is_latency(p);
 }
 
 /* Says whether the samples are of all time of threads, by their states. */

@@ -196,6 +196,7 @@ int recorder_feed(struct recorder *r, int unwind)
 
 static int read_table(struct recorder *r, int table, int unwind)
 {
+	bool is_time = options_wall(r->options) || options_latency(r->options);
 	int err = table_reader_open(&r->reader, table, r->profile);
 
 	if (!err && unwind >= 0)
@@ -212,9 +213,10 @@ static int read_table(struct recorder *r, int table, int unwind)
 		log_notice("stacks have no frames of the kernel: only root and group profil may "
 			   "record them");
 	r->profile->started = time(NULL);
-	if (!r->profile->event || options_wall(r->options))
+	is_time = options_wall(r->options) || options_latency(r->options);
+	if (!r->profile->event || is_time)
 		r->profile->tick_ns = r->reader.table.head->period_ns;
-	if (options_wall(r->options))
+	if (is_time)
 		r->profile->period = r->profile->tick_ns;
 	return CTL_OK;
 }

@@ -319,6 +319,14 @@ const char *value_wall(struct options *o, char *arg)
 	return NULL;
 }
 
+const char *value_latency(struct options *o, char *arg)
+{
+	if (o->event && !options_latency(o))
+		return IS_SECOND_EVENT;
+	o->event = PROFILE_LATENCY;
+	return NULL;
+}
+
 const char *value_record_wakers(struct options *o, char *arg)
 {
 	o->record_wakers = true;

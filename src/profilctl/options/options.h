@@ -69,6 +69,7 @@
 #define OPTION_FAIL (1ull << 55)
 #define OPTION_WALL (1ull << 56)
 #define OPTION_WAKERS (1ull << 57)
+#define OPTION_LATENCY (1ull << 58)
 #define OPTION_COMMAND (1ull << 63) /* not an option: the first operand begins a command */
 
 #define OPTIONS_TEXT (OPTION_ROWS | OPTION_LIMIT | OPTION_ALL_ROWS | OPTION_FULL_NAMES)
@@ -78,7 +79,7 @@
 	(OPTIONS_REPORT | OPTION_RATE | OPTION_DURATION | OPTION_SOCKET | OPTION_CLOCK |       \
 	 OPTION_USER_ONLY | OPTION_NO_INHERIT | OPTION_SLICES | OPTION_THREADS | OPTION_PID |  \
 	 OPTION_ALL | OPTION_QUIET | OPTION_CALL_GRAPH | OPTION_KERNEL_STACKS | OPTION_EVENT | \
-	 OPTION_PERIOD | OPTION_WALL | OPTION_WAKERS)
+	 OPTION_PERIOD | OPTION_WALL | OPTION_WAKERS | OPTION_LATENCY)
 
 #define OPTIONS_SELECT (OPTION_COMM | OPTION_EXE | OPTION_CGROUP | OPTION_UNIT | OPTION_CONTAINER)
 #define OPTIONS_TOP                                                                              \
@@ -191,6 +192,12 @@ static inline bool options_off_cpu(const struct options *o)
 static inline bool options_wall(const struct options *o)
 {
 	return o->event && !strcmp(o->event, PROFILE_WALL);
+}
+
+/* Says whether it is CPU time, divided by the threads that run at the same time. */
+static inline bool options_latency(const struct options *o)
+{
+	return o->event && !strcmp(o->event, PROFILE_LATENCY);
 }
 
 #endif

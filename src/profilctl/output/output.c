@@ -141,7 +141,7 @@ static const char *remedy(enum rows_by by)
 		return "record it with --threads";
 	case ROWS_WAIT:
 	case ROWS_LOCK:
-		return "record it with --wall, or with --off-cpu and -g";
+		return "record it with --wall or --off-cpu";
 	case ROWS_PROCESS:
 		return "'profilctl record -a -o FILE' writes one that does";
 	default:

@@ -19,6 +19,7 @@ static void refuse_process(const struct options *o, const struct profile *p)
 	const char *name = f->container ?: f->pod ?: f->command ?: f->process;
 	bool is_pid = name == f->process && !name[strspn(name, "0123456789")];
 	const char *how = profile_is_wall(p)	  ? "--wall"
+			  : profile_is_latency(p) ? "--latency -g"
 			  : profile_is_off_cpu(p) ? "--off-cpu"
 						  : "-g";
 	char clean[256];

@@ -167,6 +167,17 @@ static int wall(struct profil_msg_observe *m, struct profile *p, const struct op
 	return CTL_ERROR;
 }
 
+/* Its clock is perf events, as that of wall(): time at the end of a thread has no moment. */
+static int latency(struct profil_msg_observe *m, struct profile *p)
+{
+	m->flags |= PROFIL_OBSERVE_LATENCY | PROFIL_OBSERVE_CPU_CLOCK;
+	p->event = strdup(PROFILE_LATENCY);
+	if (p->event)
+		return CTL_OK;
+	log_err("cannot begin: %s", strerror(ENOMEM));
+	return CTL_ERROR;
+}
+
 /* A sample for each period of sleep; a rate means so many for each second of it. */
 static int off_cpu_period(struct profil_msg_observe *m, struct profile *p, const struct options *o)
 {
@@ -199,6 +210,8 @@ int scope_event(struct profil_msg_observe *m, struct profile *p, const struct op
 		return CTL_OK;
 	if (options_wall(o))
 		return wall(m, p, o);
+	if (options_latency(o))
+		return latency(m, p);
 	err = uprobe_is(o->event) ? uprobe_define(&e, o->event) : event_find(&e, o->event);
 	if (err < 0)
 		return no_event(o, err);

@@ -31,10 +31,16 @@ struct observer {
 	struct table_making *making;	 /* its tables; NULL: they exist */
 	struct profil_observer observer; /* while they are made */
 	bool begun;			 /* it has a target */
-	bool states;			 /* it is one of tables->states */
-	bool wakers;			 /* the same of tables->wakers */
+	uint32_t uses;			 /* enum use: in which of tables it is counted */
 	uint32_t waits;			 /* the number of its links besides a clock; 0: none */
 	uint32_t uid;			 /* the only one that it counts, or PROFIL_WIDE_ANY */
+};
+
+enum use {
+	USES_STATES = 1 << 0,
+	USES_WAKERS = 1 << 1,
+	USES_WAITS = 1 << 2,
+	USES_LATENCY = 1 << 3,
 };
 
 struct observers {
@@ -117,6 +123,23 @@ static void narrow(struct observers *s, uint32_t target)
 	}
 }
 
+static uint32_t waits_of(const struct attachment *a)
+{
+	if (a->flags & PROFIL_OBSERVE_WAITS)
+		return PROFIL_WAITS_STATES;
+	return a->event.wanted && a->event.type == PROFIL_EVENT_OFF_CPU ? PROFIL_WAITS_SLEEPS
+									: PROFIL_WAITS_NONE;
+}
+
+/* What the programs at switches and wake-ups have to do: as many attachments more as @sign says. */
+static void count_uses(struct profil_tables *t, const struct observer *o, int sign)
+{
+	t->states += o->uses & USES_STATES ? (uint32_t)sign : 0;
+	t->wakers += o->uses & USES_WAKERS ? (uint32_t)sign : 0;
+	t->waits += o->uses & USES_WAITS ? (uint32_t)sign : 0;
+	t->latency += o->uses & USES_LATENCY ? (uint32_t)sign : 0;
+}
+
 /*
  * Attaches the clock or event of @observer, and the lifecycle hooks. -ERANGE: no clock has this
  * period; the user's limit has been checked.
@@ -127,6 +150,10 @@ static int use(struct sampler_bpf *b, struct observer *observer, const struct at
 	struct target *t = &observer->target;
 	int err;
 
+	observer->uses = (a->flags & PROFIL_OBSERVE_WAITS ? USES_STATES : 0u) |
+			 (a->flags & PROFIL_OBSERVE_WAKERS ? USES_WAKERS : 0u) |
+			 (a->flags & PROFIL_OBSERVE_LATENCY ? USES_LATENCY : 0u) |
+			 (waits_of(a) ? USES_WAITS : 0u);
 	if (a->event.wanted) {
 		err = lifecycle_hooks_use(b->hooks);
 		if (err)
@@ -134,6 +161,8 @@ static int use(struct sampler_bpf *b, struct observer *observer, const struct at
 		err = event_links_use(b->events, links, &t->flags);
 		if (err)
 			lifecycle_hooks_unuse(b->hooks);
+		else
+			count_uses(b->maps.processes.tables, observer, 1);
 		return err;
 	}
 	err = target_use(b, t);
@@ -146,10 +175,7 @@ static int use(struct sampler_bpf *b, struct observer *observer, const struct at
 		target_unuse(b, t);
 		return err;
 	}
-	observer->states = a->flags & PROFIL_OBSERVE_WAITS;
-	observer->wakers = a->flags & PROFIL_OBSERVE_WAKERS;
-	b->maps.processes.tables->states += observer->states;
-	b->maps.processes.tables->wakers += observer->wakers;
+	count_uses(b->maps.processes.tables, observer, 1);
 	return 0;
 }
 
@@ -157,8 +183,7 @@ static void unuse(struct sampler_bpf *b, const struct observer *observer)
 {
 	const struct target *t = &observer->target;
 
-	b->maps.processes.tables->states -= observer->states;
-	b->maps.processes.tables->wakers -= observer->wakers;
+	count_uses(b->maps.processes.tables, observer, -1);
 	if (observer->waits)
 		event_links_unuse(b->events, observer->waits);
 	if (!(t->flags & PROFIL_TARGET_EVENTS)) {
@@ -167,14 +192,6 @@ static void unuse(struct sampler_bpf *b, const struct observer *observer)
 	}
 	event_links_unuse(b->events, t->flags);
 	lifecycle_hooks_unuse(b->hooks);
-}
-
-static uint32_t waits_of(const struct attachment *a)
-{
-	if (a->flags & PROFIL_OBSERVE_WAITS)
-		return PROFIL_WAITS_STATES;
-	return a->event.wanted && a->event.type == PROFIL_EVENT_OFF_CPU ? PROFIL_WAITS_SLEEPS
-									: PROFIL_WAITS_NONE;
 }
 
 static uint32_t target_flags(const struct attachment *a)
@@ -207,6 +224,7 @@ static void begin(struct observers *s, const struct observer *observer, const st
 		.slot = observer->slot,
 		.user = t->user,
 		.waits = waits_of(a),
+		.latency = a->flags & PROFIL_OBSERVE_LATENCY ? 1 : 0,
 	};
 	tables_of(s)->owner[observer->slot] = t->user;
 	clocks_begin(s->bpf->clocks, k);
@@ -533,6 +551,7 @@ int observers_open(struct place_source **out, struct sampler_bpf *b, sd_event *e
 	s->epoch = (uint32_t)now_ns(); /* differs from those of an earlier daemon */
 	tables_of(s)->wide.n = 0;
 	tables_of(s)->states = tables_of(s)->wakers = 0;
+	tables_of(s)->waits = tables_of(s)->latency = 0;
 	s->found = b->maps.found ? store_take_map(b->store, MACHINE_TABLE, PROFIL_TABLE_NAME,
 						  PROFIL_TABLE_PAGE)
 				 : -1;

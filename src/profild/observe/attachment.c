@@ -81,7 +81,7 @@ static int select_tasks(struct profil_observer *o, const struct profil_msg_obser
 	(PROFIL_OBSERVE_INHERIT | PROFIL_OBSERVE_FOLLOW | PROFIL_OBSERVE_USER_ONLY |   \
 	 PROFIL_OBSERVE_KERNEL_STACKS | PROFIL_OBSERVE_LATER | PROFIL_OBSERVE_EVENT |  \
 	 PROFIL_OBSERVE_CPU_CLOCK | PROFIL_OBSERVE_FUNCTIONS | PROFIL_OBSERVE_NATIVE | \
-	 PROFIL_OBSERVE_WAITS | PROFIL_OBSERVE_WAKERS)
+	 PROFIL_OBSERVE_WAITS | PROFIL_OBSERVE_WAKERS | PROFIL_OBSERVE_LATENCY)
 #define KNOWN_GROUPS                                                                               \
 	(PROFIL_GROUP_COMMAND | PROFIL_GROUP_CGROUP | PROFIL_GROUP_PROCESS | PROFIL_GROUP_THREAD | \
 	 PROFIL_GROUP_SUMS)
@@ -97,7 +97,9 @@ const struct event_choice *attachment_links(const struct attachment *a)
 						   .period = 1,
 						   .wanted = 1 };
 
-	return a->flags & PROFIL_OBSERVE_WAITS ? &waits : a->event.wanted ? &a->event : NULL;
+	return a->flags & (PROFIL_OBSERVE_WAITS | PROFIL_OBSERVE_LATENCY) ? &waits
+	       : a->event.wanted					  ? &a->event
+									  : NULL;
 }
 
 static bool names_event(const struct profil_msg_observe *m)
@@ -129,6 +131,9 @@ static int make_header(struct profil_table *header, const struct profil_msg_obse
 	    (m->flags & PROFIL_OBSERVE_LATER && m->scope == PROFIL_SCOPE_PROCESSES) ||
 	    (names_event(m) && !attachment_is_event(m)) ||
 	    (m->flags & PROFIL_OBSERVE_WAKERS && !(m->flags & PROFIL_OBSERVE_WAITS)) ||
+	    (m->flags & PROFIL_OBSERVE_LATENCY &&
+	     (m->flags & (PROFIL_OBSERVE_EVENT | PROFIL_OBSERVE_WAITS) ||
+	      !(m->flags & PROFIL_OBSERVE_CPU_CLOCK))) ||
 	    (m->flags & PROFIL_OBSERVE_WAITS &&
 	     (!m->stack_mode || m->flags & (PROFIL_OBSERVE_EVENT | PROFIL_OBSERVE_USER_ONLY))))
 		return -EINVAL;

@@ -278,6 +278,60 @@ Test(synth_cpu_time, samples_are_not_in_step_with_the_program)
 	}
 }
 
+/* A sample's time is divided by the threads that run, for a target of latency only. */
+Test(synth_cpu_time, latency_is_time_divided_by_running_threads)
+{
+	struct synth_thin a = {
+		.since = ~0ull, .clock_ns = TICK_NS, .target = TARGET, .periods = 1
+	};
+	struct profil_target *t = thin_begin(TICK_NS);
+	uint64_t samples = 0, sum = 0;
+
+	t->latency = s.tables->latency = 1;
+	srand(5);
+	for (int i = 0; i < EVENTS; i++) {
+		a.ns = TICK_NS;
+		a.running = 2 + (uint32_t)random_below(6);
+		SYNTHETIC_RUN(&s, thin, &a);
+		samples += a.n;
+		sum += a.ns / a.running;
+		cr_assert_eq(t->elapsed_ns, sum);
+		cr_assert(samples - sum / TICK_NS <= 1);
+	}
+	t->latency = 0; /* the clock's period is the target's */
+	SYNTHETIC_RUN(&s, thin, &a);
+	cr_expect_eq(a.n, 1, "%u", a.n);
+	cr_expect_eq(t->elapsed_ns, sum);
+}
+
+/* Sets the process of all CPUs. */
+static void run_on_all(uint32_t tgid)
+{
+	int cpus = libbpf_num_possible_cpus();
+	uint64_t *value = calloc((size_t)cpus, sizeof(*value));
+	uint32_t key = 0;
+
+	for (int i = 0; i < cpus; i++)
+		value[i] = tgid; /* the lower half of struct cpu_running */
+	cr_assert_eq(bpf_map_update_elem(bpf_map__fd(s.object->maps.on_cpu), &key, value, 0), 0);
+	free(value);
+}
+
+Test(synth_cpu_time, running_threads_are_the_cpus_of_their_process)
+{
+	struct synth_running a = { 0 };
+
+	run_on_all(0);
+	SYNTHETIC_RUN(&s, running, &a);
+	cr_expect_eq(a.n, 1, "the CPU of the sample: %u", a.n);
+	run_on_all(a.tgid);
+	SYNTHETIC_RUN(&s, running, &a);
+	cr_expect_eq(a.n, (uint32_t)libbpf_num_possible_cpus(), "%u", a.n);
+	run_on_all(a.tgid + 1);
+	SYNTHETIC_RUN(&s, running, &a);
+	cr_expect_eq(a.n, 1, "%u", a.n);
+}
+
 /* The thread may have run for hours before the target: its first sample is one clock's period. */
 Test(synth_cpu_time, an_account_older_than_the_target_is_not_used)
 {

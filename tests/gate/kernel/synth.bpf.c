@@ -167,10 +167,13 @@ SEC("syscall")
 int synth_thin(struct synth_thin *a)
 {
 	struct profil_target *target = target_of(profil_entry(0, a->target & PROFIL_ENTRY_TARGET));
+	struct cpu_running *here = running_here();
 	struct cpu_time t = {
 		.ns = a->ns, .since = a->since, .clock_ns = a->clock_ns, .periods = a->periods
 	};
 
+	if (here)
+		here->n = a->running;
 	a->n = samples_for(target, &t, a->clock_ns);
 	return 0;
 }
@@ -213,4 +216,15 @@ int synth_stacks(struct bpf_raw_tracepoint_args *a)
 
 	bpf_loop((__u32)a->args[2], synth_stack, &w, 0);
 	return (int)walk.counted;
+}
+
+SEC("syscall")
+int synth_running(struct synth_running *a)
+{
+	const struct cpu_running *here = running_here();
+
+	running_count();
+	a->n = here ? here->n : 0;
+	a->tgid = here ? here->tgid : 0;
+	return 0;
 }

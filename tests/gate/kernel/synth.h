@@ -132,7 +132,10 @@ struct synth_pc {
 	__u64 shown; /* out: the pc that is counted */
 };
 
-/* synth_thin(): a sample of @ns for the target number @target; out: @n samples are counted. */
+/*
+ * synth_thin(): a sample of @ns for the target number @target, of a process of which @running
+ * threads run; out: @n samples are counted.
+ */
 struct synth_thin {
 	__u64 ns;
 	__u64 since;
@@ -140,6 +143,14 @@ struct synth_thin {
 	__u32 periods;
 	__u32 target;
 	__u32 n;
+	__u32 running;
+	__u32 zero;
+};
+
+/* synth_running(): a sample of the calling process, which runs on other CPUs as the map says. */
+struct synth_running {
+	__u32 tgid; /* out, as the next one: the process */
+	__u32 n;    /* its running threads */
 };
 
 /*

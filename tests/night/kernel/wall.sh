@@ -31,6 +31,24 @@ computes() {
 	awk -v a="$running" -v b="$runnable" 'BEGIN { exit !(a + b > 190 && a + b < 210) }'
 }
 
+# Where the file system has no O_DIRECT, the thread does not wait for a disk.
+reads_disk() {
+	"$ctl" report --by wait -a "$dir/kept" >"$dir/text"
+	cat "$dir/text"
+	grep -q ' disk$' "$dir/text" || ! awk '$1 == "wait_for_disk" { exit !($2 > 20) }' "$dir/limits"
+}
+
+# Each sample is divided by the threads of the process that run: of a loop alone it is its CPU time.
+latency() {
+	"$ctl" record -q --latency -g -F 997 -o "$dir/kept" -- "$dir/parallel" "$(nproc)" >"$dir/limits" || return
+	"$ctl" report -f folded "$dir/kept" >"$dir/folded"
+	awk 'NR == FNR { least[$1] = $2; most[$1] = $3; next } { for (f in least) if ($0 ~ ";" f "[; ]") got[f] += $NF }
+		END { for (f in least) { ms = got[f] / 0.997; error = 0.02 * ms + 4 * sqrt(got[f]) / 0.997
+			print f, ms, "ms, by itself", least[f], "to", most[f]
+			if (ms < least[f] - error || ms > most[f] + error) bad = 1 }
+			exit bad }' "$dir/limits" "$dir/folded"
+}
+
 # The states of one thread add up to the time that it exists.
 adds_up() {
 	"$ctl" record -q --wall -f json -o "$dir/json" -- sleep 3 && jq -e '.samples.total * .tick_ns / .duration_ns |
@@ -59,10 +77,13 @@ record_waits() {
 }
 check "a program with known waits is recorded" record_waits
 "$ctl" report -f folded "$dir/kept" >"$dir/folded"
-for function in wait_for_lock wait_for_time wait_for_input; do
+for function in wait_for_{lock,own_lock,time,input,poll,epoll,socket,event,process,signal,file_lock,semaphore,disk}; do
 	check "$function() is asleep for as long as it measured itself" asleep "$function"
 done
 check "a loop is on the CPU or runnable for as long as it lasts" computes
+check "a read of a disk waits for a disk" reads_disk
+check "parallel.c is built" "${CC:-gcc}" -O2 -pthread -o "$dir/parallel" tests/programs/parallel.c
+check "latency is the time in which a process runs" latency
 check "the states add up to the time of a thread" adds_up
 check "of three loops on one CPU two wait at a time" shares_a_cpu
 daemon_stop

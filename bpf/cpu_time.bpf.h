@@ -131,6 +131,10 @@ static __always_inline __u64 rest_settle(struct profil_thread *thread, __u64 ran
 	return rest_ns;
 }
 
+/* CLOCK_MONOTONIC minus the scheduler's clock, at each CPU's latest tick. */
+#define CLOCK_CPUS 1024
+static volatile __u64 cpu_clock_ns[CLOCK_CPUS];
+
 /*
  * The program runs after the tick's own function, in which the scheduler has brought
  * sum_exec_runtime and exec_start up to date.
@@ -140,24 +144,20 @@ static __always_inline void tick_time(struct cpu_time *t, struct task_struct *ta
 	struct profil_thread *thread = thread_of(task);
 
 	tick_settle(t, thread, task->se.sum_exec_runtime);
-	if (!thread)
-		return;
-	thread->clock_ns = bpf_ktime_get_ns() - task->se.exec_start;
-	thread->cpu = bpf_get_smp_processor_id();
+	cpu_clock_ns[bpf_get_smp_processor_id() % CLOCK_CPUS] =
+		bpf_ktime_get_ns() - task->se.exec_start;
 }
 
 /*
  * The CPU time of the running @task until now. The scheduler's sum is as of its latest tick or
- * switch, at exec_start; what has been added since is known on the CPU of the thread's latest tick.
+ * switch, at exec_start; what has been added since is known where the CPU has had a tick.
  */
-static __always_inline __u64 ran_until_now(const struct task_struct *task,
-					   const struct profil_thread *thread)
+static __always_inline __u64 ran_until_now(const struct task_struct *task)
 {
-	__u64 more_ns = bpf_ktime_get_ns() - thread->clock_ns - task->se.exec_start;
+	__u64 clock_ns = cpu_clock_ns[bpf_get_smp_processor_id() % CLOCK_CPUS];
+	__u64 more_ns = bpf_ktime_get_ns() - clock_ns - task->se.exec_start;
 
-	if (thread->cpu != bpf_get_smp_processor_id() || more_ns > tick_ns)
-		more_ns = 0;
-	return task->se.sum_exec_runtime + more_ns;
+	return task->se.sum_exec_runtime + (clock_ns && more_ns <= tick_ns ? more_ns : 0);
 }
 
 /* --- perf events ------------------------------------------------------------------------------ */

@@ -98,8 +98,8 @@ __attribute__((noinline)) __u64 tick_begin(__u32 index)
 	if (!thread) /* out of memory: each tick is the first one */
 		return tick_ns;
 	last_of(thread, index, true);
-	return first_time(task->se.sum_exec_runtime, task->start_boottime, target->started_ns,
-			  bpf_ktime_get_boot_ns());
+	return first_time(task->se.sum_exec_runtime - thread->exited_ns, task->start_boottime,
+			  target->started_ns, bpf_ktime_get_boot_ns());
 }
 
 /* True for the first tick of the running thread for @target. */

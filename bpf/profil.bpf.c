@@ -192,6 +192,7 @@ int tick_timer(__u64 *args)
 	if (!entry && !*wide)
 		return 0;
 	sample_tick(&s, task, (__u64)timer);
+	exit_notice(task, s.kernel_pc);
 	tick_time(&s.time, task);
 	if (entry)
 		count_all(&s, tgid_of(task));

@@ -2,20 +2,25 @@
  *
  * On the tick a sample stands for the CPU time since the thread's previous one, so what a thread
  * runs after its last tick has no sample. That is half a tick for a thread that is alone on its
- *CPU, and less or more among threads that take turns, whose turns end at ticks. The end of a thread
- *is charged in two steps:
+ * CPU, and less or more among threads that take turns, whose turns end at ticks. The end of a
+ * thread is charged in two steps:
  *
  *	sched_process_exit	the thread itself runs: the time until now, so that it is counted
  *				before pthread_join() or wait() return elsewhere
  *	sched_process_free	the rest: releasing memory and files, by the final sum_exec_runtime
  *
- * Each is thinned like a sample and counted where the thread's latest sample was
- *(last_place.bpf.h). A thread without a sample has no such place. Its time waits in the
- *attachment's table until a thread of the same name and cgroup ends with a sample, and is counted
- *there: of many short processes of one program, those that a tick has met stand for the others. For
- *a profile of the process's own it waits in the target. Threads that take turns with others in step
- *with the tick may never meet one: when UNSEEN_PERIODS are waiting, the next thread that exits
- *counts them where it ends. What is left at the end of the profile is reported as unseen_ns.
+ * Each is thinned like a sample. The first is counted where the thread's latest sample was
+ * (last_place.bpf.h). The rest is time in the kernel: it is counted where in the kernel the latest
+ * tick of the machine has met a thread that exits (exit_pc), below the thread's user pc. A profile
+ * of the process's own has no places in the kernel, and counts it as the first step.
+ *
+ * A thread without a sample has no such place. Its time waits in the attachment's table until a
+ * thread of the same name and cgroup ends with a sample, and is counted there: of many short
+ * processes of one program, those that a tick has met stand for the others. For a profile of the
+ * process's own it waits in the target. Threads that take turns with others in step with the tick
+ * may never meet one: when UNSEEN_PERIODS are waiting, the next thread that exits counts them where
+ * it ends. What is left at the end of the profile is reported as unseen_ns. A tick that meets such
+ * a thread after its sched_process_exit stands for the time since then only (exited_ns).
  */
 #ifndef PROFIL_BPF_THREAD_END_BPF_H
 #define PROFIL_BPF_THREAD_END_BPF_H
@@ -310,27 +315,100 @@ static __always_inline void unseen_exits(struct task_struct *task)
 	}
 }
 
+/* --- the exit --------------------------------------------------------------------------------- */
+
+/* Where in the kernel the latest tick has met a thread that exits; 0: nowhere yet. */
+static volatile __u64 exit_pc;
+
+static __always_inline void exit_notice(const struct task_struct *task, __u64 kernel_pc)
+{
+	if (task->flags & PF_EXITING && kernel_pc)
+		exit_pc = kernel_pc;
+}
+
+/* The user's pc of the running thread, which exits; 0: it has no memory any more. */
+static __always_inline __u64 exit_user_pc(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+	return task->mm ? arch_pc((struct arch_regs *)bpf_task_pt_regs(task)) : 0;
+}
+
+/*
+ * What the running thread runs from here on is time in the kernel: sets exit_pc as its latest place
+ * for target @index. Returns 1: the stack as well. Global, as insert().
+ */
+__attribute__((noinline)) int exit_place(__u32 index)
+{
+	struct profil_target *target = PLACE(&tables.target[index % PROFIL_MAX_TARGETS]);
+	int counted;
+
+	if (!(target->flags & PROFIL_TARGET_OBSERVE) || !exit_pc)
+		return 0;
+	if (target->flags & PROFIL_TARGET_USER_ONLY) {
+		last_set(index, 0, 0, 0, LAST_DROPPED);
+		return 0;
+	}
+	counted = place_count(target->slot, exit_user_pc(), exit_pc, 0);
+	if (counted == COUNTED_LATER)
+		leaf_count(target->slot);
+	if (target->flags & PROFIL_TARGET_STACKS)
+		return counted != COUNTED_NOT;
+	if (counted)
+		last_keep(index, 0);
+	return 0;
+}
+
+/* Not called by exit_place(): both together would exceed the BPF stack. Global, as insert(). */
+__attribute__((noinline)) int exit_stack(__u32 index)
+{
+	const struct profil_target *target = PLACE(&tables.target[index % PROFIL_MAX_TARGETS]);
+
+	return last_keep(index,
+			 (__u32)stack_count(target->slot, exit_user_pc(), exit_pc, 0, false));
+}
+
+static __always_inline void exit_places(const struct profil_thread *thread)
+{
+	for (int i = 0; i < PROFIL_LASTS; i++) {
+		const struct profil_last *last = &thread->last[i];
+		__u32 index = last->target;
+
+		if (last_is_live(last) && last->state == LAST_COUNTED && exit_place(index))
+			exit_stack(index);
+	}
+}
+
 /* --- the end ---------------------------------------------------------------------------------- */
 
 /* The running thread, @task, is about to end. */
 static __always_inline void thread_exits(struct task_struct *task)
 {
 	struct profil_thread *thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	__u64 ran_ns = ran_until_now(task);
 
-	if (thread && thread->tick_epoch)
-		thread_charge(task, thread, ran_until_now(task, thread));
-	else
-		unseen_exits(task);
+	if (thread && thread->tick_epoch) {
+		thread_charge(task, thread, ran_ns);
+		exit_places(thread);
+		return;
+	}
+	unseen_exits(task);
+	thread = thread_of(task);
+	if (!thread)
+		return;
+	unseen_time(task, ran_ns);
+	thread_charge(task, thread, ran_ns);
+	thread->exited_ns = ran_ns;
 }
 
 /* @task has ended, and its sum_exec_runtime is final. */
 static __always_inline void thread_is_freed(struct task_struct *task)
 {
 	struct profil_thread *thread = bpf_task_storage_get(&threads, task, NULL, 0);
-	__u64 ran_ns = task->se.sum_exec_runtime;
+	__u64 ran_ns = task->se.sum_exec_runtime, exited_ns = thread ? thread->exited_ns : 0;
 
-	if (!thread || !thread->tick_epoch)
-		unseen_time(task, ran_ns);
+	if ((!thread || !thread->tick_epoch) && ran_ns > exited_ns)
+		unseen_time(task, ran_ns - exited_ns);
 	if (thread)
 		thread_charge(task, thread, ran_ns);
 }

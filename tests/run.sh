@@ -72,11 +72,22 @@ criterion_filter() { # OVER NAME
 	esac
 }
 
+# Runs COMMAND in the suite's cgroup, and ends what it leaves running: it would hold the output open.
+contained() { # COMMAND...
+	(
+		test -z "$cgroup" || echo "$BASHPID" >"$cgroup/cgroup.procs"
+		exec "$@"
+	)
+	set -- $?
+	test -z "$cgroup" || echo 1 >"$cgroup/cgroup.kill"
+	return "$1"
+}
+
 # The waits inside of the tests end after at most 160 s, with the daemon's log.
 run_criterion() { # BINARY OVER NAME
 	local tap=$PROFIL_TEST_DIR/tap
 
-	"${as[@]}" "$1" -j1 --timeout 600 --verbose --tap="$tap" --filter "$(criterion_filter "$2" "$3")" 2>&1 |
+	contained "${as[@]}" "$1" -j1 --timeout 600 --verbose --tap="$tap" --filter "$(criterion_filter "$2" "$3")" 2>&1 |
 		grep -v --line-buffered ': Test is disabled$'
 	status=${PIPESTATUS[0]}
 	totals=''
@@ -89,14 +100,14 @@ run_criterion() { # BINARY OVER NAME
 run_script() { # SCRIPT
 	local out=$PROFIL_TEST_DIR/out
 
-	"${as[@]}" "$1" </dev/null | tee "$out"
+	contained "${as[@]}" "$1" </dev/null | tee "$out"
 	status=${PIPESTATUS[0]}
 	totals=$(tail -n 1 "$out" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped(, ([0-9]+) without a verdict)?$/\1 \2 \3 \5/p')
 	recall "$out"
 }
 
-# Gives this process a bpffs, a loopback device and a cgroup that no other suite uses, and hides what the machine's root has
-# described for its own profile.
+# Gives this process a bpffs and a loopback device that no other suite uses, makes a cgroup for the suite, and hides what the
+# machine's root has described for its own profile.
 isolate() {
 	local cgroups
 
@@ -107,18 +118,16 @@ isolate() {
 	test ! -d /var/lib/profil || mount -t tmpfs none /var/lib/profil || return
 	cgroups=$(findmnt -n -o TARGET -t cgroup2 | head -n 1)
 	cgroup=${cgroups:+$cgroups/profil-test.$$}
-	if test "$cgroup" && mkdir "$cgroup" 2>/dev/null; then echo $$ >"$cgroup/cgroup.procs"; else cgroup=''; fi
+	test "$cgroup" && mkdir "$cgroup" 2>/dev/null || cgroup=''
 }
 
-# Ends what the suite left running, and removes its cgroup.
+# Looks for what the suite left in the kernel, and removes its cgroup.
 clear_up() { # the directory goes with the run's
 	local left
 
 	left=$(find /sys/fs/bpf -maxdepth 1 -name 'profil-*' 2>/dev/null)
 	test -z "$left" || test -z "${PROFIL_TEST_APART:-}" || fault "a daemon was killed and none followed: it left ${left//$'\n'/ }"
 	test "$cgroup" || return
-	echo $$ >"${cgroup%/*}/cgroup.procs"
-	echo 1 >"$cgroup/cgroup.kill" 2>/dev/null
 	until rmdir "$cgroup" 2>/dev/null; do sleep 0.05; done
 }
 
@@ -275,7 +284,7 @@ begin_suite() { # SUITE
 	mkdir "$run/$n" && chmod 755 "$run/$n"
 	test -z "$mounts" || apart=(unshare --mount)
 	test -z "$over" || test -z "$net" || apart+=(--net) # what has no daemon fetches packages
-	PROFIL_TEST_MOUNTS=$mounts PROFIL_TEST_NET=${over:+$net} PROFIL_TEST_DIR=$run/$n setsid "${apart[@]}" "$0" --one "$over" "$program" "$name" >"$run/$n.log" 2>&1 </dev/null &
+	PROFIL_TEST_MOUNTS=$mounts PROFIL_TEST_NET=${over:+$net} PROFIL_TEST_ONLINE=/proc/$$/ns/net PROFIL_TEST_DIR=$run/$n setsid "${apart[@]}" "$0" --one "$over" "$program" "$name" >"$run/$n.log" 2>&1 </dev/null &
 	job[$!]=$n suite[n]=$1 began[n]=$SECONDS
 }
 

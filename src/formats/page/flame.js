@@ -184,12 +184,16 @@ function drawFlame(section) {
 			return na && nb && Math.abs(b - a) > (data.sampled ? least * error : 0) ? (b - a) / (a + b) : 0;
 		}
 
-		const hue = (from) => (from === data.program ? 24 : from === "[kernel]" ? 215 : hash(from) % 360);
+		function hue(from) {
+			if (data.languages.includes(from)) return 300;
+			return from === data.program ? 24 : from === "[kernel]" ? 215 : hash(from) % 360;
+		}
 
 		function legend(p) {
 			const of = (from, text) => make("span", "place", p, text).style.setProperty("--hue", hue(from));
 
 			of(data.program, "the program");
+			for (const language of data.languages) of(language, language);
 			of("[kernel]", "the kernel");
 			make("span", "", p, "any other colour: a library, each its own");
 		}

@@ -215,6 +215,22 @@ static int writer_init(struct flame_writer *w, const struct profile *a, const st
 	return err ? err : choose(w);
 }
 
+/* The objects whose functions are those of an interpreted language. */
+static void languages_write(FILE *out, const struct profile *p)
+{
+	const char *comma = "";
+
+	fputs(",\"languages\":[", out);
+	for (size_t i = 0; i < p->nobjects; i++) {
+		if (p->objects[i].kind != OBJECT_INTERPRETED)
+			continue;
+		fputs(comma, out);
+		page_json_string(out, p->objects[i].path);
+		comma = ",";
+	}
+	fputs("]", out);
+}
+
 static int data_write(struct flame_writer *w, const struct profile *a, const struct profile *b)
 {
 	__u32 program, rest;
@@ -229,6 +245,7 @@ static int data_write(struct flame_writer *w, const struct profile *a, const str
 	fprintf(w->out, "\"tick_ns\":[%llu,%llu],\"program\":", a->tick_ns, b ? b->tick_ns : 0);
 	page_json_string(w->out,
 			 program < a->nobjects ? profile_base_name(a->objects[program].path) : "");
+	languages_write(w->out, a);
 	fputs(",\n", w->out);
 	rest = frames_write(w);
 	err = nodes_write(w, rest);

@@ -493,9 +493,14 @@ static int pack(struct answer **out, const struct message *m)
 	return 0;
 }
 
-/* OTLP is compressed by none: a reader that takes it sends it on. */
+/*
+ * OTLP is compressed by none: a reader that takes it sends it on. Closing the stream can move the
+ * bytes, so they are taken afterwards.
+ */
 static int pack_otlp(struct answer **out, struct message *m)
 {
+	if (fclose(steal(m->f)))
+		return -ENOMEM;
 	*out = answer_new(200, "application/x-protobuf", steal(m->bytes), m->n);
 	return *out ? 0 : -ENOMEM;
 }

@@ -22,12 +22,6 @@
 /* The time limit for making the answer, in addition to the requested seconds. */
 #define ANSWER_NS 30000000000u
 
-/* Snapshots of one table, and the answers from them. */
-struct feed {
-	struct snapshots *snapshots; /* NULL: not configured */
-	struct results *results;
-};
-
 struct server {
 	const struct options *options;
 	sd_event *event;
@@ -44,8 +38,8 @@ struct server {
 	sd_event_source *accept[LISTENERS_MAX];
 	struct connection *connections;
 	struct connection *admitted; /* passed to MHD's callback that adds it */
-	struct feed flat;	     /* of the machine profile */
-	struct feed stacks;	     /* of the attachment with call stacks */
+	struct snapshots *snapshots; /* of the machine profile */
+	struct results *results;     /* from them */
 	struct graphs *graphs;	     /* of the spool */
 };
 

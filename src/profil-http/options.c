@@ -22,7 +22,6 @@ static const char usage[] =
 	"  --group NAME             group whose members may read, besides root [profil]\n"
 	"  --spool DIRECTORY        profiles that the page shows [" SPOOL_DIR_DEFAULT "]\n"
 	"  --socket PATH            socket of profild [" PROFIL_SOCKET_DEFAULT "]\n"
-	"  --stacks HZ              also record call stacks of the machine, at this rate\n"
 	"  --max-seconds N          longest profile that a request may ask for [300]\n"
 	"  --user-connections N     connections of one user at a time [128]\n"
 	"  --help, --version\n";
@@ -34,7 +33,6 @@ enum {
 	OPT_GROUP,
 	OPT_SOCKET,
 	OPT_SPOOL,
-	OPT_STACKS,
 	OPT_MAX_SECONDS,
 	OPT_USER_CONNECTIONS,
 	OPT_HELP,
@@ -48,7 +46,6 @@ static const struct option options[] = {
 	{ "group", required_argument, NULL, OPT_GROUP },
 	{ "socket", required_argument, NULL, OPT_SOCKET },
 	{ "spool", required_argument, NULL, OPT_SPOOL },
-	{ "stacks", required_argument, NULL, OPT_STACKS },
 	{ "max-seconds", required_argument, NULL, OPT_MAX_SECONDS },
 	{ "user-connections", required_argument, NULL, OPT_USER_CONNECTIONS },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -102,8 +99,6 @@ static int set(struct options *o, int option, const char *value)
 	case OPT_SPOOL:
 		o->spool = value;
 		return 0;
-	case OPT_STACKS:
-		return set_number(&o->stacks_hz, "stacks", value, 999);
 	case OPT_MAX_SECONDS:
 		return set_number(&o->max_seconds, "max-seconds", value, 3600);
 	case OPT_USER_CONNECTIONS:

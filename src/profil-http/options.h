@@ -16,7 +16,6 @@ struct options {
 	const char *spool;
 	const char *group; /* whose members have permission to read */
 	unsigned int max_seconds;
-	unsigned int stacks_hz; /* rate of samples with call stacks; 0: none */
 	unsigned int user_connections;
 	char *config; /* the text of --config; lives as long as the process */
 };

@@ -30,6 +30,7 @@ struct request {
 			    list until then */
 	struct request *next_timed;
 	struct answer *answer;
+	struct answer *no_spool; /* if there is no profile now; NULL: a profile was asked for */
 };
 
 #define BODY_MAX (1u << 20)
@@ -38,6 +39,7 @@ static void request_free(struct request *r)
 {
 	snapshot_unref(r->from);
 	answer_unref(r->answer);
+	answer_unref(r->no_spool);
 	free(r);
 }
 
@@ -79,27 +81,25 @@ static bool goes_on(struct request *r)
 
 #define container(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))
 
+static void want_snapshot(struct request *r)
+{
+	r->pending = true;
+	snapshots_want(r->server->snapshots, &r->snapshot);
+}
+
 static void on_result(struct result_waiter *w, struct answer *a)
 {
 	struct request *r = container(w, struct request, result);
 
-	if (goes_on(r))
-		finish(r, a);
-	else
+	if (!goes_on(r)) {
 		answer_unref(a);
-}
-
-static struct feed *feed_of(const struct request *r)
-{
-	return r->route.kind == ANSWER_STACKS || r->route.kind == ANSWER_OTLP_STACKS
-		       ? &r->server->stacks
-		       : &r->server->flat;
-}
-
-static void want_snapshot(struct request *r)
-{
-	r->pending = true;
-	snapshots_want(feed_of(r)->snapshots, &r->snapshot);
+	} else if (a && a->empty) {
+		r->no_spool = a;
+		r->route.kind = ANSWER_NOW;
+		want_snapshot(r);
+	} else {
+		finish(r, a);
+	}
 }
 
 static void want_graph(struct request *r)
@@ -166,7 +166,7 @@ static void encode(struct request *r, struct snapshot *to)
 		return;
 	}
 	r->pending = true;
-	results_want(feed_of(r)->results, r->route.kind, r->from, to, &r->result);
+	results_want(r->server->results, r->route.kind, &r->route.graph, r->from, to, &r->result);
 }
 
 static bool is_metrics(const struct request *r)
@@ -182,7 +182,12 @@ static void on_snapshot(struct snapshot_waiter *w, struct snapshot *s, const cha
 		snapshot_unref(s);
 	} else if (!s) {
 		finish(r, is_metrics(r) ? metrics_down(r->route.kind == ANSWER_OPENMETRICS)
+			  : r->no_spool ? steal(r->no_spool)
 					: answer_text(503, why));
+	} else if (answer_needs_stacks(r->route.kind) && !s->node) {
+		snapshot_unref(s);
+		finish(r, answer_text(404, "the machine's profile has no stacks (turn them on with "
+					   "'profilctl machine on -g')"));
 	} else if (r->route.seconds && !r->from) {
 		wait_for_second(r, s);
 	} else {
@@ -369,9 +374,6 @@ static enum MHD_Result begin(struct server *s, struct connection *c, const char 
 	a = refusal(c, url, method);
 	if (!a)
 		a = route_parse(&r->route, c->mhd, url, s->options->max_seconds);
-	if (!a && r->route.kind != ANSWER_GRAPH && !feed_of(r)->snapshots)
-		a = answer_text(404, "call stacks are not recorded (start profil-http with "
-				     "--stacks)");
 	if (a && (a->status != 200 || !has_body(c->mhd)))
 		return respond_now(r, a);
 	r->answer = a;

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "results.h"
@@ -18,6 +19,7 @@ struct result {
 	struct job job;
 	struct results *results;
 	enum answer_kind kind;
+	struct graph_query query;
 	__u64 from_id, to_id;
 	struct snapshot *from, *to; /* until encoded */
 	struct answer *answer;	    /* after that */
@@ -66,7 +68,7 @@ static void run(struct job *j)
 {
 	struct result *r = (struct result *)j;
 
-	r->answer = encoder_answer(&r->results->encoder, r->kind, r->from, r->to);
+	r->answer = encoder_answer(&r->results->encoder, r->kind, &r->query, r->from, r->to);
 }
 
 static void forget(struct result *r)
@@ -115,17 +117,19 @@ static void done(struct job *j)
 	expect_idle(s);
 }
 
-static struct result *find(struct results *s, enum answer_kind kind, __u64 from_id, __u64 to_id)
+static struct result *find(struct results *s, enum answer_kind kind, const struct graph_query *q,
+			   __u64 from_id, __u64 to_id)
 {
-	for (struct result *r = s->newest; r; r = r->next) {
-		if (r->kind == kind && r->from_id == from_id && r->to_id == to_id)
-			return r;
-	}
-	return NULL;
+	struct result *r = s->newest;
+
+	while (r && (r->kind != kind || r->from_id != from_id || r->to_id != to_id ||
+		     memcmp(&r->query, q, sizeof(*q)) != 0))
+		r = r->next;
+	return r;
 }
 
-static struct result *begin(struct results *s, enum answer_kind kind, struct snapshot *from,
-			    struct snapshot *to)
+static struct result *begin(struct results *s, enum answer_kind kind, const struct graph_query *q,
+			    struct snapshot *from, struct snapshot *to)
 {
 	struct result *r = calloc(1, sizeof(*r));
 
@@ -139,22 +143,23 @@ static struct result *begin(struct results *s, enum answer_kind kind, struct sna
 			      .from = from ? snapshot_ref(from) : NULL,
 			      .to = snapshot_ref(to),
 			      .next = s->newest };
+	memcpy(&r->query, q, sizeof(*q));
 	s->newest = r;
 	jobs_submit(s->thread, &r->job);
 	return r;
 }
 
-void results_want(struct results *s, enum answer_kind kind, struct snapshot *from,
-		  struct snapshot *to, struct result_waiter *w)
+void results_want(struct results *s, enum answer_kind kind, const struct graph_query *q,
+		  struct snapshot *from, struct snapshot *to, struct result_waiter *w)
 {
-	struct result *r = find(s, kind, from ? from->id : 0, to->id);
+	struct result *r = find(s, kind, q, from ? from->id : 0, to->id);
 
 	if (r && !r->to) {
 		w->ready(w, r->answer ? answer_ref(r->answer) : NULL);
 		return;
 	}
 	if (!r)
-		r = begin(s, kind, from, to);
+		r = begin(s, kind, q, from, to);
 	if (!r) {
 		w->ready(w, NULL);
 		return;

@@ -18,9 +18,9 @@ int results_new(struct results **out, sd_event *event, const char *socket);
 
 /*
  * Calls w->ready, possibly at once, with the answer of @kind for two snapshots of one source. @from
- * NULL: since the machine profile was turned on.
+ * NULL: since the machine profile was turned on. @q is for ANSWER_NOW.
  */
-void results_want(struct results *r, enum answer_kind kind, struct snapshot *from,
-		  struct snapshot *to, struct result_waiter *w);
+void results_want(struct results *r, enum answer_kind kind, const struct graph_query *q,
+		  struct snapshot *from, struct snapshot *to, struct result_waiter *w);
 
 #endif

@@ -36,10 +36,13 @@ static struct answer *parse_by(struct route *r, struct MHD_Connection *mhd)
 {
 	const char *by = parameter(mhd, "by");
 
-	if (by && !strcmp(by, "unit"))
-		r->kind = ANSWER_BY_GROUP;
-	else if (by && strcmp(by, "place") != 0)
-		return answer_text(400, "by: must be place or unit");
+	if (!by)
+		return NULL;
+	r->kind = !strcmp(by, "unit")	 ? ANSWER_BY_GROUP
+		  : !strcmp(by, "place") ? ANSWER_PLACES
+					 : ANSWER_STACKS;
+	if (r->kind == ANSWER_STACKS && strcmp(by, "stack") != 0)
+		return answer_text(400, "by: must be stack, place or unit");
 	return NULL;
 }
 
@@ -47,7 +50,9 @@ static struct answer *parse_otlp(struct route *r, struct MHD_Connection *mhd)
 {
 	const char *by = parameter(mhd, "by");
 
-	r->kind = by && !strcmp(by, "stack") ? ANSWER_OTLP_STACKS : ANSWER_OTLP;
+	r->kind = !by			 ? ANSWER_OTLP
+		  : !strcmp(by, "stack") ? ANSWER_OTLP_STACKS
+					 : ANSWER_OTLP_PLACES;
 	return by && strcmp(by, "stack") != 0 && strcmp(by, "place") != 0
 		       ? answer_text(400, "by: must be place or stack")
 		       : NULL;
@@ -132,6 +137,10 @@ struct answer *route_parse(struct route *r, struct MHD_Connection *mhd, const ch
 	}
 	if (!strcmp(url, "/debug/pprof/stacks")) {
 		r->kind = ANSWER_STACKS;
+		return parse_seconds(r, mhd, max_seconds);
+	}
+	if (!strcmp(url, "/debug/pprof/folded")) {
+		r->kind = ANSWER_FOLDED;
 		return parse_seconds(r, mhd, max_seconds);
 	}
 	if (!strcmp(url, "/v1development/profiles")) {

@@ -250,13 +250,6 @@ static int start_mhd(struct server *s)
 	return err;
 }
 
-static int feed_open(struct feed *f, sd_event *event, const char *socket, unsigned int stacks_hz)
-{
-	int err = snapshots_new(&f->snapshots, event, socket, stacks_hz);
-
-	return err < 0 ? err : results_new(&f->results, event, socket);
-}
-
 int server_open(struct server *s, const struct options *o, sd_event *event)
 {
 	int err;
@@ -266,9 +259,9 @@ int server_open(struct server *s, const struct options *o, sd_event *event)
 	err = listeners_open(&s->listeners, o, s->access.group);
 	if (err < 0)
 		return err;
-	err = feed_open(&s->flat, event, o->socket, 0);
-	if (err >= 0 && o->stacks_hz)
-		err = feed_open(&s->stacks, event, o->socket, o->stacks_hz);
+	err = snapshots_new(&s->snapshots, event, o->socket);
+	if (err >= 0)
+		err = results_new(&s->results, event, o->socket);
 	if (err >= 0)
 		err = graphs_new(&s->graphs, event, o->spool);
 	if (err >= 0)

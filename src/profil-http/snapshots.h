@@ -19,13 +19,8 @@ struct snapshot_waiter {
 
 struct snapshots;
 
-/*
- * @socket is the daemon's; NULL: the default. Snapshots are of the machine profile, or if
- * @stacks_hz is not 0 of an attachment with call stacks at that rate, which is kept from now on.
- * Returns 0 or a negative errno.
- */
-int snapshots_new(struct snapshots **out, sd_event *event, const char *socket,
-		  unsigned int stacks_hz);
+/* @socket is the daemon's; NULL: the default. Returns 0 or a negative errno. */
+int snapshots_new(struct snapshots **out, sd_event *event, const char *socket);
 
 /* Calls w->ready, possibly at once, with a snapshot that is at most SNAPSHOT_SHARED_NS old. */
 void snapshots_want(struct snapshots *s, struct snapshot_waiter *w);

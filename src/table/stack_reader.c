@@ -21,6 +21,7 @@ _Static_assert((int)CALL_BY_INTERRUPT == PROFIL_WAKER_INTERRUPT &&
 
 struct tree_reader {
 	const struct table_reader *table;
+	const struct profil_node *copy; /* of all nodes, by index; NULL: the table's are read */
 	struct call_tree *into;
 	__u32 *index; /* of each node in each state: index + 1; 0: not read yet */
 	__u32 *of;    /* the part of the state that is being read */
@@ -40,7 +41,9 @@ static int reader_init(struct tree_reader *r, const struct table_reader *table,
 
 static const struct profil_node *node_at(const struct tree_reader *r, __u32 number)
 {
-	return table_node(&r->table->table, number - PROFIL_STACK_ROOTS);
+	__u32 index = number - PROFIL_STACK_ROOTS;
+
+	return r->copy ? &r->copy[index] : table_node(&r->table->table, index);
 }
 
 static bool is_node(const struct tree_reader *r, __u32 number)
@@ -208,12 +211,15 @@ static int read_node(struct tree_reader *r, const struct stack_count *c)
 	return err;
 }
 
-static int read_tree(const struct table_reader *table, struct call_tree *into, bool *pending)
+/* @copy: as in struct tree_reader. */
+static int read_tree(const struct table_reader *table, const struct profil_node *copy,
+		     struct call_tree *into, bool *pending)
 {
 	const struct profil_table *head = table->table.head;
 	struct tree_reader r;
 	int err = reader_init(&r, table, into);
 
+	r.copy = copy;
 	for (__u32 i = 0; head->stack_mode && i < head->nodes && !err; i++) {
 		const struct profil_node *node = node_at(&r, PROFIL_STACK_ROOTS + i);
 
@@ -232,9 +238,16 @@ static int read_tree(const struct table_reader *table, struct call_tree *into, b
  */
 #define ATTEMPTS 10
 
-static __u32 folds_of(const struct table_reader *table)
+static __u32 folds_of(const struct table *t)
 {
-	return __atomic_load_n(&table->table.head->folds, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&t->head->folds, __ATOMIC_ACQUIRE);
+}
+
+/* Says whether nodes are, or were freed since the counter was @before. */
+static bool were_freed(const struct table *t, __u32 before)
+{
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return before % 2 || before != folds_of(t);
 }
 
 /* Reads the tree, whose images are not all known yet, into the empty @into. */
@@ -244,16 +257,57 @@ static int read_stacks(struct table_reader *table, struct call_tree *into)
 	int err = 0;
 
 	for (int i = 0; i < ATTEMPTS && pending && !err; i++) {
-		__u32 folds = folds_of(table);
+		__u32 folds = folds_of(&table->table);
 
 		call_tree_fini(into);
 		err = table_reader_update_images(table);
 		if (!err)
-			err = read_tree(table, into, &pending);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		pending |= folds % 2 || folds != folds_of(table);
+			err = read_tree(table, NULL, into, &pending);
+		pending |= were_freed(&table->table, folds);
 	}
 	return err;
+}
+
+/* A node that was added meanwhile, below one that was not there yet when its index was copied. */
+static void copy_callers(const struct table *t, struct profil_node *copy, __u32 i)
+{
+	__u32 at = copy[i].parent - PROFIL_STACK_ROOTS;
+
+	while (at < t->head->nodes && !copy[at].place) {
+		copy[at] = *table_node(t, at);
+		copy[at].count = 0;
+		at = copy[at].parent - PROFIL_STACK_ROOTS;
+	}
+}
+
+__u32 stack_reader_copy(const struct table *t, struct profil_node *copy)
+{
+	__u32 folds = 0;
+	bool again = true;
+
+	for (int i = 0; i < ATTEMPTS && again; i++) {
+		folds = folds_of(t);
+		for (__u32 k = 0; k < t->head->nodes; k++) {
+			const struct profil_node *node = table_node(t, k);
+
+			if (i || node->id)
+				copy[k] = *node;
+		}
+		for (__u32 k = 0; k < t->head->nodes; k++) {
+			if (copy[k].count)
+				copy_callers(t, copy, k);
+		}
+		again = were_freed(t, folds);
+	}
+	return folds;
+}
+
+int stack_reader_read_copy(const struct table_reader *table, const struct profil_node *copy,
+			   struct call_tree *into)
+{
+	bool pending;
+
+	return read_tree(table, copy, into, &pending);
 }
 
 int stack_reader_read_all(struct table_reader *table, struct profile *into)

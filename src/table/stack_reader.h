@@ -17,6 +17,19 @@ int stack_reader_add(const struct table_reader *r, const struct stack_count *cou
 		     struct call_tree *into);
 
 /*
+ * Copies all nodes of the table to @copy, by index; those that are free stay 0. Returns the table's
+ * counter of folds.
+ */
+__u32 stack_reader_copy(const struct table *t, struct profil_node *copy);
+
+/*
+ * Reads the stacks of a copy into the empty @into. Stacks with an image that @r does not know are
+ * left out. Returns 0 or -ENOMEM.
+ */
+int stack_reader_read_copy(const struct table_reader *r, const struct profil_node *copy,
+			   struct call_tree *into);
+
+/*
  * table_reader_read() with all stacks of the table, if it has any: not more than samples, although
  * the kernel counts between the two. @into has none yet. Returns 0 or -ENOMEM.
  */

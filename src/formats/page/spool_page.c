@@ -257,26 +257,33 @@ static int two(FILE *out, const struct spool_page *s)
 	return err;
 }
 
+static void paragraph(FILE *out, const char *class, const char *text)
+{
+	fprintf(out, "<p class=\"%s\">", class);
+	page_text(out, text);
+	fputs("</p>\n", out);
+}
+
 static int view(FILE *out, const struct spool_page *s)
 {
 	bool empty = false;
 	int err;
 
 	if (s->trouble) {
-		fputs("<p class=\"trouble\">", out);
-		page_text(out, s->trouble);
-		fputs("</p>\n", out);
+		paragraph(out, "trouble", s->trouble);
 		return 0;
 	}
 	err = form(out, s);
 	if (err)
 		return err;
+	if (s->notice)
+		paragraph(out, "ends", s->notice);
 	facts(out, s);
 	for (size_t i = 0; i < s->spans; i++)
 		empty |= !s->range[i].profile->total;
 	if (!empty)
 		return s->spans < 2 ? one(out, s) : two(out, s);
-	fputs("<p class=\"trouble\">There are no such samples in this time.</p>\n", out);
+	paragraph(out, "trouble", "There are no such samples in this time.");
 	return 0;
 }
 

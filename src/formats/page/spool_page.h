@@ -26,6 +26,7 @@ struct spool_page {
 	bool latest;		  /* the span is the newest one, whatever the time is */
 	size_t intervals, unread; /* of the spans, and how many of them are still to be read */
 	size_t too_old;		  /* profiles of the spans for which there is no room */
+	const char *notice;	  /* above the graph; NULL: none */
 	const char *trouble;	  /* why there is nothing to be shown; NULL: there is */
 };
 

@@ -2,6 +2,7 @@
 #ifndef PROFIL_PROFIL_HTTP_ANSWERS_ANSWER_H
 #define PROFIL_PROFIL_HTTP_ANSWERS_ANSWER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <linux/types.h>
@@ -15,6 +16,7 @@ struct answer {
 	const char *type;    /* Content-Type */
 	const char *name;    /* file name for a browser to save it as; NULL: the browser shows it */
 	const char *allow;   /* of status 405; NULL: GET and HEAD */
+	bool empty;	     /* a page of a spool that has no profiles */
 	__u64 from, to;	     /* ids of its snapshots; 0: none */
 	char etag[ETAG_BYTES]; /* "": it changes from one request to the next */
 	const char *coding;    /* Content-Encoding; NULL: none */

@@ -3,6 +3,7 @@
 
 #include "encoder.h"
 #include "pprof.h"
+#include "text.h"
 
 void encoder_init(struct encoder *e, const char *socket)
 {
@@ -11,21 +12,30 @@ void encoder_init(struct encoder *e, const char *socket)
 }
 
 static int encode(struct answer **out, struct encoder *e, enum answer_kind kind,
-		  const struct difference *d)
+		  const struct graph_query *q, struct difference *d)
 {
+	enum pprof_samples best = d->to->node ? PPROF_STACKS : PPROF_PLACES;
 	struct cost daemon;
 
 	switch (kind) {
 	case ANSWER_PROFILE:
+		return pprof_answer(out, &e->names, d, &e->host, best, false);
+	case ANSWER_PLACES:
 		return pprof_answer(out, &e->names, d, &e->host, PPROF_PLACES, false);
 	case ANSWER_BY_GROUP:
 		return pprof_answer(out, &e->names, d, &e->host, PPROF_GROUPS, false);
 	case ANSWER_STACKS:
 		return pprof_answer(out, &e->names, d, &e->host, PPROF_STACKS, false);
 	case ANSWER_OTLP:
+		return pprof_answer(out, &e->names, d, &e->host, best, true);
+	case ANSWER_OTLP_PLACES:
 		return pprof_answer(out, &e->names, d, &e->host, PPROF_PLACES, true);
 	case ANSWER_OTLP_STACKS:
 		return pprof_answer(out, &e->names, d, &e->host, PPROF_STACKS, true);
+	case ANSWER_FOLDED:
+		return text_answer_folded(out, &e->names, d);
+	case ANSWER_NOW:
+		return text_answer_now(out, &e->names, d, &e->host, q);
 	case ANSWER_METRICS:
 	case ANSWER_OPENMETRICS:
 		cost_of_daemon(&daemon, e->socket);
@@ -37,17 +47,23 @@ static int encode(struct answer **out, struct encoder *e, enum answer_kind kind,
 	return -EINVAL;
 }
 
-struct answer *encoder_answer(struct encoder *e, enum answer_kind kind, const struct snapshot *from,
-			      const struct snapshot *to)
+static bool has_stacks(enum answer_kind kind)
+{
+	return kind != ANSWER_PLACES && kind != ANSWER_BY_GROUP && kind != ANSWER_OTLP_PLACES &&
+	       kind != ANSWER_METRICS && kind != ANSWER_OPENMETRICS;
+}
+
+struct answer *encoder_answer(struct encoder *e, enum answer_kind kind, const struct graph_query *q,
+			      const struct snapshot *from, const struct snapshot *to)
 {
 	struct answer *a = NULL;
 	struct difference d = { 0 };
 	int err = names_update(&e->names, to->source);
 
 	if (!err)
-		err = difference_init(&d, &e->names, from, to);
+		err = difference_init(&d, &e->names, from, to, has_stacks(kind));
 	if (!err)
-		err = encode(&a, e, kind, &d);
+		err = encode(&a, e, kind, q, &d);
 	difference_fini(&d);
 	names_renew(&e->names);
 	if (err < 0 || !a)

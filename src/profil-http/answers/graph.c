@@ -136,7 +136,41 @@ struct answer *graph_answer(struct spool_index *x, const struct host_identity *h
 	page.trouble = trouble_of(x, trouble, sizeof(trouble));
 	if (!err && strip)
 		a = write_page(&page);
+	if (a)
+		a->empty = !x->n && (!x->error || x->error == -ENOENT);
 	for (size_t i = 0; i < page.spans; i++)
 		sums_range_fini(&range[i]);
 	return a;
+}
+
+int graph_answer_of(struct answer **out, const struct profile *p, const struct host_identity *host,
+		    const struct graph_query *q)
+{
+	time_t seconds = (time_t)(p->duration_ns / 1000000000u) + 1;
+	const struct spool_span span = { p->started, p->started + seconds };
+	const struct sums_choice choice = choice_of(q, &span);
+	const struct spool_strip strip = { p->started, seconds, -1 };
+	struct interval_sums sums = { 0 };
+	struct sums_range range = { 0 };
+	struct spool_page page = { .host = host->name,
+				   .strip = &strip,
+				   .nstrip = 1,
+				   .choice = &choice,
+				   .range = &range,
+				   .spans = 1,
+				   .latest = true,
+				   .intervals = 1 };
+	int err = interval_sums_add(&sums, p, p->started, seconds)
+			  ?: interval_sums_range(&range, &sums, &choice);
+
+	page.notice = "All samples since the machine's profile was turned on: there is no spool. "
+		      "'systemctl enable --now profil-spool' keeps a profile for each minute, of "
+		      "which any span can be chosen and compared.";
+	if (!err) {
+		*out = write_page(&page);
+		err = *out ? 0 : -ENOMEM;
+	}
+	sums_range_fini(&range);
+	interval_sums_fini(&sums);
+	return err;
 }

@@ -18,8 +18,12 @@ struct graph_query {
 	bool by_unit;
 };
 
-/* The answer for @q, from files that are read for @budget_ns at most. NULL: out of memory. */
+/* The answer for @q, from files that are read for some time at most. NULL: out of memory. */
 struct answer *graph_answer(struct spool_index *x, const struct host_identity *host,
 			    const struct graph_query *q);
+
+/* The answer for @p, a profile of all of the time until now. Returns 0 or a negative errno. */
+int graph_answer_of(struct answer **out, const struct profile *p, const struct host_identity *host,
+		    const struct graph_query *q);
 
 #endif

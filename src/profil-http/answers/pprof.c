@@ -40,8 +40,8 @@ struct mappings {
 };
 
 struct stacks {
-	struct call_tree tree; /* with the objects of the names */
-	struct places places;  /* of all frames; their counts mean nothing */
+	const struct call_tree *tree; /* with the objects of the names */
+	struct places places;	      /* of all frames; their counts mean nothing */
 };
 
 #define PAGE 4096u
@@ -180,7 +180,7 @@ static void mappings_fini(struct mappings *m)
  */
 static struct place stacks_place(const struct stacks *s, __u32 at, bool caller)
 {
-	const struct call_node *node = &s->tree.node[at];
+	const struct call_node *node = &s->tree->node[at];
 	struct place place = { .object = node->object, .offset = node->offset, .count = 1 };
 
 	/* Offset 0 is no code: anywhere in the object, as in a kernel whose addresses are hidden.
@@ -199,31 +199,21 @@ static int add_place(struct stacks *s, __u32 at, bool caller)
 	return places_add(&s->places, &place);
 }
 
-/*
- * @n must be updated from the source of @d, which has call stacks. Returns 0 or -ENOMEM;
- * stacks_fini() in any case.
- */
-static int stacks_init(struct stacks *s, const struct names *n, const struct difference *d)
+/* Returns 0 or -ENOMEM; places_fini() in any case. */
+static int stacks_init(struct stacks *s, const struct call_tree *tree)
 {
-	int err;
+	int err = 0;
 
-	*s = (struct stacks){ 0 };
-	err = stack_reader_add(&n->reader, d->stack, d->nstacks, &s->tree);
-	for (__u32 i = CALL_ROOTS; i < s->tree.n && !err; i++) {
-		__u32 parent = s->tree.node[i].parent;
+	*s = (struct stacks){ .tree = tree };
+	for (__u32 i = CALL_ROOTS; i < tree->n && !err; i++) {
+		__u32 parent = tree->node[i].parent;
 
-		if (s->tree.node[i].count)
+		if (tree->node[i].count)
 			err = add_place(s, i, false);
 		if (!err && parent >= CALL_ROOTS)
 			err = add_place(s, parent, true);
 	}
 	return err;
-}
-
-static void stacks_fini(struct stacks *s)
-{
-	call_tree_fini(&s->tree);
-	places_fini(&s->places);
 }
 
 #define FRAMES_MAX (PROFIL_FRAMES_MAX + PROFIL_KERNEL_FRAMES_MAX + 2)
@@ -374,7 +364,7 @@ static size_t path_of(struct pprof *w, __u32 at, __u64 *path)
 		/* Frames that are anywhere in the same object are one. */
 		if (!n || place.width || path[n - 1] != id)
 			path[n++] = id;
-		at = w->stacks.tree.node[at].parent;
+		at = w->stacks.tree->node[at].parent;
 	}
 	end = at < CALL_ROOTS ? cut(w, at) : 0;
 	if (end)
@@ -382,23 +372,33 @@ static size_t path_of(struct pprof *w, __u32 at, __u64 *path)
 	return n;
 }
 
-/* All samples: each has a stack, or is lost to the stacks. */
+/* Takes what @left has at most. */
+static __u64 part_of(__u64 *left, __u64 count)
+{
+	__u64 n = count < *left ? count : *left;
+
+	*left -= n;
+	return n;
+}
+
+/* All samples: those without a stack as outcomes, as far as these have none. */
 static int stacks(struct pprof *w)
 {
-	const struct call_tree *t = &w->stacks.tree;
-	__u64 path[FRAMES_MAX], none = w->d->stack_lost;
+	const struct call_tree *t = w->stacks.tree;
+	__u64 path[FRAMES_MAX], none = w->mappings.n, left = w->d->outcomes.total;
 	int err = locations(w);
 
 	for (__u32 i = 0; i < t->n && !err; i++) {
 		const struct call_node *node = &t->node[i];
 
-		if (i < CALL_ROOTS)
-			none += node->count;
-		else if (node->count)
-			sample_at(w, path, path_of(w, i, path), node->count,
-				  &w->d->owner[node->object]);
+		if (i < CALL_ROOTS || !node->count)
+			continue;
+		sample_at(w, path, path_of(w, i, path), part_of(&left, node->count),
+			  &w->d->owner[node->object]);
 	}
-	nowhere(w, "[no stack]", w->mappings.n, none);
+	nowhere(w, "[unmatched]", none, part_of(&left, w->d->outcomes.unmatched));
+	nowhere(w, "[lost]", none, part_of(&left, w->d->outcomes.lost));
+	nowhere(w, "[no stack]", none, left);
 	return err;
 }
 
@@ -440,7 +440,7 @@ static int find_places(struct pprof *w, struct names *n)
 
 	if (w->samples != PPROF_STACKS)
 		return locations_init(&w->at, n, &w->d->places);
-	err = stacks_init(&w->stacks, n, w->d);
+	err = stacks_init(&w->stacks, &w->d->stacks);
 	return err ? err : locations_init(&w->at, n, &w->stacks.places);
 }
 
@@ -522,7 +522,7 @@ int pprof_answer(struct answer **out, struct names *n, const struct difference *
 	message_fini(&whole);
 	content_fini(&w.proto);
 	locations_fini(&w.at);
-	stacks_fini(&w.stacks);
+	places_fini(&w.stacks.places);
 	mappings_fini(&w.mappings);
 	free(w.whole);
 	free(w.id);

@@ -80,26 +80,19 @@ static int subtract_coarse(struct difference *d, const struct names *n)
 	return err;
 }
 
-static int subtract_stacks(struct difference *d)
+/* Nodes may have been folded into their callers between the two. */
+static int subtract_stacks(struct difference *d, const struct names *n)
 {
-	const struct snapshot *from = d->from, *to = d->to;
-	size_t i = 0, nfrom = from ? from->nstacks : 0;
+	struct call_tree last = { 0 }, now = { 0 };
+	int err = stack_reader_read_copy(&n->reader, d->to->node, &now);
 
-	d->stack_lost = to->head.stack_lost - (from ? from->head.stack_lost : 0);
-	d->stack = calloc(to->nstacks + 1, sizeof(*d->stack));
-	if (!d->stack)
-		return -ENOMEM;
-	for (size_t k = 0; k < to->nstacks; k++) {
-		struct stack_count more = to->stack[k];
-
-		while (i < nfrom && from->stack[i].node < more.node)
-			i++;
-		if (i < nfrom && from->stack[i].node == more.node)
-			more.count -= from->stack[i].count;
-		if (more.count)
-			d->stack[d->nstacks++] = more;
-	}
-	return 0;
+	if (!err && d->from)
+		err = stack_reader_read_copy(&n->reader, d->from->node, &last);
+	if (!err && now.n)
+		err = call_tree_difference(&d->stacks, &last, &now, d->outcomes.total);
+	call_tree_fini(&last);
+	call_tree_fini(&now);
+	return err;
 }
 
 /* Not if some samples have no group because the table of groups was full. */
@@ -128,7 +121,7 @@ static void set_times(struct difference *d)
 }
 
 int difference_init(struct difference *d, const struct names *n, const struct snapshot *from,
-		    const struct snapshot *to)
+		    const struct snapshot *to, bool stacks)
 {
 	int err;
 
@@ -136,19 +129,16 @@ int difference_init(struct difference *d, const struct names *n, const struct sn
 	set_times(d);
 	d->outcomes.unmatched = to->outcomes.unmatched - (from ? from->outcomes.unmatched : 0);
 	d->outcomes.lost = to->outcomes.lost - (from ? from->outcomes.lost : 0);
-	err = subtract_places(d, n)
-		      ?: subtract_coarse(d, n)
-		      ?: subtract_stacks(d)
-		      ?: find_owners(d, n);
+	err = subtract_places(d, n) ?: subtract_coarse(d, n) ?: find_owners(d, n);
 	d->outcomes.placed = d->places.sum;
 	d->outcomes.total = d->outcomes.placed + d->outcomes.unmatched + d->outcomes.lost;
-	return err;
+	return err || !stacks || !to->node ? err : subtract_stacks(d, n);
 }
 
 void difference_fini(struct difference *d)
 {
 	places_fini(&d->places);
 	places_fini(&d->sums);
-	free(d->stack);
+	call_tree_fini(&d->stacks);
 	free(d->owner);
 }

@@ -12,10 +12,8 @@ struct difference {
 	struct places places; /* with the objects of the names; without groups */
 	struct places sums;   /* by group and object; at most as many samples as @places */
 	struct outcomes outcomes;
-	struct stack_count *stack; /* with call stacks: samples by node of the source's table */
-	size_t nstacks;
-	__u64 stack_lost; /* samples without a stack */
-	__u64 began_ns;	  /* CLOCK_REALTIME at @from */
+	struct call_tree stacks; /* at most as many samples as there are; empty: not asked for */
+	__u64 began_ns;		 /* CLOCK_REALTIME at @from */
 	/*
 	 * In CLOCK_MONOTONIC, which like samples does not grow during suspend; if @from is NULL, in
 	 * CLOCK_BOOTTIME.
@@ -25,11 +23,11 @@ struct difference {
 };
 
 /*
- * @n must be updated from the snapshots' source. Returns 0 or -ENOMEM. difference_fini() in any
- * case.
+ * @n must be updated from the snapshots' source. @stacks: also finds the difference of the trees
+ * of calls, if there are any. Returns 0 or -ENOMEM. difference_fini() in any case.
  */
 int difference_init(struct difference *d, const struct names *n, const struct snapshot *from,
-		    const struct snapshot *to);
+		    const struct snapshot *to, bool stacks);
 
 void difference_fini(struct difference *d);
 

@@ -1,5 +1,6 @@
 /* snapshot.c - the counts of a table at one moment */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/clocks.h"
@@ -20,7 +21,7 @@ struct snapshot *snapshot_unref(struct snapshot *s)
 		source_unref(s->source);
 		free(s->count);
 		free(s->coarse);
-		free(s->stack);
+		free(s->node);
 		free(s);
 	}
 	return NULL;
@@ -102,27 +103,60 @@ static int take_coarse(struct snapshot *s)
 	return 0;
 }
 
-/* The kernel never moves a node. */
-static int take_stacks(struct snapshot *s)
+/* The number of pages of nodes that have any: the others take no memory. */
+static size_t pages_of(const struct profil_node *node, __u32 nodes)
 {
-	const struct table *t = &s->source->table;
-	size_t room = 0;
-	int err = 0;
+	size_t pages = 0;
 
-	for (__u32 i = 0; t->head->stack_mode && i < t->head->nodes && !err; i++) {
-		const struct profil_node *node = table_node(t, i);
-		__u32 count = __atomic_load_n(&node->count, __ATOMIC_RELAXED);
+	for (__u32 i = 0; i < nodes; i += PROFIL_PAGE_NODES) {
+		__u32 k = i;
 
-		if (!count)
-			continue;
-		err = make_room(s, &s->stack, sizeof(*s->stack), s->nstacks, &room);
-		if (!err)
-			s->stack[s->nstacks++] = (struct stack_count){ .node = i, .count = count };
+		while (k < nodes && k < i + PROFIL_PAGE_NODES && !node[k].id)
+			k++;
+		pages += k < nodes && k < i + PROFIL_PAGE_NODES;
 	}
-	return err;
+	return pages;
 }
 
-int snapshot_take(struct snapshot **out, struct source *source, __u64 id)
+/*
+ * The kernel counted on between places and stacks. Samples whose place was not read are taken away,
+ * of nodes that have grown since @last, so that counts never decrease from one snapshot to the
+ * next.
+ */
+static void limit_stacks(struct snapshot *s, const struct snapshot *last)
+{
+	__u32 nodes = s->head.nodes;
+	__u64 sum = 0, most = s->outcomes.total;
+	bool is_next = last && last->node && last->source == s->source && last->folds == s->folds;
+
+	for (__u32 i = 0; i < nodes; i++)
+		sum += s->node[i].count;
+	for (__u32 i = nodes; i-- > 0 && sum > most;) {
+		__u32 *count = &s->node[i].count;
+		__u32 grown = *count - (is_next ? last->node[i].count : 0);
+		__u32 over = sum - most < grown ? (__u32)(sum - most) : grown;
+
+		*count -= over;
+		sum -= over;
+	}
+}
+
+static int take_stacks(struct snapshot *s, const struct snapshot *last)
+{
+	const struct table *t = &s->source->table;
+
+	if (!t->head->stack_mode)
+		return 0;
+	s->node = calloc(t->head->nodes, sizeof(*s->node));
+	if (!s->node)
+		return -ENOMEM;
+	s->folds = stack_reader_copy(t, s->node);
+	limit_stacks(s, last);
+	return charge(s, pages_of(s->node, t->head->nodes) * PROFIL_TABLE_PAGE);
+}
+
+int snapshot_take(struct snapshot **out, struct source *source, __u64 id,
+		  const struct snapshot *last)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
 	int err;
@@ -136,14 +170,15 @@ int snapshot_take(struct snapshot **out, struct source *source, __u64 id)
 	s->boot_ns = clock_ns(CLOCK_BOOTTIME);
 	s->real_ns = clock_ns(CLOCK_REALTIME);
 	s->head = *source->table.head;
-	err = take_places(s) ?: take_coarse(s) ?: take_stacks(s);
+	err = take_places(s) ?: take_coarse(s);
+	s->outcomes.unmatched = s->head.unmatched;
+	s->outcomes.lost = s->head.lost + s->head.image_full;
+	s->outcomes.total = s->outcomes.placed + s->outcomes.unmatched + s->outcomes.lost;
+	err = err ?: take_stacks(s, last);
 	if (err < 0) {
 		snapshot_unref(s);
 		return err;
 	}
-	s->outcomes.unmatched = s->head.unmatched;
-	s->outcomes.lost = s->head.lost + s->head.image_full;
-	s->outcomes.total = s->outcomes.placed + s->outcomes.unmatched + s->outcomes.lost;
 	*out = s;
 	return 0;
 }

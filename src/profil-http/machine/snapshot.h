@@ -45,16 +45,21 @@ struct snapshot {
 	size_t n;
 	struct snapshot_coarse *coarse; /* samples without a place, by image */
 	size_t ncoarse;
-	struct stack_count *stack; /* with call stacks; sorted by node */
-	size_t nstacks;
+	/*
+	 * All nodes of the tree of calls, by index; NULL: without. They have at most as many
+	 * samples as there are.
+	 */
+	struct profil_node *node;
+	__u32 folds;  /* the table's counter */
 	size_t bytes; /* of memory, for SNAPSHOT_BYTES_MAX */
 };
 
 /* Limit of the memory of all snapshots. */
 #define SNAPSHOT_BYTES_MAX (256u << 20)
 
-/* Reads the table. Returns 0, -ENOMEM or -ENOBUFS. */
-int snapshot_take(struct snapshot **out, struct source *source, __u64 id);
+/* Reads the table. @last: the snapshot before, or NULL. Returns 0, -ENOMEM or -ENOBUFS. */
+int snapshot_take(struct snapshot **out, struct source *source, __u64 id,
+		  const struct snapshot *last);
 
 struct snapshot *snapshot_ref(struct snapshot *s);
 struct snapshot *snapshot_unref(struct snapshot *s);

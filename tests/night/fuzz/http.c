@@ -34,7 +34,8 @@ static void open_server(void)
 	server.options = &options;
 	server.event = event;
 	access_init(&server.access, &options);
-	must(feed_open(&server.flat, event, options.socket, 0) >= 0);
+	must(snapshots_new(&server.snapshots, event, options.socket) >= 0);
+	must(results_new(&server.results, event, options.socket) >= 0);
 	must(graphs_new(&server.graphs, event, "/nonexistent/spool") >= 0);
 	must(start_mhd(&server) >= 0);
 }

@@ -32,7 +32,7 @@ test_sum() { # WHAT
 	check "$what" "$dir/checkprofile" -sum "$dir/part1" "$dir/part2" "$dir/part3" "$dir/partall"
 }
 
-# The functions have no frame pointers: the kernel needs the unwind tables that profil-http makes.
+# The functions have no frame pointers: the kernel needs the unwind tables that the feeder makes.
 build_calls() {
 	cat >"$dir/calls.c" <<-'END'
 		volatile unsigned long sink;
@@ -99,7 +99,6 @@ test_stacks() {
 	check "the caller of a function is named by go tool pprof -peek" eval \
 		'pprof -peek called_inner "$dir/stacks" | grep -q called_outer'
 	kill "$calls"
-	check "without --stacks there are none" stacks_are_not_found
 }
 
 # Profiles of 1 to 3 s one after the other, while the clock is set forward by an hour, then back by two,
@@ -165,22 +164,6 @@ test_clock_steps() {
 	kill "${started[-1]}"
 }
 
-stacks_are_not_found() {
-	local plain status began=$SECONDS
-
-	"$BUILD/profil-http" --socket "$PROFIL_SOCKET" --group "$reader" --listen "$dir/plain.sock" &
-	plain=$!
-	started+=("$plain")
-	until status=$(curl -s --unix-socket "$dir/plain.sock" -o /dev/null -w '%{http_code}' \
-		'http://localhost/debug/pprof/stacks?seconds=1'); do
-		if ! alive "$plain"; then
-			break
-		fi
-	done
-	kill "$plain"
-	test "$status" = 404
-}
-
 if ! test -x "$BUILD/profil-http"; then
 	lacks "profil-http was built" "libmicrohttpd"
 	finish
@@ -194,7 +177,10 @@ daemon_start --machine=199 --ephemeral
 bash -c 'while :; do :; done' &
 started+=("$!")
 port=$(free_port)
-http_start --listen "127.0.0.1:$port" --stacks 199
+http_start --listen "127.0.0.1:$port"
+"$BUILD/profilctl" machine on -g 2>>"$dir/log"
+"$BUILD/profilctl" machine feed 2>>"$dir/log" &
+started+=("$!")
 test_sum profile
 test_stacks
 test_clock_steps

@@ -95,26 +95,10 @@ gets_stacks() {
 	test "$found" -eq 0 && zcat "$dir/stacks.gz" | grep -aq sha256sum
 }
 
-# With less room for a user's tables than the table of stacks takes, the other profiles go on.
-is_told_of_no_room() {
-	reload "user-tables 1"
-	systemctl stop profil-http.service
-	stacks "$dir/refused" -w '%{http_code}'
-	reload "$(cat "$dir/conf")"
-	grep "no room for profil-http's table" "$dir/refused" && grep -q '503$' "$dir/refused"
-}
-
 check_stacks() {
-	mkdir -p /run/systemd/system/profil-http.service.d
-	printf '[Service]\nExecStart=\nExecStart=%s --stacks 99\n' /usr/sbin/profil-http \
-		>/run/systemd/system/profil-http.service.d/stacks.conf
-	systemctl daemon-reload
+	check "the machine's profile has stacks from now on" profilctl machine on -g
 	check "call stacks of the machine are served" gets_stacks
-	check "without room for them the reader is told so" is_told_of_no_room
-	check "and other profiles are served" gets_a_profile
 	systemctl stop profil-http.service
-	rm -r /run/systemd/system/profil-http.service.d
-	systemctl daemon-reload
 }
 
 check_spool() {

@@ -15,9 +15,6 @@
 #define MAGIC 0x4a695444u
 #define CODE_LOAD 0
 
-/* What another user's file costs its reader at most: each record is two system calls. */
-#define RECORDS_MAX (2u << 20)
-
 struct file_head {
 	__u32 magic;
 	__u32 version;
@@ -90,19 +87,18 @@ int jitdump_next(struct jitdump *d, struct jitdump_code *code)
 {
 	struct file_head file;
 	struct record_head head;
-	bool found = false;
 
 	if (!d->at) {
 		if (!read_at(d, &file, sizeof(file)) || file.bytes < sizeof(file))
 			return 0;
 		d->at = file.bytes;
 	}
-	while (!found && d->records++ < RECORDS_MAX && read_at(d, &head, sizeof(head)) &&
-	       head.bytes >= sizeof(head)) {
-		found = head.id == CODE_LOAD && read_code(d, code);
-		d->at += head.bytes;
-	}
-	return found;
+	if (!read_at(d, &head, sizeof(head)) || head.bytes < sizeof(head))
+		return 0;
+	if (head.id != CODE_LOAD || !read_code(d, code))
+		code->bytes = 0;
+	d->at += head.bytes;
+	return 1;
 }
 
 /* The path of the mapped file below its root; "" if there is none. */

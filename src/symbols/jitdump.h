@@ -11,8 +11,8 @@
 
 /* Code that was written at some time; what was at its addresses before is gone. */
 struct jitdump_code {
-	__u64 start; /* an address */
-	__u64 bytes;
+	__u64 start;		     /* an address */
+	__u64 bytes;		     /* 0: the record is of another kind */
 	char name[JITDUMP_NAME_MAX]; /* cut to fit, with a blank for each newline */
 };
 
@@ -20,7 +20,6 @@ struct jitdump_code {
 struct jitdump {
 	int fd;
 	__u64 at;
-	size_t records; /* read so far */
 };
 
 /*
@@ -34,7 +33,7 @@ int jitdump_open(pid_t pid, int inner, const char *root, uid_t owner);
 bool jitdump_is(int fd);
 
 /*
- * Reads the next code into @code. Returns 1, or 0 at the end: of the file, or where no record can
+ * Reads the next record into @code. Returns 1, or 0 at the end: of the file, or where no record can
  * be read. Code that was moved keeps its old address.
  */
 int jitdump_next(struct jitdump *d, struct jitdump_code *code);

@@ -10,10 +10,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clocks.h"
 
 #include "cover.h"
 #include "jitdump.h"
 #include "perf_map.h"
+#include "symbols/elf/read_budget.h"
+#include "symbols/proc/file_account.h"
 #include "symbols/proc/guarded_file.h"
 
 #define STEP_BYTES_MIN (64u << 10)
@@ -22,24 +25,34 @@
 /* What a line costs at most: here, and in the symbols that are made from it. */
 #define NAME_BYTES 256
 
-size_t perfmap_bytes_max = 128u << 20;
-
-/* What all maps hold now. */
-static size_t held_bytes;
-
 static void discharge(struct perfmap *map, size_t bytes)
 {
 	map->held_bytes -= bytes;
-	__atomic_sub_fetch(&held_bytes, bytes, __ATOMIC_RELAXED);
+	if (map->account)
+		file_account_give(map->account, bytes);
 }
 
 static int charge(struct perfmap *map, size_t bytes)
 {
+	if (map->account && !file_account_take(map->account, bytes))
+		return -EFBIG;
 	map->held_bytes += bytes;
-	if (__atomic_add_fetch(&held_bytes, bytes, __ATOMIC_RELAXED) <= perfmap_bytes_max)
-		return 0;
-	discharge(map, bytes);
-	return -EFBIG;
+	return 0;
+}
+
+static __u64 used_ns(const struct perfmap *map)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID) - map->begun_ns;
+}
+
+static bool is_in_time(const struct perfmap *map)
+{
+	__u64 ns;
+
+	if (!map->account)
+		return true;
+	ns = used_ns(map);
+	return ns < READ_FILE_CPU_NS && ns < file_account_time_left(map->account);
 }
 
 /* The process's pid in its own pid namespace, which is in the file's name; 0: it has ended. */
@@ -116,7 +129,7 @@ static int extend(struct perfmap *map, size_t *room)
 					       : STEP_BYTES_MAX;
 	char *more;
 
-	if (charge(map, step) < 0)
+	if (!is_in_time(map) || charge(map, step) < 0)
 		return -EFBIG;
 	more = realloc(map->text, *room + step);
 	if (!more)
@@ -171,6 +184,10 @@ static int read_dump(struct perfmap *map, int fd)
 		return err;
 	*map->text = '\0';
 	while (jitdump_next(&dump, &code)) {
+		if (!is_in_time(map))
+			return -EFBIG;
+		if (!code.bytes)
+			continue;
 		err = room - n > sizeof(code) ? 0 : extend(map, &room);
 		if (err < 0)
 			return err;
@@ -229,14 +246,12 @@ static int drop_replaced(struct perfmap *map)
 	return 0;
 }
 
-int perfmap_read(struct perfmap *map, int fd)
+static int read_names(struct perfmap *map, int fd)
 {
 	char *line, *next;
 	size_t lines = 1;
-	int err;
+	int err = jitdump_is(fd) ? read_dump(map, fd) : read_text(map, fd);
 
-	*map = (struct perfmap){ 0 };
-	err = jitdump_is(fd) ? read_dump(map, fd) : read_text(map, fd);
 	if (err < 0)
 		return err;
 	for (const char *c = map->text; *c; c++)
@@ -254,6 +269,18 @@ int perfmap_read(struct perfmap *map, int fd)
 			map->n++;
 	}
 	return drop_replaced(map);
+}
+
+int perfmap_read(struct perfmap *map, int fd)
+{
+	int err;
+
+	*map = (struct perfmap){ .account = file_account_of(fd),
+				 .begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) };
+	err = read_names(map, fd);
+	if (map->account)
+		file_account_use_time(map->account, used_ns(map));
+	return err;
 }
 
 void perfmap_fini(struct perfmap *map)

@@ -17,13 +17,9 @@ struct perfmap {
 	size_t n;
 	char *text; /* holds the names */
 	size_t held_bytes;
+	struct file_account *account; /* NULL: no limits */
+	__u64 begun_ns;		      /* of this thread's CPU time */
 };
-
-/*
- * What all maps may hold together, since their files belong to other users. A map that exceeds it
- * has no names. Tests set their own.
- */
-extern size_t perfmap_bytes_max;
 
 /*
  * Opens /tmp/perf-PID.map in the root directory of process @pid; if that has ended, in ours. The
@@ -40,8 +36,10 @@ int perfmap_open_any(pid_t pid);
 
 /*
  * Reads @fd, a perf map or a jitdump, into names that are sorted and do not overlap. Skips
- * malformed lines, and all after a NUL; the last line that covers an address names it. Returns 0 or
- * a negative errno. perfmap_fini() in any case.
+ * malformed lines, and all after a NUL; the last line that covers an address names it. What the map
+ * holds until perfmap_fini(), which is called in any case, and the time to read it are charged to
+ * the account of the file's owner. Returns 0, -EFBIG where that may not have as much, or another
+ * negative errno.
  */
 int perfmap_read(struct perfmap *map, int fd);
 

@@ -18,7 +18,7 @@
 #include "debug_file.h"
 #include "elf_file.h"
 #include "elf_image.h"
-#include "file_account.h"
+#include "symbols/proc/file_account.h"
 #include "separate_debug.h"
 #include "read_budget.h"
 #include "unpack_limit.h"

@@ -67,7 +67,7 @@ static bool has_time(const struct read_budget *b)
 {
 	__u64 used = cpu_ns_of(b);
 
-	return b->cpu_ns + used <= READ_FILE_CPU_NS && file_account_has_time(b->account, used);
+	return b->cpu_ns + used <= READ_FILE_CPU_NS && used <= file_account_time_left(b->account);
 }
 
 bool read_budget_left(struct read_budget *b)

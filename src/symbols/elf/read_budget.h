@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <linux/types.h>
 
-#include "file_account.h"
+#include "symbols/proc/file_account.h"
 
 /*
  * What libdw makes of a section can be a hundred times as large as the section: a unit of 12 bytes

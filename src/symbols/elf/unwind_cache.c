@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/grow.h"
 
-#include "file_account.h"
+#include "symbols/proc/file_account.h"
 #include "separate_debug.h"
 #include "unwind_cache.h"
 

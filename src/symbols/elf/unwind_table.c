@@ -18,7 +18,7 @@
 #include "go_pclntab.h"
 #include "go_stack_switch.h"
 #include "read_budget.h"
-#include "file_account.h"
+#include "symbols/proc/file_account.h"
 #include "unpack_limit.h"
 #include "unwind_row.h"
 #include "unwind_table.h"

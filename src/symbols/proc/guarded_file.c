@@ -18,43 +18,57 @@
 #include "base/clocks.h"
 #include "base/log.h"
 #include "base/regular_file.h"
+#include "file_account.h"
 #include "guarded_file.h"
 #include "mounts.h"
 
-/* Time limits: of one file, and of all files within WINDOW_NS that were waited for in vain. */
+/* Time limits: of one file, and for which a file on a local file system is not charged. */
 #define FILE_NS 500000000ull
-#define WASTED_NS 600000000ull
-#define WINDOW_NS 60000000000ull
+#define LOCAL_NS 20000000ull
+#define LEAST_NS 1000000ull /* with less than that left, no file is waited for */
 
-#define HELPERS_MAX 4 /* that may hang at a time; the kernel lets no one end them */
+/* Helpers that may hang at a time, for all and for one account: the kernel lets no one end them. */
+#define HELPERS_MAX 16
+#define HUNG_MAX 2
 
-/* Copies in memory: of one file, and of all that one helper makes. */
-#define COPY_BYTES_MAX (64ll << 20)
-#define COPIES_BYTES_MAX (96ll << 20)
+/* The size of a file that is copied into memory. */
+#define COPY_BYTES_MAX (64ull << 20)
 
+/* Of this process, and of another, whose user chooses how many mounts it has. */
 #define MOUNTINFO_BYTES (1u << 20)
+#define OTHER_MOUNTINFO_BYTES (64u << 10)
+
+#define NO_OWNER ((uid_t)-1)
 
 struct request {
 	bool copy_network;
+	__u64 copy_bytes;
 	char root[64]; /* "": none */
 	char path[PATH_MAX];
 };
 
 struct reply {
 	int err;
+	bool is_served;
+	bool is_copy;
+	__u64 copied_bytes; /* without holes */
 	struct stat st;
 };
 
+/* A helper process, and the account of the last file that it was asked for. */
+struct helper {
+	pid_t pid;
+	struct file_account *account;
+};
+
 /* Shared by all threads. */
-static struct helper {
+static struct {
 	pthread_mutex_t mutex;
-	int sock; /* of the present helper; -1: none */
-	pid_t pid[HELPERS_MAX];
+	int sock; /* of the present helper, which is the last one; -1: none */
+	struct helper helper[HELPERS_MAX];
 	unsigned int n;
 	bool copy_network;
-	unsigned long long wasted_ns;
-	unsigned long long window_ns; /* its start */
-} helper = { .mutex = PTHREAD_MUTEX_INITIALIZER, .sock = -1 };
+} all = { .mutex = PTHREAD_MUTEX_INITIALIZER, .sock = -1 };
 
 /* --- both processes --------------------------------------------------------------------------- */
 
@@ -72,8 +86,8 @@ static size_t read_all(const char *path, char *out, size_t bytes)
 	return n;
 }
 
-/* "/proc/4711/" at the beginning of @path, as the path of that process's mountinfo; "": none. */
-static void mountinfo_of(char *out, size_t bytes, const char *path)
+/* "/proc/4711" at the beginning of @path, followed by @file; "": none. */
+static void process_file(char *out, size_t bytes, const char *path, const char *file)
 {
 	size_t n = strlen("/proc/");
 
@@ -81,40 +95,44 @@ static void mountinfo_of(char *out, size_t bytes, const char *path)
 	if (strncmp(path, "/proc/", n))
 		return;
 	n += strspn(path + n, "0123456789");
-	if (path[n] == '/' && n > strlen("/proc/") && n + sizeof("/mountinfo") <= bytes) {
+	if (path[n] == '/' && n > strlen("/proc/") && n + strlen(file) < bytes) {
 		memcpy(out, path, n);
-		strcpy(out + n, "/mountinfo");
+		strcpy(out + n, file);
 	}
 }
 
+struct mountinfos {
+	char own[MOUNTINFO_BYTES];
+	char other[OTHER_MOUNTINFO_BYTES];
+};
+
 /*
  * The kind of the mount of @fd, which was opened with O_PATH by way of @path. Asks only the kernel,
- * not the file system. @text: room for two mountinfos.
+ * not the file system.
  */
-static enum mount_kind kind_of(int fd, const char *path, char text[2][MOUNTINFO_BYTES])
+static enum mount_kind kind_of(int fd, const char *path, struct mountinfos *text)
 {
 	char name[64], *id;
 
 	snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", fd);
-	read_all(name, text[0], MOUNTINFO_BYTES);
-	id = strstr(text[0], "mnt_id:");
+	read_all(name, text->own, MOUNTINFO_BYTES);
+	id = strstr(text->own, "mnt_id:");
 	if (!id)
 		return MOUNT_FOREIGN;
 	fd = (int)strtol(id + strlen("mnt_id:"), NULL, 10);
-	read_all("/proc/self/mountinfo", text[0], MOUNTINFO_BYTES);
-	mountinfo_of(name, sizeof(name), path);
-	text[1][0] = '\0';
+	read_all("/proc/self/mountinfo", text->own, MOUNTINFO_BYTES);
+	process_file(name, sizeof(name), path, "/mountinfo");
+	text->other[0] = '\0';
 	if (*name)
-		read_all(name, text[1], MOUNTINFO_BYTES);
-	return mounts_kind(text[0], text[1], (unsigned int)fd);
+		read_all(name, text->other, OTHER_MOUNTINFO_BYTES);
+	return mounts_kind(text->own, text->other, (unsigned int)fd);
 }
 
 /* --- the helper, which allocates nothing: other threads may have held locks at the fork --------
  */
 
-static char mountinfo[2][MOUNTINFO_BYTES];
+static struct mountinfos mountinfos;
 static char block[1 << 16];
-static long long copied_bytes;
 
 static bool is_zero(const char *p, size_t n)
 {
@@ -122,26 +140,29 @@ static bool is_zero(const char *p, size_t n)
 }
 
 /* Zeros become holes, which take no memory. */
-static int copy(int fd, const struct stat *st)
+static int copy(int fd, __u64 bytes_max, struct reply *reply)
 {
 	__cleanup(closep) int out = -1;
 	off_t at = 0;
 	ssize_t n;
 
-	if (st->st_size > COPY_BYTES_MAX || copied_bytes + st->st_size > COPIES_BYTES_MAX)
+	if ((__u64)reply->st.st_size > bytes_max)
 		return -EFBIG;
-	out = memfd_create("profil-copy", MFD_CLOEXEC);
-	if (out < 0 || ftruncate(out, st->st_size) < 0)
+	out = memfd_create(FILE_COPY_NAME, MFD_CLOEXEC);
+	if (out < 0 || ftruncate(out, reply->st.st_size) < 0)
 		return -errno;
-	while ((n = pread(fd, block, sizeof(block), at)) > 0 && at < st->st_size) {
+	while ((n = pread(fd, block, sizeof(block), at)) > 0 && at < reply->st.st_size) {
 		if (!is_zero(block, (size_t)n)) {
 			if (pwrite(out, block, (size_t)n, at) != n)
 				return -ENOSPC;
-			copied_bytes += n;
+			reply->copied_bytes += (__u64)n;
 		}
 		at += n;
 	}
-	return n < 0 ? -errno : steal_fd(out);
+	if (n < 0)
+		return -errno;
+	reply->is_copy = true;
+	return steal_fd(out);
 }
 
 static int help_open(const struct request *r)
@@ -169,17 +190,18 @@ static int help(const struct request *r, struct reply *reply)
 
 	if (path < 0)
 		return path;
-	kind = kind_of(path, *r->root ? r->root : r->path, mountinfo);
+	kind = kind_of(path, *r->root ? r->root : r->path, &mountinfos);
 	fd = regular_file_reopen(path);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &reply->st) < 0)
 		return -errno;
+	reply->is_served = kind != MOUNT_LOCAL;
 	if (kind == MOUNT_LOCAL)
 		return steal_fd(fd);
 	if (kind == MOUNT_NETWORK && !r->copy_network) /* does its server answer at all? */
 		return pread(fd, &byte, 1, 0) < 0 ? -errno : steal_fd(fd);
-	return copy(fd, &reply->st);
+	return copy(fd, r->copy_bytes, reply);
 }
 
 static int send_reply(int sock, const struct reply *reply, int fd)
@@ -232,26 +254,28 @@ static void __attribute__((noreturn)) serve(int sock)
 
 /* --- the program ------------------------------------------------------------------------------ */
 
-/* Forgets helpers that have ended. */
-static void reap(void)
+/* Forgets helpers that have ended. Returns how many of those that are left hang for @account. */
+static unsigned int reap(const struct file_account *account)
 {
-	unsigned int left = 0;
+	unsigned int left = 0, hung = 0;
 
-	for (unsigned int i = 0; i < helper.n; i++) {
-		if (syscall(SYS_wait4, helper.pid[i], NULL, WNOHANG | __WALL, NULL) == 0)
-			helper.pid[left++] = helper.pid[i];
+	for (unsigned int i = 0; i < all.n; i++) {
+		if (syscall(SYS_wait4, all.helper[i].pid, NULL, WNOHANG | __WALL, NULL) == 0) {
+			hung += all.helper[i].account == account;
+			all.helper[left++] = all.helper[i];
+		}
 	}
-	helper.n = left;
+	all.n = left;
+	return hung;
 }
 
 /* Not fork(): the helper's end gives no SIGCHLD, and wait() for any child does not return it. */
-static int helper_start(void)
+static int helper_start(const struct file_account *account)
 {
 	int pair[2];
 	long pid;
 
-	reap();
-	if (helper.n == HELPERS_MAX)
+	if (reap(account) >= HUNG_MAX || all.n == HELPERS_MAX)
 		return -ETIMEDOUT;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
@@ -263,8 +287,8 @@ static int helper_start(void)
 		close(pair[0]);
 		return -errno;
 	}
-	helper.sock = pair[0];
-	helper.pid[helper.n++] = (pid_t)pid;
+	all.sock = pair[0];
+	all.helper[all.n++] = (struct helper){ (pid_t)pid, NULL };
 	return 0;
 }
 
@@ -281,7 +305,7 @@ static int receive(struct reply *reply)
 			      .msg_controllen = sizeof(control.space) };
 	int fd = -EIO;
 
-	if (recvmsg(helper.sock, &msg, MSG_CMSG_CLOEXEC) != sizeof(*reply))
+	if (recvmsg(all.sock, &msg, MSG_CMSG_CLOEXEC) != sizeof(*reply))
 		return -EIO;
 	if (reply->err)
 		return reply->err;
@@ -293,7 +317,7 @@ static int receive(struct reply *reply)
 /* Waits for the helper's answer. -ETIMEDOUT: there was none in time. */
 static int await(unsigned long long limit_ns)
 {
-	struct pollfd in = { .fd = helper.sock, .events = POLLIN };
+	struct pollfd in = { .fd = all.sock, .events = POLLIN };
 	unsigned long long until_ns = now_ns() + limit_ns, now;
 	int n;
 
@@ -304,37 +328,62 @@ static int await(unsigned long long limit_ns)
 	return n > 0 ? 0 : -ETIMEDOUT;
 }
 
-static unsigned long long time_left(void)
+static int ask(const struct request *r, struct reply *reply, struct file_account *account)
 {
-	if (now_ns() - helper.window_ns > WINDOW_NS) {
-		helper.window_ns = now_ns();
-		helper.wasted_ns = 0;
-	}
-	if (helper.wasted_ns >= WASTED_NS)
-		return 0;
-	return WASTED_NS - helper.wasted_ns < FILE_NS ? WASTED_NS - helper.wasted_ns : FILE_NS;
-}
-
-static int ask(const struct request *r, struct reply *reply)
-{
-	unsigned long long began_ns = now_ns(), limit_ns = time_left();
-	int err = !limit_ns ? -ETIMEDOUT : helper.sock < 0 ? helper_start() : 0;
+	unsigned long long left_ns = file_account_time_left(account);
+	int err = left_ns < LEAST_NS ? -ETIMEDOUT : all.sock < 0 ? helper_start(account) : 0;
 
 	if (err)
 		return err;
-	if (send(helper.sock, r, sizeof(*r), MSG_NOSIGNAL) != sizeof(*r))
+	all.helper[all.n - 1].account = account;
+	if (send(all.sock, r, sizeof(*r), MSG_NOSIGNAL) != sizeof(*r))
 		err = -EIO;
-	err = err ?: await(limit_ns) ?: receive(reply);
+	err = err ?: await(left_ns < FILE_NS ? left_ns : FILE_NS) ?: receive(reply);
 	if (err != -ETIMEDOUT && err != -EIO)
 		return err;
-	closep(&helper.sock); /* it ends, now or when its system call returns */
-	helper.sock = -1;
+	closep(&all.sock); /* it ends, now or when its system call returns */
+	all.sock = -1;
 	if (err == -ETIMEDOUT) {
-		helper.wasted_ns += now_ns() - began_ns;
+		reply->is_served = true;
 		log_warning("%s%s: its file system does not answer; the file is not read", r->root,
 			    r->path);
 	}
 	return err;
+}
+
+static int ask_for(struct request *r, struct reply *reply, struct file_account *account)
+{
+	__u64 left = file_account_bytes_left(account);
+	int fd;
+
+	r->copy_bytes = left < COPY_BYTES_MAX ? left : COPY_BYTES_MAX;
+	*reply = (struct reply){ 0 };
+	fd = ask(r, reply, account);
+	if (fd < 0 || !reply->is_copy)
+		return fd;
+	if (!file_account_keep_copy(account, fd, reply->copied_bytes))
+		return fd;
+	close(fd);
+	return -EFBIG;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+/*
+ * The real user of the process through whose directory in /proc @path leads. The owner of that
+ * directory would be root for a process that is not dumpable.
+ */
+static uid_t owner_of(const char *path)
+{
+	char name[64], text[4096], *line;
+	unsigned int owner;
+
+	process_file(name, sizeof(name), path, "/status");
+	*text = '\0';
+	if (*name)
+		read_all(name, text, sizeof(text));
+	line = strstr(text, "\nUid:");
+	return line && sscanf(line, "\nUid: %u", &owner) == 1 ? owner : NO_OWNER;
 }
 
 /*
@@ -356,12 +405,12 @@ static int open_at_once(const char *path)
 static int open_local(const char *path, struct stat *st)
 {
 	__cleanup(closep) int fd = open_at_once(path);
-	__cleanup(freep) char *text = fd < 0 ? NULL : malloc(sizeof(mountinfo));
+	__cleanup(freep) struct mountinfos *text = fd < 0 ? NULL : malloc(sizeof(*text));
 	int file;
 
 	if (fd < 0)
 		return fd;
-	if (!text || kind_of(fd, path, (void *)text) != MOUNT_LOCAL)
+	if (!text || kind_of(fd, path, text) != MOUNT_LOCAL)
 		return -EAGAIN;
 	file = regular_file_reopen(fd);
 	if (file >= 0 && st && fstat(file, st) < 0)
@@ -369,10 +418,27 @@ static int open_local(const char *path, struct stat *st)
 	return file;
 }
 
+/* Without the lock that threads share. */
+static int open_charged(struct request *r, struct reply *reply, uid_t owner)
+{
+	struct file_account *account =
+		owner == NO_OWNER ? file_account_of_any() : file_account_for(owner);
+	unsigned long long began_ns = now_ns(), ns;
+	int fd = ask_for(r, reply, account);
+
+	if (fd == -EFBIG && file_account_collect_copies())
+		fd = ask_for(r, reply, account);
+	ns = now_ns() - began_ns;
+	if (reply->is_served || (owner != NO_OWNER && ns > LOCAL_NS))
+		file_account_use_time(account, ns);
+	return fd;
+}
+
 static int open_by_helper(const char *root, const char *path, struct stat *st)
 {
 	__cleanup(freep) struct request *r = calloc(1, sizeof(*r));
-	struct reply reply = { 0 };
+	uid_t owner = owner_of(*root ? root : path);
+	struct reply reply;
 	int fd;
 
 	if (!r)
@@ -381,10 +447,10 @@ static int open_by_helper(const char *root, const char *path, struct stat *st)
 		return -ENAMETOOLONG;
 	strcpy(r->path, path);
 	strcpy(r->root, root);
-	pthread_mutex_lock(&helper.mutex);
-	r->copy_network = helper.copy_network;
-	fd = ask(r, &reply);
-	pthread_mutex_unlock(&helper.mutex);
+	pthread_mutex_lock(&all.mutex);
+	r->copy_network = all.copy_network;
+	fd = open_charged(r, &reply, owner);
+	pthread_mutex_unlock(&all.mutex);
 	if (fd >= 0 && st)
 		*st = reply.st;
 	return fd;
@@ -404,18 +470,18 @@ int guarded_file_open_below(const char *root, const char *path, struct stat *st)
 
 void guarded_files_copy_network(void)
 {
-	pthread_mutex_lock(&helper.mutex);
-	helper.copy_network = true;
-	pthread_mutex_unlock(&helper.mutex);
+	pthread_mutex_lock(&all.mutex);
+	all.copy_network = true;
+	pthread_mutex_unlock(&all.mutex);
 }
 
 bool guarded_file_is_helper(pid_t pid)
 {
 	bool is = false;
 
-	pthread_mutex_lock(&helper.mutex);
-	for (unsigned int i = 0; i < helper.n; i++)
-		is |= helper.pid[i] == pid;
-	pthread_mutex_unlock(&helper.mutex);
+	pthread_mutex_lock(&all.mutex);
+	for (unsigned int i = 0; i < all.n; i++)
+		is |= all.helper[i].pid == pid;
+	pthread_mutex_unlock(&all.mutex);
 	return is;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "symbols/proc/file_account.h"
 #include "symbols/proc/guarded_file.h"
 
 static char dir[] = "/tmp/profil-guarded-XXXXXX", path[128];
@@ -83,8 +84,11 @@ Test(guarded_file, below_a_root_no_link_leads_out)
 	unlink(link);
 }
 
-/* A process with a file system of its own, which holds a file; -1: the machine does not let it. */
-static pid_t stranger(int *hold)
+/*
+ * A process of user @owner with a file system of its own, which holds a file; -1: the machine does
+ * not let it.
+ */
+static pid_t stranger(int *hold, uid_t owner)
 {
 	int begun[2], end[2];
 	char ok = 0;
@@ -100,7 +104,7 @@ static pid_t stranger(int *hold)
 		     mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
 		     mount("none", dir, "tmpfs", 0, "") == 0;
 		fd = ok ? open(path, O_WRONLY | O_CREAT, 0644) : -1;
-		ok = fd >= 0 && write(fd, "their", 5) == 5;
+		ok = fd >= 0 && write(fd, "their", 5) == 5 && setuid(owner) == 0;
 		if (write(begun[1], &ok, 1) == 1 && read(end[0], &ok, 1) >= 0)
 			_exit(0);
 		_exit(1);
@@ -118,7 +122,7 @@ Test(guarded_file, copies_a_file_of_another_mount_namespace)
 	char theirs[256];
 	struct stat st, copy;
 	int hold, fd;
-	pid_t pid = stranger(&hold);
+	pid_t pid = stranger(&hold, geteuid());
 
 	if (pid < 0)
 		cr_skip_test("no mount namespace");
@@ -131,4 +135,51 @@ Test(guarded_file, copies_a_file_of_another_mount_namespace)
 	expect_text(guarded_file_open(path, NULL), "text");
 	close(hold);
 	waitpid(pid, NULL, 0);
+}
+
+/* Opens the file of process @pid, which has a file system of its own. */
+static int open_theirs(pid_t pid)
+{
+	char theirs[256];
+
+	snprintf(theirs, sizeof(theirs), "/proc/%d/root%s", (int)pid, path);
+	return guarded_file_open(theirs, NULL);
+}
+
+static void use_up_bytes(struct file_account *a)
+{
+	cr_assert(file_account_take(a, file_account_bytes_left(a)));
+}
+
+Test(guarded_file, charges_a_copy_to_the_user_of_the_process)
+{
+	enum { ONE = 4000000001u, OTHER = 4000000002u };
+	struct file_account *one = file_account_for(ONE), *other = file_account_for(OTHER);
+	__u64 before = file_account_bytes_left(one);
+	pid_t first, second;
+	int hold[2], fd;
+
+	if (geteuid())
+		cr_skip_test("needs root, to run processes of other users");
+	first = stranger(&hold[0], ONE);
+	second = stranger(&hold[1], OTHER);
+	if (first < 0 || second < 0)
+		cr_skip_test("no mount namespace");
+	fd = open_theirs(first);
+	cr_assert_geq(fd, 0, "%s", strerror(-fd));
+	cr_expect_eq(file_account_of(fd), one, "what the copy unpacks to is that user's, too");
+	cr_expect_lt(file_account_bytes_left(one), before);
+	close(fd);
+	use_up_bytes(one);
+	fd = open_theirs(first);
+	cr_expect_geq(fd, 0, "the room of the closed copy was given back: %s", strerror(-fd));
+	cr_expect_eq(open_theirs(first), -EFBIG);
+	expect_text(open_theirs(second), "their");
+	file_account_use_time(other, file_account_time_left(other));
+	cr_expect_eq(open_theirs(second), -ETIMEDOUT, "its user's time is used up");
+	expect_text(guarded_file_open(path, NULL), "text");
+	close(hold[0]);
+	close(hold[1]);
+	waitpid(first, NULL, 0);
+	waitpid(second, NULL, 0);
 }

@@ -7,7 +7,7 @@
 
 #include "build_dir.h"
 #include "symbols/elf/debug_file.h"
-#include "symbols/elf/file_account.h"
+#include "symbols/proc/file_account.h"
 
 /* Two users without subordinate ids, and not of this process. */
 enum { ONE = 4000000001u, OTHER = 4000000002u };
@@ -48,13 +48,12 @@ Test(file_account, may_use_half_of_the_time_that_the_others_leave)
 {
 	struct file_account *one = file_account_for(ONE), *other = file_account_for(OTHER);
 
-	cr_expect(file_account_has_time(one, FILE_ACCOUNTS_CPU_NS / 2));
-	file_account_use_time(one, FILE_ACCOUNTS_CPU_NS / 2);
-	cr_expect_not(file_account_has_time(one, 1));
-	cr_expect(file_account_has_time(other, FILE_ACCOUNTS_CPU_NS / 4));
-	cr_expect_not(file_account_has_time(other, FILE_ACCOUNTS_CPU_NS / 4 + 1));
-	file_account_use_time(one, FILE_ACCOUNTS_CPU_NS);
-	cr_expect_not(file_account_has_time(other, 1), "all of it is used");
+	cr_expect_eq(file_account_time_left(one), FILE_ACCOUNTS_NS / 2);
+	file_account_use_time(one, FILE_ACCOUNTS_NS / 2);
+	cr_expect_eq(file_account_time_left(one), 0);
+	cr_expect_eq(file_account_time_left(other), FILE_ACCOUNTS_NS / 4);
+	file_account_use_time(one, FILE_ACCOUNTS_NS);
+	cr_expect_eq(file_account_time_left(other), 0, "all of it is used");
 }
 
 static int open_of(uid_t owner, mode_t mode)

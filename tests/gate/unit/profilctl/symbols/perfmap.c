@@ -10,6 +10,7 @@
 
 #include "symbols/perf_map.h"
 #include "symbols/elf_symbols.h"
+#include "symbols/proc/file_account.h"
 
 static int file_of(const char *text)
 {
@@ -132,16 +133,33 @@ Test(ctl_perfmap, reads_only_a_file_of_the_process)
 	close(fd);
 }
 
-Test(ctl_perfmap, has_no_names_of_an_unreadable_file)
+/* Leaves the account of file @fd, which is a memfd of any maker, @bytes. */
+static void leave_bytes(int fd, __u64 bytes)
 {
-	static char text[1 << 20];
-	struct symbols *s;
-	struct perfmap map;
+	struct file_account *a = file_account_of(fd);
+
+	cr_assert_not_null(a);
+	cr_assert(file_account_take(a, file_account_bytes_left(a) - bytes));
+}
+
+static int large_file(size_t bytes)
+{
 	int fd = memfd_create("map", 0);
+	char text[1 << 16];
 
 	memset(text, 'x', sizeof(text));
-	perfmap_bytes_max = 1 << 20;
-	cr_assert_eq(write(fd, text, sizeof(text)), (ssize_t)sizeof(text));
+	for (size_t n = 0; n < bytes; n += sizeof(text))
+		cr_assert_eq(write(fd, text, sizeof(text)), (ssize_t)sizeof(text));
+	return fd;
+}
+
+Test(ctl_perfmap, has_no_names_of_an_unreadable_file)
+{
+	struct symbols *s;
+	struct perfmap map;
+	int fd = large_file(1 << 20);
+
+	leave_bytes(fd, 1 << 20);
 	cr_expect_eq(perfmap_read(&map, fd), -EFBIG);
 	perfmap_fini(&map);
 	cr_expect_eq(symbols_open_perfmap(&s, fd), -EFBIG);
@@ -164,15 +182,12 @@ Test(ctl_perfmap, ends_at_a_nul_in_a_sparse_file)
 	close(fd);
 }
 
-Test(ctl_perfmap, shares_its_memory_among_all_maps)
+Test(ctl_perfmap, shares_its_memory_among_all_maps_of_a_user)
 {
-	static char text[600 << 10];
 	struct perfmap a, b;
-	int fd = memfd_create("map", 0);
+	int fd = large_file(10 << 16);
 
-	memset(text, 'x', sizeof(text));
-	cr_assert_eq(write(fd, text, sizeof(text)), (ssize_t)sizeof(text));
-	perfmap_bytes_max = 1 << 20;
+	leave_bytes(fd, 1 << 20);
 	cr_assert_eq(perfmap_read(&a, fd), 0);
 	cr_expect_eq(perfmap_read(&b, fd), -EFBIG);
 	perfmap_fini(&b);
@@ -180,6 +195,47 @@ Test(ctl_perfmap, shares_its_memory_among_all_maps)
 	cr_expect_eq(perfmap_read(&b, fd), 0, "the memory was given back");
 	perfmap_fini(&b);
 	close(fd);
+}
+
+/* A map of user @owner. */
+static int file_of_user(uid_t owner)
+{
+	int fd = file_of("1000 10 function\n");
+
+	cr_assert_eq(fchown(fd, owner, (gid_t)-1), 0);
+	cr_assert_eq(fchmod(fd, 0600), 0);
+	return fd;
+}
+
+static int read_result(int fd)
+{
+	struct perfmap map;
+	int err = perfmap_read(&map, fd);
+
+	perfmap_fini(&map);
+	return err;
+}
+
+Test(ctl_perfmap, of_one_user_takes_no_room_or_time_of_another_users)
+{
+	enum { ONE = 4000000001u, OTHER = 4000000002u, THIRD = 4000000003u };
+	int one, other, third;
+
+	if (geteuid())
+		cr_skip_test("needs root, to give files to other users");
+	one = file_of_user(ONE);
+	other = file_of_user(OTHER);
+	third = file_of_user(THIRD);
+	leave_bytes(one, 0);
+	cr_expect_eq(read_result(one), -EFBIG);
+	cr_expect_eq(read_result(other), 0);
+	file_account_use_time(file_account_for(OTHER),
+			      file_account_time_left(file_account_for(OTHER)));
+	cr_expect_eq(read_result(other), -EFBIG);
+	cr_expect_eq(read_result(third), 0);
+	close(one);
+	close(other);
+	close(third);
 }
 
 /* A jitdump: its head, and code of @bytes at @start, whose name is followed by the code. */

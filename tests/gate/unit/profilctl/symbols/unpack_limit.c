@@ -15,7 +15,7 @@
 #include "symbols/dwarf_lines.h"
 #include "symbols/elf/debug_file.h"
 #include "symbols/elf/elf_image.h"
-#include "symbols/elf/file_account.h"
+#include "symbols/proc/file_account.h"
 #include "symbols/elf/unpack_limit.h"
 #include "symbols/elf/unwind_table.h"
 

@@ -17,6 +17,7 @@
 #include "base/subids.h"
 #include "file_account.h"
 #include "mounts.h"
+#include "procfs.h"
 
 #define WINDOW_NS 60000000000ull
 #define OWNERS_MAX 255
@@ -63,6 +64,23 @@ struct file_account *file_account_for(uid_t owner)
 	a = find(owner);
 	pthread_mutex_unlock(&all.mutex);
 	return a;
+}
+
+struct file_account *file_account_of_process(pid_t pid)
+{
+	char text[4096], *line;
+	unsigned int owner;
+
+	procfs_read(pid, "status", text, sizeof(text));
+	line = strstr(text, "\nUid:");
+	if (!line || sscanf(line, "\nUid: %u", &owner) != 1)
+		return &all.account[0];
+	return file_account_for(owner);
+}
+
+bool file_account_is_own(const struct file_account *a)
+{
+	return !a->owner || a->owner == geteuid();
 }
 
 struct file_account *file_account_of_any(void)

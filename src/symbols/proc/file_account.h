@@ -33,6 +33,15 @@ struct file_account *file_account_of(int fd);
 /* The account of files of @owner. */
 struct file_account *file_account_for(uid_t owner);
 
+/*
+ * The account of the real user of process @pid, whom it has if it runs with another user's rights
+ * or is not dumpable. Of any maker, if it has ended.
+ */
+struct file_account *file_account_of_process(pid_t pid);
+
+/* Says whether the account is that of root, or of the user of this process. */
+bool file_account_is_own(const struct file_account *a);
+
 /* The account of files of any maker. */
 struct file_account *file_account_of_any(void);
 

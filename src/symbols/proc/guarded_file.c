@@ -38,8 +38,6 @@
 #define MOUNTINFO_BYTES (1u << 20)
 #define OTHER_MOUNTINFO_BYTES (64u << 10)
 
-#define NO_OWNER ((uid_t)-1)
-
 struct request {
 	bool copy_network;
 	__u64 copy_bytes;
@@ -369,21 +367,13 @@ static int ask_for(struct request *r, struct reply *reply, struct file_account *
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/*
- * The real user of the process through whose directory in /proc @path leads. The owner of that
- * directory would be root for a process that is not dumpable.
- */
-static uid_t owner_of(const char *path)
+/* The account of the user of the process through whose directory in /proc @path leads. */
+static struct file_account *account_of(const char *path)
 {
-	char name[64], text[4096], *line;
-	unsigned int owner;
+	int pid = 0;
 
-	process_file(name, sizeof(name), path, "/status");
-	*text = '\0';
-	if (*name)
-		read_all(name, text, sizeof(text));
-	line = strstr(text, "\nUid:");
-	return line && sscanf(line, "\nUid: %u", &owner) == 1 ? owner : NO_OWNER;
+	sscanf(path, "/proc/%d/", &pid);
+	return pid > 0 ? file_account_of_process(pid) : file_account_of_any();
 }
 
 /*
@@ -419,17 +409,15 @@ static int open_local(const char *path, struct stat *st)
 }
 
 /* Without the lock that threads share. */
-static int open_charged(struct request *r, struct reply *reply, uid_t owner)
+static int open_charged(struct request *r, struct reply *reply, struct file_account *account)
 {
-	struct file_account *account =
-		owner == NO_OWNER ? file_account_of_any() : file_account_for(owner);
 	unsigned long long began_ns = now_ns(), ns;
 	int fd = ask_for(r, reply, account);
 
 	if (fd == -EFBIG && file_account_collect_copies())
 		fd = ask_for(r, reply, account);
 	ns = now_ns() - began_ns;
-	if (reply->is_served || (owner != NO_OWNER && ns > LOCAL_NS))
+	if (reply->is_served || (account != file_account_of_any() && ns > LOCAL_NS))
 		file_account_use_time(account, ns);
 	return fd;
 }
@@ -437,7 +425,7 @@ static int open_charged(struct request *r, struct reply *reply, uid_t owner)
 static int open_by_helper(const char *root, const char *path, struct stat *st)
 {
 	__cleanup(freep) struct request *r = calloc(1, sizeof(*r));
-	uid_t owner = owner_of(*root ? root : path);
+	struct file_account *account = account_of(*root ? root : path);
 	struct reply reply;
 	int fd;
 
@@ -449,7 +437,7 @@ static int open_by_helper(const char *root, const char *path, struct stat *st)
 	strcpy(r->root, root);
 	pthread_mutex_lock(&all.mutex);
 	r->copy_network = all.copy_network;
-	fd = open_charged(r, &reply, owner);
+	fd = open_charged(r, &reply, account);
 	pthread_mutex_unlock(&all.mutex);
 	if (fd >= 0 && st)
 		*st = reply.st;
@@ -458,8 +446,17 @@ static int open_by_helper(const char *root, const char *path, struct stat *st)
 
 int guarded_file_open(const char *path, struct stat *st)
 {
-	int fd = open_local(path, st);
+	struct file_account *account = account_of(path);
+	bool is_charged = account != file_account_of_any() && !file_account_is_own(account);
+	__u64 began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	int fd;
 
+	/* A process can have a file mapped tens of thousands of times. */
+	if (is_charged && !file_account_time_left(account))
+		return -ETIMEDOUT;
+	fd = open_local(path, st);
+	if (is_charged)
+		file_account_use_time(account, clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns);
 	return fd == -EAGAIN ? open_by_helper("", path, st) : fd;
 }
 

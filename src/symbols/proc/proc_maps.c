@@ -8,8 +8,13 @@
 #include "base/count_while.h"
 #include "base/cleanup.h"
 
+#include "base/clocks.h"
 #include "base/grow.h"
+#include "file_account.h"
 #include "proc_maps.h"
+
+#define TEXT_BYTES_MAX (16u << 20)
+#define USUAL_NS 2000000ull /* of CPU time, which is not charged */
 
 /* Reads a number in @base that is followed by @stop, and moves *@at behind @stop. */
 static bool number(const char **at, int base, char stop, __u64 *out)
@@ -95,7 +100,10 @@ int maps_parse(struct maps *out, char *text)
 	return 0;
 }
 
-/* Reads the rest of @fd into a string. */
+/*
+ * Reads the rest of @fd into a string, up to TEXT_BYTES_MAX: the process chooses how many mappings
+ * it has, and their paths of 4 KiB.
+ */
 static int slurp(char **out, int fd)
 {
 	__cleanup(freep) char *text = NULL;
@@ -116,16 +124,18 @@ static int slurp(char **out, int fd)
 		if (got < 0 && errno != EINTR)
 			return -errno;
 		n += got > 0 ? (size_t)got : 0;
-	} while (got != 0);
+	} while (got != 0 && n < TEXT_BYTES_MAX);
 
 	if (!n)
 		return -ESRCH;
 	text[n] = '\0';
+	if (got) /* there is more */
+		text[strrchr(text, '\n') ? strrchr(text, '\n') - text : 0] = '\0';
 	*out = steal(text);
 	return 0;
 }
 
-int maps_read(struct maps *out, pid_t pid)
+static int read_maps(struct maps *out, pid_t pid)
 {
 	__cleanup(closep) int fd = -1;
 	char path[64], *text = NULL;
@@ -139,6 +149,23 @@ int maps_read(struct maps *out, pid_t pid)
 	if (err < 0)
 		return err;
 	return maps_parse(out, text);
+}
+
+int maps_read(struct maps *out, pid_t pid)
+{
+	struct file_account *account = file_account_of_process(pid);
+	__u64 began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), ns;
+	int err;
+
+	if (file_account_is_own(account))
+		return read_maps(out, pid);
+	if (!file_account_time_left(account))
+		return -ETIMEDOUT;
+	err = read_maps(out, pid);
+	ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
+	if (ns > USUAL_NS)
+		file_account_use_time(account, ns);
+	return err;
 }
 
 struct mapping *maps_find(const struct maps *maps, __u64 pc)

@@ -31,8 +31,9 @@ struct maps {
 int maps_parse(struct maps *out, char *text);
 
 /*
- * Reads those of @pid. Returns 0, -ESRCH if the process has ended or has no memory, or another
- * negative errno.
+ * Reads those of @pid, of 16 MiB of text at most. Time beyond the usual is charged to the account
+ * of the process's user. Returns 0, -ESRCH if the process has ended or has no memory, -ETIMEDOUT if
+ * its user has no time left, or another negative errno.
  */
 int maps_read(struct maps *out, pid_t pid);
 

@@ -92,8 +92,13 @@ static char *full_name(struct interpreted_function *f)
 
 /* --- lines by position ------------------------------------------------------------------------ */
 
-/* A profiled process chooses the files and how often they alternate: so much is read of all. */
-#define SOURCE_BYTES_MAX (256u << 20)
+/*
+ * A profiled process chooses the files and how often they alternate: so much is read of one and of
+ * all. A line costs four bytes, and can have one.
+ */
+#define SOURCE_BYTES_MAX (16u << 20)
+#define SOURCES_BYTES_MAX (256u << 20)
+#define BLOCK_BYTES (64u << 10)
 
 /* The file that was read last: most functions follow others of their file. */
 struct source {
@@ -112,32 +117,34 @@ static void source_forget(struct source *s)
 	s->lines = 0;
 }
 
-static void find_lines(struct source *s, const char *text, size_t n)
+/* Adds the lines that end in @text. *@at: the position behind it. */
+static int find_lines(struct source *s, const char *text, size_t n, __u32 *at)
 {
-	__u32 at = 0;
-
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)text[i];
 		__u32 *grown;
 
 		if ((c & 0xc0) != 0x80)
-			at += c >= 0xf0 ? 2 : 1;
-		if (c != '\n' && i + 1 < n)
+			*at += c >= 0xf0 ? 2 : 1;
+		if (c != '\n')
 			continue;
 		grown = grow(s->end, s->lines, sizeof(*grown));
 		if (!grown)
-			return;
+			return -ENOMEM;
 		s->end = grown;
-		s->end[s->lines++] = at;
+		s->end[s->lines++] = *at;
 	}
+	return 0;
 }
 
 /* Reads the source at @path. It has no lines if it cannot be read. */
 static void source_read(struct source *s, const char *path)
 {
 	__cleanup(closep) int fd = -1;
-	__cleanup(freep) char *text = NULL;
+	char text[BLOCK_BYTES];
+	size_t bytes = 0;
 	struct stat st;
+	__u32 at = 0;
 	ssize_t n;
 
 	if (s->path && !strcmp(s->path, path))
@@ -145,14 +152,15 @@ static void source_read(struct source *s, const char *path)
 	source_forget(s);
 	s->path = strdup(path);
 	fd = guarded_file_open(path, &st);
-	if (fd < 0 || st.st_size > (off_t)(SOURCE_BYTES_MAX - s->bytes))
+	if (fd < 0 || st.st_size > SOURCE_BYTES_MAX || s->bytes > SOURCES_BYTES_MAX)
 		return;
-	text = malloc((size_t)st.st_size + 1);
-	n = text ? read(fd, text, (size_t)st.st_size) : -1;
-	if (n <= 0)
-		return;
-	s->bytes += (size_t)n;
-	find_lines(s, text, (size_t)n);
+	while (bytes <= SOURCE_BYTES_MAX && (n = read(fd, text, sizeof(text))) > 0) {
+		bytes += (size_t)n;
+		if (find_lines(s, text, (size_t)n, &at))
+			return;
+	}
+	s->bytes += bytes;
+	find_lines(s, "\n", 1, &at); /* of the last line */
 }
 
 /* The line of character @position; 0: unknown. */

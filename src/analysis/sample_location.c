@@ -97,3 +97,15 @@ void spots_count_functions(struct profile *p, const struct spots *kept)
 	}
 	p->nfunctions = n;
 }
+
+struct function *function_of_node(const struct profile *p, struct function **sorted, __u32 at)
+{
+	const struct call_tree *t = &p->calls;
+	const struct call_frame *f;
+
+	while (call_tree_is_inlined(t, at))
+		at = t->node[at].parent;
+	f = &t->frame[t->node[at].frame];
+	return profile_same_function(
+		p, sorted, &(struct function){ .object = f->object, .offset = f->offset });
+}

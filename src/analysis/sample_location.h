@@ -33,4 +33,10 @@ void spots_count_functions(struct profile *p, const struct spots *kept);
 
 void spots_fini(struct spots *s);
 
+/*
+ * The function of node @at of the symbolized stacks, or the one it is inlined into, in @sorted, of
+ * profile_sorted_functions(). NULL: none.
+ */
+struct function *function_of_node(const struct profile *p, struct function **sorted, __u32 at);
+
 #endif

@@ -1,104 +1,18 @@
-/* time_slices.c - a profile divided into slices of time, in bounded memory */
+/* time_slices.c - stacks by slices of time, in bounded memory */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "sample_location.h"
 #include "time_slices.h"
-#include "profile/profile.h"
 
-#define BANDS_MAX 96
-#define NARROWEST 6 /* log2 of the bytes: a small function */
-
-static bool in_band(const struct place *place, const struct band *band, unsigned int exponent)
-{
-	return place->object == band->object &&
-	       place->offset >> exponent == band->offset >> exponent;
-}
-
-/* Covers the @n sorted @places by bands of 1 << @exponent bytes; @bands may be NULL. */
-static size_t cover(const struct place *places, size_t n, unsigned int exponent, struct band *bands)
-{
-	struct band last = { .object = ~0u };
-	size_t used = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (in_band(&places[i], &last, exponent))
-			continue;
-		last = (struct band){ .offset = places[i].offset >> exponent << exponent,
-				      .bytes = 1ull << exponent,
-				      .object = places[i].object };
-		if (bands)
-			bands[used] = last;
-		used++;
-	}
-	return used;
-}
-
-/*
- * Makes bands that cover all places of @p, few enough for a picture, with empty slices. Returns 0
- * or -ENOMEM.
- */
-static int bands_init(struct profile *p)
-{
-	__cleanup(freep) struct place *places = places_sorted(&p->places);
-	unsigned int exponent = NARROWEST;
-
-	if (!places)
-		return -ENOMEM;
-	/* With very many objects even the widest bands exceed BANDS_MAX, which is accepted. */
-	while (exponent < 40 && cover(places, p->places.n, exponent, NULL) > BANDS_MAX)
-		exponent++;
-	p->nbands = cover(places, p->places.n, exponent, NULL);
-	p->bands = calloc(p->nbands + 1, sizeof(*p->bands));
-	if (!p->bands)
-		return -ENOMEM;
-	cover(places, p->places.n, exponent, p->bands);
-	for (size_t i = 0; i < p->nbands; i++) {
-		p->bands[i].slices = calloc(p->nslices + 1, sizeof(__u64));
-		if (!p->bands[i].slices)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int by_place(const void *a, const void *b)
-{
-	const struct place *place = a;
-	const struct band *band = b;
-
-	if (place->object != band->object)
-		return place->object < band->object ? -1 : 1;
-	if (place->offset < band->offset)
-		return -1;
-	return place->offset - band->offset >= band->bytes;
-}
-
-/* Adds the places of @slice, which has the same objects, to slice @at of the bands. */
-static void bands_add(struct profile *p, const struct profile *slice, size_t at)
-{
-	places_each(place, &slice->places) {
-		struct band *band = NULL;
-
-		if (p->nbands)
-			band = bsearch(place, p->bands, p->nbands, sizeof(*band), by_place);
-		if (band)
-			band->slices[at] += place->count;
-	}
-}
-
-int slices_init(struct slices *s, size_t max, __u64 slice_ns)
-{
-	*s = (struct slices){ .max = max, .slice_ns = slice_ns };
-	s->slice = calloc(max + 1, sizeof(struct profile *));
-	return s->slice ? 0 : -ENOMEM;
-}
+/* 16 MiB. A table has at most 262144 nodes, so that two slices fit in any case. */
+#define TIMES_MAX (1u << 20)
 
 void slices_fini(struct slices *s)
 {
-	for (size_t i = 0; i < s->n; i++)
-		profile_give_back(s->slice[i]);
-	profile_give_back(s->last);
-	free(s->slice);
+	call_tree_fini(&s->part);
+	free(s->seen);
 }
 
 __u64 slices_next_ns(const struct slices *s)
@@ -106,73 +20,159 @@ __u64 slices_next_ns(const struct slices *s)
 	return (s->n + 1) * s->slice_ns;
 }
 
-/* Merges pairs of slices. */
-static int merge(struct slices *s)
+static int by_slice(const void *a, const void *b)
+{
+	const struct call_time *x = a, *y = b;
+
+	if (x->slice != y->slice)
+		return x->slice < y->slice ? -1 : 1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* Sorts the times of @t, and sums up those of the same node and slice. */
+static void sum_up(struct call_tree *t)
 {
 	size_t n = 0;
+
+	if (t->ntimes)
+		qsort(t->time, t->ntimes, sizeof(*t->time), by_slice);
+	for (size_t i = 0; i < t->ntimes; i++) {
+		if (n && !by_slice(&t->time[n - 1], &t->time[i]))
+			t->time[n - 1].count += t->time[i].count;
+		else
+			t->time[n++] = t->time[i];
+	}
+	t->ntimes = n;
+}
+
+/* Merges pairs of slices. */
+static void merge(struct slices *s)
+{
+	for (size_t i = 0; i < s->part.ntimes; i++)
+		s->part.time[i].slice /= 2;
+	sum_up(&s->part);
+	s->n /= 2;
+	s->slice_ns *= 2;
+}
+
+int slices_take(struct slices *s, const struct call_tree *now)
+{
+	__u64 *seen = s->seen;
 	int err = 0;
 
-	for (size_t i = 0; i < s->n; i += 2) {
-		struct profile *first = s->slice[i];
-
-		if (i + 1 < s->n) {
-			err = err ? err : profile_add_places(first, s->slice[i + 1]);
-			profile_give_back(s->slice[i + 1]);
-		}
-		s->slice[n++] = first;
+	if (now->n > s->nseen) {
+		seen = reallocarray(s->seen, now->n, 2 * sizeof(*seen));
+		if (!seen)
+			return -ENOMEM;
+		s->seen = seen;
+		for (; s->nseen < 2 * now->n; s->nseen++)
+			seen[s->nseen] = 0;
 	}
-	s->n = n;
-	s->slice_ns *= 2;
+	for (__u32 i = 0; i < now->n && !err; i++) {
+		const struct call_time time = { now->node[i].count - seen[i], i, (__u32)s->n };
+
+		if (now->node[i].count <= seen[i])
+			continue;
+		seen[i] = now->node[i].count;
+		err = call_tree_add_time(&s->part, &time);
+	}
+	s->n++;
+	if (s->n % 2 == 0 && (s->n >= s->max || s->part.ntimes > TIMES_MAX))
+		merge(s);
 	return err;
 }
 
-int slices_take(struct slices *s, struct profile *now)
+/* Finds or adds the nodes of @last in @t: node i is to[i]. */
+static int find_nodes(__u32 *to, const struct call_tree *last, struct call_tree *t)
 {
-	struct profile *slice = profile_borrow(now);
-	int err = slice ? profile_difference(slice, s->last, now) : -ENOMEM;
+	int err = call_tree_init(t);
 
-	profile_give_back(s->last);
-	s->last = now;
-	if (err < 0) {
-		profile_give_back(slice);
-		return err;
+	for (__u32 i = 0; i < last->n && !err; i++) {
+		const struct call_node *n = &last->node[i];
+
+		to[i] = i;
+		if (i >= CALL_ROOTS)
+			err = call_tree_add(t, to[n->parent], n->object, n->offset, &to[i]);
 	}
-	s->slice[s->n++] = slice;
-	return s->n < s->max ? 0 : merge(s);
+	return err;
 }
 
-static void put(struct profile *p, struct function **sorted, const struct profile *slice, size_t at)
+/* Gives node @at of @t its @left samples: a root's to all of the @n slices, others' to the last. */
+static int add_rest(struct call_tree *t, __u32 at, __u64 left, size_t n)
 {
-	for (size_t i = 0; i < slice->nfunctions; i++) {
-		const struct function *f = &slice->functions[i];
-		struct function *found = profile_same_function(p, sorted, f);
+	size_t first = at < CALL_ROOTS ? 0 : n - 1;
+	int err = 0;
 
-		if (found)
-			found->slices[at] += f->samples;
+	for (size_t k = first; k < n && left && !err; k++) {
+		__u64 part = (left + (n - k) - 1) / (n - k);
+
+		left -= part;
+		err = call_tree_add_time(t, &(struct call_time){ part, at, (__u32)k });
+	}
+	return err;
+}
+
+int slices_into(const struct slices *s, const struct call_tree *last, struct profile *p)
+{
+	struct call_tree *t = &p->calls;
+	__cleanup(freep) __u32 *to = calloc(last->n + 1, sizeof(*to));
+	int err = to ? find_nodes(to, last, t) : -ENOMEM;
+	__cleanup(freep) __u64 *left = calloc(t->n + 1, sizeof(*left));
+
+	if (err || !left)
+		return -ENOMEM;
+	p->slice_ns = s->slice_ns;
+	p->nslices = s->n + 1;
+	for (size_t i = 0; i < t->n; i++)
+		left[i] = t->node[i].count;
+	for (size_t i = 0; i < s->part.ntimes && !err; i++) {
+		struct call_time time = s->part.time[i];
+
+		time.node = to[time.node];
+		if (time.count > left[time.node])
+			time.count = left[time.node];
+		left[time.node] -= time.count;
+		if (time.count)
+			err = call_tree_add_time(t, &time);
+	}
+	for (__u32 i = 0; i < t->n && !err; i++)
+		err = add_rest(t, i, left[i], p->nslices);
+	sum_up(t);
+	return err;
+}
+
+/* Takes the slices from all functions. */
+static void forget(struct profile *p)
+{
+	for (size_t i = 0; i < p->nfunctions; i++) {
+		free(p->functions[i].slices);
+		p->functions[i].slices = NULL;
 	}
 }
 
-int slices_into(const struct slices *s, struct profile *p, struct symbolize_cache *cache)
+int slices_of_functions(struct profile *p)
 {
 	__cleanup(freep) struct function **sorted = profile_sorted_functions(p);
-	int err = sorted ? 0 : -ENOMEM;
+	const struct call_tree *t = &p->calls;
 
-	p->slice_ns = s->slice_ns;
-	p->nslices = s->n;
-	for (size_t i = 0; i < p->nfunctions && !err; i++) {
-		p->functions[i].slices = calloc(s->n + 1, sizeof(__u64));
-		err = p->functions[i].slices ? 0 : -ENOMEM;
+	forget(p);
+	if (!sorted)
+		return -ENOMEM;
+	if (!t->ntimes)
+		p->nslices = 0;
+	for (size_t i = 0; i < p->nfunctions && t->ntimes; i++) {
+		p->functions[i].slices = calloc(p->nslices, sizeof(__u64));
+		if (!p->functions[i].slices)
+			return -ENOMEM;
 	}
-	err = err ?: bands_init(p);
-	for (size_t i = 0; i < s->n && !err; i++) {
-		struct profile *slice = s->slice[i];
+	for (size_t i = 0; i < t->ntimes; i++) {
+		const struct call_time *time = &t->time[i];
+		struct function *f = NULL;
 
-		profile_borrow_again(slice, p);
-		err = symbolize(slice, cache);
-		if (!err)
-			put(p, sorted, slice, i);
-		if (!err)
-			bands_add(p, slice, i);
+		if (time->node >= CALL_ROOTS)
+			f = function_of_node(p, sorted, time->node);
+		if (f)
+			f->slices[time->slice] += time->count;
 	}
-	return err;
+	return 0;
 }

@@ -1,24 +1,22 @@
-/* time_slices.h - a profile divided into slices of time, in bounded memory */
+/* time_slices.h - stacks by slices of time, in bounded memory */
 #ifndef PROFIL_ANALYSIS_TIME_SLICES_H
 #define PROFIL_ANALYSIS_TIME_SLICES_H
 
 #include "profile/profile.h"
-#include "symbols/symbolize.h"
 
 /*
- * At most @max slices of @slice_ns each, from the start until now. When @max is reached, pairs of
- * slices are merged and slice_ns doubles.
+ * At most @max slices of @slice_ns each, from the start until now: the nodes that had samples, and
+ * how many. When there are @max slices, or no room for more nodes, pairs of slices are merged and
+ * slice_ns doubles. Zeroed, it has no slices.
  */
 struct slices {
 	size_t max; /* even */
 	size_t n;
 	__u64 slice_ns;
-	struct profile **slice;
-	struct profile *last; /* all counts at the end of the last slice */
+	struct call_tree part; /* only its times: those of nodes of the tree that is taken */
+	__u64 *seen;	       /* of each node: its samples until the last slice */
+	size_t nseen;
 };
-
-/* Returns 0 or -ENOMEM. slices_fini() in any case. */
-int slices_init(struct slices *s, size_t max, __u64 slice_ns);
 
 void slices_fini(struct slices *s);
 
@@ -26,15 +24,23 @@ void slices_fini(struct slices *s);
 __u64 slices_next_ns(const struct slices *s);
 
 /*
- * Ends a slice. @now, from profile_borrow(), has all counts so far. Takes ownership of @now, even
- * on failure. Returns 0 or -ENOMEM.
+ * Ends a slice. @now has all samples so far; its nodes keep their indices, and others follow. A
+ * node that has fewer than before gets none until it has more again, as where the time of a sleep
+ * that goes on was estimated. Returns 0 or -ENOMEM.
  */
-int slices_take(struct slices *s, struct profile *now);
+int slices_take(struct slices *s, const struct call_tree *now);
 
 /*
- * Fills in the slices of the functions of @p, which is symbolized with @cache, and its bands.
- * Returns 0 or -ENOMEM.
+ * Ends the last slice: gives the stacks of @p, which are not symbolized and have all samples, their
+ * times. @last is the tree that was taken last. The times of each node add up to its samples; those
+ * without a frame, which slices_take() may not have had, are spread evenly. Returns 0 or -ENOMEM.
  */
-int slices_into(const struct slices *s, struct profile *p, struct symbolize_cache *cache);
+int slices_into(const struct slices *s, const struct call_tree *last, struct profile *p);
+
+/*
+ * Sets the slices of the functions of @p from the times of its stacks; without such there are none
+ * any more. Returns 0 or -ENOMEM.
+ */
+int slices_of_functions(struct profile *p);
 
 #endif

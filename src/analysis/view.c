@@ -12,6 +12,7 @@
 #include "symbols/elf/elf_file.h"
 #include "symbols/symbolize.h"
 #include "sample_location.h"
+#include "time_slices.h"
 #include "view.h"
 #include "view_state.h"
 
@@ -108,32 +109,6 @@ static bool passes(const struct passes *k, const struct profile *p, const struct
 	       (!k->function || (f && k->function[f - p->functions]));
 }
 
-/* Removes the time slices, which exist for whole functions and objects only. */
-static void forget_slices(struct profile *p)
-{
-	for (size_t i = 0; i < p->nfunctions; i++) {
-		free(p->functions[i].slices);
-		p->functions[i].slices = NULL;
-	}
-	for (size_t i = 0; i < p->nbands; i++)
-		free(p->bands[i].slices);
-	p->nbands = 0;
-	p->nslices = 0;
-}
-
-static void filter_bands(struct profile *p, const struct passes *k)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < p->nbands; i++) {
-		if (k->object && k->object[p->bands[i].object] && !k->function)
-			p->bands[n++] = p->bands[i];
-		else
-			free(p->bands[i].slices);
-	}
-	p->nbands = n;
-}
-
 /* Keeps the selected places of @t, regardless of functions. */
 static int filter_places(struct places *t, const struct profile *p, const struct passes *k)
 {
@@ -148,20 +123,6 @@ static int filter_places(struct places *t, const struct profile *p, const struct
 	places_fini(t);
 	*t = kept;
 	return err;
-}
-
-/* The function of node @at, or the one it is inlined into. */
-static const struct function *function_of(const struct profile *p, struct function **sorted,
-					  __u32 at)
-{
-	const struct call_tree *t = &p->calls;
-	const struct call_frame *f;
-
-	while (call_tree_is_inlined(t, at))
-		at = t->node[at].parent;
-	f = &t->frame[t->node[at].frame];
-	return profile_same_function(
-		p, sorted, &(struct function){ .object = f->object, .offset = f->offset });
 }
 
 /*
@@ -181,7 +142,7 @@ static int filter_calls(struct profile *p, const struct passes *k)
 
 		if (i < CALL_ROOTS ||
 		    (t->node[i].count &&
-		     !passes(k, p, &place, k->function ? function_of(p, sorted, i) : NULL)))
+		     !passes(k, p, &place, k->function ? function_of_node(p, sorted, i) : NULL)))
 			t->node[i].count = 0;
 	}
 	return t->n ? call_tree_prune(t) : 0;
@@ -218,16 +179,14 @@ int view_filter(struct profile *p, const struct view_filter *f)
 	struct passes k = { 0 };
 	int err = f->state ? view_state(p, view_states(f->state)) : 0;
 
+	if (!err && f->state)
+		err = slices_of_functions(p);
 	if (err || !(f->object || f->function || view_filter_is_of_groups(f)))
 		return err;
 	err = find_objects(&k, p, f)
 		      ?: find_groups(&k, p, f)
 		      ?: find_functions(&k, p, f)
 		      ?: filter(p, &k);
-	if (!err && k.group)
-		forget_slices(p);
-	else if (!err)
-		filter_bands(p, &k);
 	passes_fini(&k);
 	if (err < 0)
 		return err;
@@ -244,7 +203,7 @@ int view_filter(struct profile *p, const struct view_filter *f)
 		p->place_full = places_anywhere(&p->places);
 	p->processes = profile_count_processes(p);
 	profile_sort_functions(p);
-	return 0;
+	return slices_of_functions(p);
 }
 
 const char *view_filter_text(char *out, size_t bytes, const struct view_filter *f)
@@ -335,7 +294,6 @@ int view_fold_kernel(struct profile *p)
 		err = -ENOMEM;
 	err = err ?: part_unknown(p, rest, &s);
 	if (!err) {
-		forget_slices(p);
 		spots_count_functions(p, &s);
 		err = symbolize(rest, NULL);
 	}
@@ -343,5 +301,5 @@ int view_fold_kernel(struct profile *p)
 	spots_fini(&s);
 	profile_give_back(rest);
 	profile_sort_functions(p);
-	return err;
+	return err ?: slices_of_functions(p);
 }

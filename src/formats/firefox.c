@@ -180,15 +180,15 @@ static json_t *markers(struct tables *t)
 	const struct profile *p = t->profile;
 	json_t *data = json_array(), *from = json_array(), *to = json_array();
 	json_int_t name = (json_int_t)json_array_size(t->names);
+	size_t at = 0;
 
 	append(t, t->names, json_string("Slice"));
 	for (size_t i = 0; i < p->nslices; i++) {
 		double ms = (double)p->slice_ns / 1e6;
 		json_int_t samples = 0;
 
-		for (size_t k = 0; k < p->nfunctions; k++)
-			samples += (json_int_t)(p->functions[k].slices ? p->functions[k].slices[i]
-								       : 0);
+		for (; at < p->calls.ntimes && p->calls.time[at].slice == i; at++)
+			samples += (json_int_t)p->calls.time[at].count;
 		append(t, data, json_pack("{ss sI}", "type", "Slice", "samples", samples));
 		append(t, from, json_real((double)i * ms));
 		append(t, to, json_real((double)(i + 1) * ms));
@@ -240,19 +240,56 @@ static json_t *thread(struct tables *t, __u32 group)
 	return whole;
 }
 
+/* The stacks of frames that are no function come first, then those of nodes. */
+static json_int_t stack_of_frame(const struct tables *t, __u32 frame)
+{
+	return (json_int_t)(frame - t->profile->calls.nframes);
+}
+
+static json_int_t stack_of_node(const struct tables *t, __u32 node)
+{
+	const struct profile *p = t->profile;
+
+	return node < CALL_ROOTS ? stack_of_frame(t, stack_frame_root(p, node))
+				 : stack_of_frame(t, (__u32)stack_frames(p)) +
+					   (json_int_t)(node - CALL_ROOTS);
+}
+
+/* What has times, add_times() has added. */
 static int put_stack(void *arg, const struct stack *s)
 {
 	struct tables *t = arg;
-	size_t nodes = t->profile->calls.nframes;
-	__u32 node = s->node[0];
 
-	/* The stacks of frames that are no function come first, then those of nodes. */
-	add_sample(t,
-		   node < CALL_ROOTS
-			   ? (json_int_t)(s->frame[0] - nodes)
-			   : (json_int_t)(stack_frames(t->profile) - nodes + (node - CALL_ROOTS)),
-		   s->samples);
+	if (s->at == CALL_NO_NODE)
+		add_sample(t, stack_of_frame(t, s->frame[0]), s->samples);
+	else if (!t->profile->calls.ntimes)
+		add_sample(t, stack_of_node(t, s->at), s->samples);
 	return t->failed ? -ENOMEM : 0;
+}
+
+/*
+ * Adds the samples of stacks by slice, spread over it. Those of several threads stand for more time
+ * than it has.
+ */
+static void add_times(struct tables *t)
+{
+	const struct call_time *time = t->profile->calls.time;
+	double slice_ms = (double)t->profile->slice_ns / 1e6;
+	size_t n = t->profile->calls.ntimes;
+
+	for (size_t i = 0, next; i < n; i = next) {
+		__u64 sum = 0, before = 0;
+
+		for (next = i; next < n && time[next].slice == time[i].slice; next++)
+			sum += time[next].count;
+		for (size_t k = i; k < next; k++) {
+			t->now_ms = slice_ms * (time[k].slice + (double)before / (double)sum);
+			before += time[k].count;
+			add_sample(t, stack_of_node(t, time[k].node), time[k].count);
+		}
+	}
+	if (n)
+		t->now_ms = (double)t->profile->nslices * slice_ms;
 }
 
 static int add_stacks(struct tables *t)
@@ -275,32 +312,8 @@ static int add_stacks(struct tables *t)
 			  : parent < CALL_ROOTS ? (json_int_t)parent
 						: (json_int_t)(parent - CALL_ROOTS) + others);
 	}
+	add_times(t);
 	return each_stack(p, put_stack, t);
-}
-
-/* Adds the samples of all functions by slice, then those that are in none. */
-static void add_slices(struct tables *t)
-{
-	const struct profile *p = t->profile;
-	char name[4096];
-
-	for (size_t i = 0; i < p->nfunctions; i++)
-		add_stack(t,
-			  add_function(
-				  t, profile_function_name(p, &p->functions[i], name, sizeof(name)),
-				  p->functions[i].object),
-			  -1);
-	for (size_t slice = 0; slice < p->nslices; slice++) {
-		t->now_ms = (double)slice * (double)p->slice_ns / 1e6;
-		for (size_t i = 0; i < p->nfunctions; i++)
-			add_sample(t, (json_int_t)i,
-				   p->functions[i].slices ? p->functions[i].slices[slice] : 0);
-	}
-	for (size_t i = 0; i < p->nfunctions; i++)
-		add_sample(t, (json_int_t)i,
-			   p->functions[i].samples -
-				   profile_slices(p, &p->functions[i], 0, p->nslices));
-	add_nowhere(t);
 }
 
 static int by_group(const void *a, const void *b)
@@ -359,13 +372,10 @@ static int add_threads(json_t *threads, const struct profile *p)
 	struct tables t;
 	int err = 0;
 
-	if (!has_stacks(p) && !p->nslices)
+	if (!has_stacks(p))
 		return add_groups(threads, p);
 	tables_init(&t, p);
-	if (has_stacks(p))
-		err = add_stacks(&t);
-	else
-		add_slices(&t);
+	err = add_stacks(&t);
 	return json_array_append_new(threads, thread(&t, 0)) ? -ENOMEM : err;
 }
 

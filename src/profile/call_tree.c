@@ -17,6 +17,7 @@ void call_tree_fini(struct call_tree *t)
 	free(t->node);
 	index_slots_fini(&t->slots);
 	free(t->wake);
+	free(t->time);
 	*t = (struct call_tree){ 0 };
 }
 
@@ -135,6 +136,32 @@ int call_tree_add_wakes(struct call_tree *t, const struct call_tree *from, const
 	return err;
 }
 
+int call_tree_add_time(struct call_tree *t, const struct call_time *time)
+{
+	void *grown = grow(t->time, t->ntimes, sizeof(*time));
+
+	if (!grown)
+		return -ENOMEM;
+	t->time = grown;
+	t->time[t->ntimes++] = *time;
+	return 0;
+}
+
+int call_tree_add_times(struct call_tree *t, const struct call_tree *from, const __u32 *to)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < from->ntimes && !err; i++) {
+		struct call_time time = from->time[i];
+
+		if (!from->node[time.node].count)
+			continue;
+		time.node = to[time.node];
+		err = call_tree_add_time(t, &time);
+	}
+	return err;
+}
+
 int call_tree_add_all(struct call_tree *t, const struct call_tree *from)
 {
 	__u32 *to = calloc(from->n + 1, sizeof(*to));
@@ -232,7 +259,8 @@ int call_tree_prune(struct call_tree *t)
 	int err = count && to ? add_counted(&pruned, t, count, to) : -ENOMEM;
 
 	if (!err)
-		err = call_tree_add_wakes(&pruned, t, to, NULL);
+		err = call_tree_add_wakes(&pruned, t, to, NULL)
+			      ?: call_tree_add_times(&pruned, t, to);
 	if (err) {
 		call_tree_fini(&pruned);
 		return err;
@@ -254,6 +282,14 @@ static __u32 folded(const struct call_tree *t, __u32 at)
 	return parent < CALL_ROOTS ? call_root(CALL_NOWHERE, call_root_state(parent)) : parent;
 }
 
+/* Likewise without any node in the objects that fold. */
+static __u32 folded_all(const struct call_tree *t, __u32 at, const bool *folds)
+{
+	while (at >= CALL_ROOTS && folds[t->node[at].object])
+		at = folded(t, at);
+	return at;
+}
+
 int call_tree_fold(struct call_tree *t, const bool *folds)
 {
 	for (__u32 i = (__u32)t->n; i-- > CALL_ROOTS;) {
@@ -264,12 +300,10 @@ int call_tree_fold(struct call_tree *t, const bool *folds)
 		t->node[folded(t, i)].count += n->count;
 		n->count = 0;
 	}
-	for (size_t i = 0; i < t->nwakes; i++) {
-		__u32 *at = &t->wake[i].sleeper;
-
-		while (*at >= CALL_ROOTS && folds[t->node[*at].object])
-			*at = folded(t, *at);
-	}
+	for (size_t i = 0; i < t->nwakes; i++)
+		t->wake[i].sleeper = folded_all(t, t->wake[i].sleeper, folds);
+	for (size_t i = 0; i < t->ntimes; i++)
+		t->time[i].node = folded_all(t, t->time[i].node, folds);
 	return call_tree_prune(t);
 }
 

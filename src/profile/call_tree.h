@@ -36,6 +36,7 @@ enum call_state {
 	CALL_STATES
 };
 
+#define CALL_NO_NODE (~0u)
 #define CALL_ROOTS ((size_t)CALL_ENDS * CALL_STATES)
 
 static inline __u32 call_root(enum call_root end, enum call_state state)
@@ -88,6 +89,13 @@ struct call_wake {
 	__u32 zero;
 };
 
+/* Samples of a node in a slice of time. */
+struct call_time {
+	__u64 count;
+	__u32 node;
+	__u32 slice;
+};
+
 /* Zeroed, it is empty: a profile without stacks. */
 struct call_tree {
 	struct call_node *node;
@@ -97,6 +105,8 @@ struct call_tree {
 	struct index_slots slots; /* of the nodes, by index + 1 */
 	struct call_wake *wake;	  /* of sleeps of which anything is known */
 	size_t nwakes;
+	struct call_time *time; /* by slice, where slices were recorded */
+	size_t ntimes;
 };
 
 void call_tree_fini(struct call_tree *t);
@@ -122,6 +132,12 @@ int call_tree_add_wake(struct call_tree *t, const struct call_wake *wake);
  */
 int call_tree_add_wakes(struct call_tree *t, const struct call_tree *from, const __u32 *to,
 			const __u32 *frame);
+
+/* Adds the samples of node time->node in a slice. Returns 0 or -ENOMEM. */
+int call_tree_add_time(struct call_tree *t, const struct call_time *time);
+
+/* Adds what @from has by slices: its nodes i, those with samples, are to[i]. 0 or -ENOMEM. */
+int call_tree_add_times(struct call_tree *t, const struct call_tree *from, const __u32 *to);
 
 /* Adds all nodes of @from, which has the same objects. Returns 0 or -ENOMEM. */
 int call_tree_add_all(struct call_tree *t, const struct call_tree *from);

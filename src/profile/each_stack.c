@@ -24,6 +24,13 @@ __u32 stack_frame_waker(const struct call_tree *t, __u32 waker)
 	return (__u32)(t->nframes + CALL_ROOTS + STACK_WITHOUTS + waker);
 }
 
+__u32 stack_frame_root(const struct profile *p, __u32 root)
+{
+	return call_root_state(root)  ? (__u32)p->calls.nframes + root
+	       : root == CALL_NOWHERE ? stack_frame_without(p, STACK_UNMATCHED)
+				      : stack_frame_without(p, STACK_NONE);
+}
+
 size_t stack_frames(const struct profile *p)
 {
 	return stack_frame_without(p, STACK_WITHOUTS);
@@ -51,7 +58,7 @@ static int bare(const struct profile *p, stack_fn *fn, void *arg, enum stack_wit
 		__u64 samples)
 {
 	__u32 frame = stack_frame_without(p, what), node = 0;
-	struct stack s = { &frame, &node, 1, samples };
+	struct stack s = { &frame, &node, 1, samples, CALL_NO_NODE };
 
 	return samples ? fn(arg, &s) : 0;
 }
@@ -60,13 +67,11 @@ static int bare(const struct profile *p, stack_fn *fn, void *arg, enum stack_wit
 static struct stack stack_of(const struct profile *p, __u32 at, __u32 *frame, __u32 *node)
 {
 	const struct call_tree *t = &p->calls;
-	struct stack s = { frame, node, 0, t->node[at].count };
+	struct stack s = { frame, node, 0, t->node[at].count, at };
 
 	if (at < CALL_ROOTS) {
 		node[s.n] = 0;
-		frame[s.n++] = call_root_state(at)  ? (__u32)t->nframes + at
-			       : at == CALL_NOWHERE ? stack_frame_without(p, STACK_UNMATCHED)
-						    : stack_frame_without(p, STACK_NONE);
+		frame[s.n++] = stack_frame_root(p, at);
 	}
 	for (; at >= CALL_ROOTS; at = t->node[at].parent) {
 		node[s.n] = at;

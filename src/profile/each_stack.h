@@ -13,6 +13,7 @@ struct stack {
 	const __u32 *node;  /* nodes of the call tree; below CALL_ROOTS: no place */
 	size_t n;
 	__u64 samples;
+	__u32 at; /* the node that has the samples, or a root; CALL_NO_NODE: none */
 };
 
 /* The frames behind those of truncation: of samples without a stack. */
@@ -28,6 +29,9 @@ int each_stack(const struct profile *p, stack_fn *fn, void *arg);
 
 /* The frame of a waker without a stack, an enum call_waker; 0: unknown. Not in stack_frames(). */
 __u32 stack_frame_waker(const struct call_tree *t, __u32 waker);
+
+/* The frame of samples that are at a root, without any of their own. */
+__u32 stack_frame_root(const struct profile *p, __u32 root);
 
 /* The frame of samples without a stack. */
 __u32 stack_frame_without(const struct profile *p, enum stack_without what);

@@ -17,6 +17,7 @@ struct named {
 struct build {
 	struct flame_tree *t;
 	const __u32 *frame; /* of each frame of this side: its index in the tree's frames */
+	__u32 *of;	    /* see struct flame_tree; NULL: not wanted */
 };
 
 static int by_name(const void *a, const void *b)
@@ -96,9 +97,12 @@ static int add_stack(void *arg, const struct stack *s)
 
 	for (size_t i = s->n; !err && i-- > 0;)
 		err = call_tree_add(&b->t->tree, at, 0, b->frame[s->frame[i]], &at);
-	if (!err)
-		b->t->tree.node[at].count += s->samples;
-	return err;
+	if (err)
+		return err;
+	b->t->tree.node[at].count += s->samples;
+	if (b->of && s->at != CALL_NO_NODE)
+		b->of[s->at] = at;
+	return 0;
 }
 
 /* Moves the counts of a side out of the call tree. */
@@ -119,7 +123,7 @@ static int take_counts(struct flame_tree *t, int side)
 /* Adds a side. The arrays of the first side cover the nodes that existed then. */
 static int add_side(struct flame_tree *t, const struct profile *p, const __u32 *frame, int side)
 {
-	struct build b = { t, frame };
+	struct build b = { t, frame, side ? NULL : t->of };
 	size_t before = t->tree.n;
 	__u64 *grown;
 	int err = each_stack(p, add_stack, &b) ?: take_counts(t, side);
@@ -158,8 +162,8 @@ int flame_tree_init(struct flame_tree *t, const struct profile *a, const struct 
 	__cleanup(freep) __u32 *index = NULL;
 	int err;
 
-	*t = (struct flame_tree){ 0 };
-	err = find_frames(t, a, b, &index) ?: add_side(t, a, index, 0);
+	*t = (struct flame_tree){ .of = calloc(a->calls.n + 1, sizeof(*t->of)) };
+	err = t->of ? find_frames(t, a, b, &index) ?: add_side(t, a, index, 0) : -ENOMEM;
 	if (!err && b)
 		err = add_side(t, b, index + stack_frames(a), 1);
 	for (int side = 0; !err && side < FLAME_SIDES; side++)
@@ -173,6 +177,7 @@ void flame_tree_fini(struct flame_tree *t)
 	for (size_t i = 0; i < t->nframes; i++)
 		free(t->frame[i].name);
 	free(t->frame);
+	free(t->of);
 	for (int side = 0; side < FLAME_SIDES; side++) {
 		free(t->self[side]);
 		free(t->total[side]);

@@ -22,6 +22,7 @@ struct flame_tree {
 	struct call_tree tree; /* below CALL_WHOLE; a node's offset is its frame's index */
 	struct flame_frame *frame;
 	size_t nframes;
+	__u32 *of; /* of each node of the first profile's stacks: where its samples are */
 	__u64 *self[FLAME_SIDES];  /* of each node */
 	__u64 *total[FLAME_SIDES]; /* of each node, with its children; CALL_WHOLE: all samples */
 };

@@ -41,20 +41,6 @@ static json_t *slices_of(const struct profile *p, const __u64 *slices)
 	return all;
 }
 
-/* Like places, but with the samples of each slice instead of their sum. */
-static json_t *bands_of(const struct profile *p)
-{
-	json_t *all = json_array();
-
-	for (size_t i = 0; i < p->nbands; i++) {
-		const struct band *b = &p->bands[i];
-
-		all = append(all, json_pack("[IIIo]", (json_int_t)b->object, (json_int_t)b->offset,
-					    (json_int_t)b->bytes, slices_of(p, b->slices)));
-	}
-	return all;
-}
-
 static json_t *function_of(const struct profile *p, const struct function *f)
 {
 	double percent = profile_percent(p, f->samples);
@@ -68,7 +54,7 @@ static json_t *function_of(const struct profile *p, const struct function *f)
 			      "offset", (json_int_t)f->offset, "size", (json_int_t)f->size, "named",
 			      f->name != NULL);
 
-	if (p->nslices && json_object_set_new(j, "slices", slices_of(p, f->slices)) < 0) {
+	if (f->slices && json_object_set_new(j, "slices", slices_of(p, f->slices)) < 0) {
 		json_decref(j);
 		return NULL;
 	}
@@ -253,8 +239,6 @@ static int parts(json_t *root, const struct profile *p)
 		       json_object_set_new(root, "period", json_integer((json_int_t)p->period));
 	if (p->nslices)
 		err |= json_object_set_new(root, "slice_ns", json_integer((json_int_t)p->slice_ns));
-	if (p->nbands)
-		err |= json_object_set_new(root, "bands", bands_of(p));
 	if (p->ngroups)
 		err |= json_object_set_new(root, "groups", groups_of(p));
 	return err;

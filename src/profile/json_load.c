@@ -174,32 +174,6 @@ static int load_slices(__u64 **out, const struct profile *p, const json_t *slice
 	return 0;
 }
 
-static int load_bands(struct profile *p, const json_t *bands)
-{
-	const json_t *band;
-	size_t i;
-
-	p->bands = calloc(json_array_size(bands) + 1, sizeof(*p->bands));
-	if (!p->bands)
-		return -ENOMEM;
-	json_array_foreach(bands, i, band) {
-		json_int_t object, offset, bytes;
-		struct band *b = &p->bands[i];
-		json_t *slices;
-		int err;
-
-		if (json_unpack((json_t *)band, "[IIIo!]", &object, &offset, &bytes, &slices) < 0 ||
-		    object < 0 || (size_t)object >= p->nobjects || bytes < 1)
-			return -EINVAL;
-		*b = (struct band){ (__u64)offset, (__u64)bytes, (__u32)object, NULL };
-		p->nbands++;
-		err = load_slices(&b->slices, p, slices);
-		if (err < 0 || !b->slices)
-			return err ? err : -EINVAL;
-	}
-	return 0;
-}
-
 /* The object of a function, by its index or, in files of older versions, by its path. */
 static __u32 object_of(const struct profile *p, const char *path, json_int_t index)
 {
@@ -451,7 +425,6 @@ static int load_root(struct profile *p, json_t *root)
 		      ?: load_threads(p, json_object_get(root, "threads"))
 		      ?: load_counts(p, root)
 		      ?: load_functions(p, json_object_get(root, "functions"))
-		      ?: load_bands(p, json_object_get(root, "bands"))
 		      ?: json_load_stacks(p, json_object_get(root, "stacks"));
 
 	return err;

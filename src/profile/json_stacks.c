@@ -1,7 +1,10 @@
 /* json_stacks.c - the stacks of a profile as JSON */
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/cleanup.h"
 
 #include "stack_ends.h"
 
@@ -117,6 +120,31 @@ static json_t *wakes_of(const struct call_tree *t)
 	return all;
 }
 
+/* For each slice the nodes that had samples, as those of wakes, each followed by how many. */
+static json_t *times_of(const struct profile *p)
+{
+	const struct call_tree *t = &p->calls;
+	json_t *all = json_array();
+	__u32 roots = roots_of(t);
+	size_t at = 0;
+
+	for (size_t k = 0; k < p->nslices; k++) {
+		json_t *slice = json_array();
+
+		for (; at < t->ntimes && t->time[at].slice == k; at++) {
+			__u32 node = t->time[at].node;
+
+			append(&slice,
+			       json_integer((json_int_t)(node < CALL_ROOTS
+								 ? node
+								 : node - CALL_ROOTS + roots)));
+			append(&slice, json_integer((json_int_t)t->time[at].count));
+		}
+		append(&all, slice);
+	}
+	return all;
+}
+
 json_t *json_stacks(const struct profile *p)
 {
 	json_t *stacks = NULL;
@@ -132,8 +160,9 @@ json_t *json_stacks(const struct profile *p)
 		json_decref(stacks);
 		return NULL;
 	}
-	if (stacks && p->calls.nwakes &&
-	    json_object_set_new(stacks, "wakes", wakes_of(&p->calls))) {
+	if (stacks &&
+	    ((p->calls.nwakes && json_object_set_new(stacks, "wakes", wakes_of(&p->calls))) ||
+	     (p->calls.ntimes && json_object_set_new(stacks, "times", times_of(p))))) {
 		json_decref(stacks);
 		return NULL;
 	}
@@ -288,6 +317,48 @@ static int load_wakes(struct profile *p, const struct json_ends *e, const json_t
 	return 0;
 }
 
+/* Takes the times of slice @k from the file; @left has what its nodes have in no slice yet. */
+static int load_slice(struct call_tree *t, const struct json_ends *e, const json_t *slice, __u32 k,
+		      __u64 *left)
+{
+	for (size_t i = 0; i + 1 < json_array_size(slice); i += 2) {
+		json_int_t count = json_integer_value(json_array_get(slice, i + 1));
+		struct call_time time = { .slice = k };
+
+		if (!load_index(&time.node, t, e, json_integer_value(json_array_get(slice, i))) ||
+		    count < 1 || (__u64)count > left[time.node])
+			return -EINVAL;
+		time.count = (__u64)count;
+		left[time.node] -= time.count;
+		if (call_tree_add_time(t, &time))
+			return -ENOMEM;
+	}
+	return json_is_array(slice) && json_array_size(slice) % 2 == 0 ? 0 : -EINVAL;
+}
+
+/* Functions, which are read before, have as many slices, or none. */
+static int load_times(struct profile *p, const struct json_ends *e, const json_t *times)
+{
+	struct call_tree *t = &p->calls;
+	__cleanup(freep) __u64 *left = calloc(t->n + 1, sizeof(*left));
+	const json_t *slice;
+	int err = 0;
+	size_t i;
+
+	if (!left)
+		return -ENOMEM;
+	if (times && (!p->slice_ns || t->n < CALL_ROOTS ||
+		      (p->nslices && p->nslices != json_array_size(times))))
+		return -EINVAL;
+	for (i = 0; i < t->n; i++)
+		left[i] = t->node[i].count;
+	json_array_foreach(times, i, slice) {
+		err = err ?: load_slice(t, e, slice, (__u32)i, left);
+		p->nslices = json_array_size(times);
+	}
+	return err;
+}
+
 /* A tree without a node has only the time of threads whose state is known, and no stack. */
 static int count_ends(struct profile *p, const struct json_ends *e, __u64 left)
 {
@@ -318,5 +389,6 @@ int json_load_stacks(struct profile *p, const json_t *stacks)
 		err = load_nodes(p, &e, json_object_get(stacks, "nodes"), &left);
 	if (!err)
 		err = count_ends(p, &e, left);
-	return err ? err : load_wakes(p, &e, json_object_get(stacks, "wakes"));
+	return err ?: load_wakes(p, &e, json_object_get(stacks, "wakes"))
+			     ?: load_times(p, &e, json_object_get(stacks, "times"));
 }

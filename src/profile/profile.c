@@ -44,15 +44,12 @@ void profile_free(struct profile *p)
 		free(p->functions[i].name);
 		free(p->functions[i].slices);
 	}
-	for (size_t i = 0; i < p->nbands; i++)
-		free(p->bands[i].slices);
 	for (size_t i = 0; i < p->ngroups; i++)
 		group_fini(&p->groups[i]);
 	free(p->objects);
 	free(p->groups);
 	profile_clear_places(p);
 	call_tree_fini(&p->calls);
-	free(p->bands);
 	free(p->functions);
 	free(p->command);
 	free(p->event);
@@ -304,17 +301,6 @@ int profile_fold_kernel(struct profile *p)
 	else
 		p->total += user.sum - before;
 	return 0;
-}
-
-int profile_add_places(struct profile *p, const struct profile *from)
-{
-	int err = places_add_all(&p->places, &from->places)
-		      ?: places_add_all(&p->folded, &from->folded)
-		      ?: places_add_all(&p->sums, &from->sums);
-
-	p->place_full += from->place_full;
-	p->binned = p->places.sum;
-	return err;
 }
 
 int profile_difference(struct profile *p, const struct profile *last, const struct profile *now)

@@ -107,14 +107,6 @@ struct function {
 	__u64 *slices; /* of the profile's nslices; NULL: no time slices were recorded */
 };
 
-/* A range of an object, with its samples by time. */
-struct band {
-	__u64 offset;
-	__u64 bytes;
-	__u32 object;
-	__u64 *slices; /* of the profile's nslices */
-};
-
 enum profile_end {
 	PROFILE_RUNS_ON, /* the command was still running, or profilctl did not start it */
 	PROFILE_EXITED,
@@ -187,8 +179,6 @@ struct profile {
 	struct call_tree calls;
 	struct function *functions; /* of places; sorted, most samples first */
 	size_t nfunctions;
-	struct band *bands; /* by object and offset; only where there are slices */
-	size_t nbands;
 };
 
 struct profile *profile_new(void);
@@ -260,9 +250,6 @@ void profile_give_back(struct profile *p);
 
 /* Adds to @p the counts of @now minus those of @last (NULL: 0); all have the same objects. */
 int profile_difference(struct profile *p, const struct profile *last, const struct profile *now);
-
-/* Adds the places of @from, which has the same objects. Returns 0 or -ENOMEM. */
-int profile_add_places(struct profile *p, const struct profile *from);
 
 /* Removes all places and resets their sums. */
 void profile_clear_places(struct profile *p);

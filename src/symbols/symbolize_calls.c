@@ -226,7 +226,8 @@ static int add_nodes(struct work *w, const bool *calls)
 	}
 	for (size_t i = 0; !err && i < CALL_ROOTS; i++)
 		w->tree.node[i].count = from->node[i].count;
-	return err ? err : call_tree_add_wakes(&w->tree, from, to, NULL);
+	return err ?: call_tree_add_wakes(&w->tree, from, to, NULL)
+			     ?: call_tree_add_times(&w->tree, from, to);
 }
 
 /* Names the locks of @object: each is a frame. @v has room for all of them. */

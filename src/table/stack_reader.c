@@ -352,3 +352,45 @@ int stack_reader_add(const struct table_reader *table, const struct stack_count 
 	free(r.index);
 	return err;
 }
+
+static int series_init(struct stack_series *s, const struct table_reader *table)
+{
+	struct tree_reader r;
+	int err = reader_init(&r, table, &s->tree);
+
+	s->index = r.index;
+	s->seen = calloc(table->table.head->nodes + 1u, sizeof(*s->seen));
+	return err || !s->seen ? -ENOMEM : call_tree_init(&s->tree);
+}
+
+/* A node whose frames are not known yet is left to the next call. */
+int stack_series_read(struct stack_series *s, struct table_reader *table)
+{
+	struct tree_reader r = { .table = table, .into = &s->tree };
+	int err = table_reader_update_images(table);
+
+	if (!err && !s->seen)
+		err = series_init(s, table);
+	r.index = s->index;
+	for (__u32 i = 0; i < table->table.head->nodes && !err; i++) {
+		const struct profil_node *node = node_at(&r, PROFIL_STACK_ROOTS + i);
+		__u32 count = __atomic_load_n(&node->count, __ATOMIC_RELAXED);
+
+		if (count == s->seen[i] || !node->place)
+			continue;
+		r.pending = false;
+		err = read_node(&r,
+				&(struct stack_count){ .node = i, .count = count - s->seen[i] });
+		if (!r.pending)
+			s->seen[i] = count;
+	}
+	s->tree.nwakes = 0;
+	return err;
+}
+
+void stack_series_fini(struct stack_series *s)
+{
+	call_tree_fini(&s->tree);
+	free(s->index);
+	free(s->seen);
+}

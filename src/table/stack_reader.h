@@ -12,7 +12,7 @@ struct stack_count {
 	__u64 wait; /* a note: what it sleeps for; 0: not known, or as the node's notes say */
 };
 
-/* Adds the stacks of @n nodes, likewise. */
+/* Adds the stacks of @n nodes. */
 int stack_reader_add(const struct table_reader *r, const struct stack_count *count, size_t n,
 		     struct call_tree *into);
 
@@ -41,5 +41,16 @@ int stack_reader_read_all(struct table_reader *r, struct profile *into);
  */
 int stack_reader_read_since(struct table_reader *r, struct table_seen *seen, struct call_tree *last,
 			    struct profile *into);
+
+/* All stacks so far, read again and again; initially zeroed. */
+struct stack_series {
+	struct call_tree tree; /* without wake-ups; a node keeps its index */
+	__u32 *index;	       /* see struct tree_reader */
+	__u32 *seen;	       /* of each node of the table: its count at the last read */
+};
+
+/* Adds to s->tree what stacks have had since the last call. Returns 0 or -ENOMEM. */
+int stack_series_read(struct stack_series *s, struct table_reader *r);
+void stack_series_fini(struct stack_series *s);
 
 #endif

@@ -165,7 +165,7 @@ def one(b):
         (getComputedStyle(e).backgroundColor !== "rgba(0, 0, 0, 0)")).join()"""), "the programtrue,the kerneltrue")
     b.mouse("mouseMoved", *at(b, next(f[0] for f in b.value(FRAMES) if f[0].startswith("</script>"))))
     fact("a name with markup is shown as text", b.value(DETAILS)[0].replace("\n", " "), f"{NASTY} (spin)".replace("\n", " "))
-    fact("a name with markup adds no element", b.value("[document.title, document.images.length, document.scripts.length]"), ["spin split", 0, 3])
+    fact("a name with markup adds no element", b.value("[document.title, document.images.length, document.scripts.length]"), ["spin split", 0, 4])
     fact("the page says how many stacks are complete", "99.71 % of the stacks reach the start of their thread" in b.value("document.body.innerText"))
 
 
@@ -216,7 +216,7 @@ def two(b):
          "cold+6.74 *,hot-6.64 *")
     b.open(page("two.html", "diff", OTHER, PROFILE))
     fact("a diff colours a function that shrank", b.value(f"({colour})('cold, 7')"), "less")
-    fact("no name in a diff adds an element", b.value("[document.title, document.images.length, document.scripts.length]"), ["profilctl diff", 0, 3])
+    fact("no name in a diff adds an element", b.value("[document.title, document.images.length, document.scripts.length]"), ["profilctl diff", 0, 4])
 
 
 def sleeps(b):
@@ -234,12 +234,33 @@ def sleeps(b):
     fact("a change of sleeps is not said to be chance", b.value(DETAILS)[-1], "change: -0.04 points")
 
 
+def times(b):
+    """A strip of three slices of 0.1 s: the graph shows the samples of those that are chosen."""
+    path = os.path.join(DIR, "slices")
+    subprocess.run([os.path.join(os.path.dirname(os.path.abspath(__file__)), "../programs/stacks.py"), path, "slices"], check=True)
+    b.size(1280)
+    b.open(page("slices.html", "report", path))
+    said = "document.querySelector('.said').textContent.split(' samples')[0]"
+    fact("a strip of time begins with all samples", b.value(said), "0 s to 0.3 s: 7,943")
+    x, y, width, height = b.value("(({ x, y, width, height }) => [x, y, width, height])(document.querySelector('.timeline').getBoundingClientRect())")
+    b.mouse("mousePressed", x + width * 0.4, y + height / 2)
+    b.mouse("mouseMoved", x + width * 0.5, y + height / 2)
+    b.mouse("mouseReleased", x + width * 0.6, y + height / 2)
+    fact("a drag chooses a slice", b.value(said), "0.1 s to 0.2 s: 90")
+    fact("the graph has the calls of that slice alone", sorted({f[0] for f in b.value(FRAMES)}), ["[anon]+0x10000000000", "all samples", "cold", "do_it", "hot", "main"])
+    b.mouse("mouseMoved", *at(b, "cold"))
+    fact("and its samples", b.value(DETAILS)[1], "30 samples, 33.33 %, 0.030 s; self 30, 33.33 %")
+    b.value("(() => { const s = document.getElementById('span-0-from'); s.value = 0; s.oninput(); })()")
+    fact("a slider moves the span's end", b.value(said), "0 s to 0.2 s: 7,150")
+
+
 def main():
     b = Browser(seconds=140)
     try:
         one(b)
         two(b)
         sleeps(b)
+        times(b)
         large(b)
         flat(b)
         fact("no page has a script error or loads anything", b.said, [])

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """stacks.py - writes a profile with stacks of known counts: stacks.py FILE
-[small|other|large|groups|recursion|namesakes]
+[small|other|large|groups|slices|recursion|namesakes]
 
 By default main calls hot, which calls itself and cold; hot enters the kernel; there are inlined functions, names
 with markup, stacks that were cut, and samples without a stack. 'other' is the same program with more of cold;
-'large' has 120000 contexts of long names; in 'groups' the samples are of two processes; in
+'large' has 120000 contexts of long names; in 'groups' the samples are of two processes; 'slices' has their times; in
 'recursion' functions call each other; in 'namesakes' two static functions have one name.
 """
 import json
@@ -98,6 +98,9 @@ def main():
         p["groups"] = [{"command": c, "pid": n, "tid": 0, "uid": 0, "start_ns": 0, "thread": None, "cgroup": None, "unit": None, "samples": 0}
                        for n, c in enumerate(("", "one", "two"))]
         p["places"] = [[*place, 1 + n % 2] for n, place in enumerate(p["places"])]
+    if kind == "slices":
+        p["slice_ns"] = 10**8
+        p["stacks"]["times"] = [[4, 7000, 13, 60], [6, 10, 7, 30, 9, 10, 11, 40], [2, 3, 7, 270, 8, 20, 12, 500]]
     with open(sys.argv[1], "w") as f:
         json.dump(p, f)
 

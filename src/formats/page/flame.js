@@ -54,7 +54,7 @@ function drawFlame(section) {
 		for (let i = n - 1; i > 0; i--)
 			for (const total of t.total) total[t.parent[i]] += total[i];
 		t.sides = t.total.filter((total) => total[0] > 0);
-		t.width = t.frame.map((_, i) => t.sides.reduce((sum, total) => sum + total[i] / total[0], 0) / t.sides.length);
+		t.width = t.frame.map((_, i) => t.sides.reduce((sum, total) => sum + total[i] / total[0], 0) / (t.sides.length || 1));
 		t.start = [0];
 		const used = t.width.map(() => 0);
 		for (let i = 1; i < n; i++) {
@@ -66,13 +66,22 @@ function drawFlame(section) {
 		return t;
 	}
 
-	function callees() {
+	// Of the samples of each node @self; without it all of them.
+	function callees(self) {
 		const t = newTree();
 		const step = 2 + data.sides;
 
 		for (let i = 0; i < data.nodes.length; i += step)
-			addNode(t, data.nodes[i], data.nodes[i + 1], data.nodes[i + 2], data.sides > 1 ? data.nodes[i + 3] : 0);
+			addNode(t, data.nodes[i], data.nodes[i + 1], self ? self[i / step] : data.nodes[i + 2], data.sides > 1 ? data.nodes[i + 3] : 0);
 		return finish(t);
+	}
+
+	// The samples of each node in the slices from @first to before @last.
+	function selfIn(first, last) {
+		const self = new Array(data.nodes.length / (2 + data.sides)).fill(0);
+
+		for (const slice of data.slices.of.slice(first, last)) for (let i = 0; i < slice.length; i += 2) self[slice[i]] += slice[i + 1];
+		return self;
 	}
 
 	// The same stacks from their innermost frames outwards.
@@ -119,6 +128,7 @@ function drawFlame(section) {
 		let drawn = []; // nodes, in their order
 		const before = []; // what was zoomed to
 
+		const placeStrip = data.slices ? timeline() : null;
 		const tools = make("div", "flame-tools", section);
 		const box = make("input", "", tools);
 		const found = make("output", "dim", tools);
@@ -143,6 +153,52 @@ function drawFlame(section) {
 			(data.sides > 1
 				? ` Red has a greater share after, blue before; grey ${data.sampled ? "differs by chance at most" : "has the same"}. Widths are the mean of both shares.`
 				: " Callers are above what they call.");
+
+		// A strip of the samples by time: the graph shows those of the span that is chosen.
+		function timeline() {
+			const { ns, of } = data.slices;
+			const step = ns / 1e9;
+			const sums = of.map((slice) => slice.reduce((sum, n, i) => sum + (i % 2 ? n : 0), 0));
+			const seconds = (t) => `${Number(t.toFixed(3))} s`;
+			let span = [0, of.length];
+			const place = makeStrip(section, {
+				extent: () => [0, of.length * step],
+				step: () => step,
+				bars: () => sums.map((n, k) => [k * step, step, n]),
+				spans: () => [span.map((k) => k * step)],
+				active: () => 0,
+				text: seconds,
+				choose(_, since, until) {
+					const [from, to] = [Math.min(since, until), Math.max(since, until)].map((t) => t / step);
+
+					span = [Math.min(Math.floor(from + 1e-6), of.length - 1), 0];
+					span[1] = Math.max(Math.ceil(to - 1e-6), span[0] + 1);
+					shown();
+					rebuild(span[0] || span[1] < of.length ? selfIn(...span) : undefined);
+				},
+			});
+			const said = make("output", "dim said", section);
+
+			function shown() {
+				const n = sums.slice(...span).reduce((a, b) => a + b, 0);
+
+				said.textContent = `${seconds(span[0] * step)} to ${seconds(span[1] * step)}: ${n.toLocaleString("en")} samples. Drag to choose a time.`;
+				place();
+			}
+			return shown;
+		}
+
+		// Shows the same part of the graph, with other samples.
+		function rebuild(self) {
+			const turned = t !== trees[0];
+
+			trees[0] = callees(self);
+			trees[1] = turned ? callers(trees[0]) : null;
+			t = trees[turned ? 1 : 0];
+			if (turned) before.length = zoomed = focused = 0;
+			search();
+			show(focused);
+		}
 
 		const percent = (a, b) => `${(b ? (100 * a) / b : 0).toFixed(2)} %`;
 		const count = (n) => n.toLocaleString("en");
@@ -272,7 +328,7 @@ function drawFlame(section) {
 				const fits = t.width[i] * scale >= NARROWEST;
 
 				if (fits) drawn.push(i);
-				else narrow(rest, i);
+				else if (t.width[i] > 0) narrow(rest, i);
 				i = fits ? i + 1 : t.end[i];
 			}
 			for (const r of rest) if (r.width * scale >= NARROWEST_SUM) all.append(sum(r, scale));
@@ -440,6 +496,7 @@ function drawFlame(section) {
 		});
 		observer.observe(graph);
 		if (data.sides < 2) legend(make("p", "legend", section));
+		if (placeStrip) placeStrip();
 		draw();
 		show(0);
 		window.addEventListener("hashchange", follow, { signal: gone.signal });

@@ -60,6 +60,7 @@ void page_styles(FILE *out)
 {
 	fputs(page_css, out);
 	fputs(flame_css, out);
+	fputs(strip_css, out);
 	for (int i = 1; i <= 100; i++)
 		fprintf(out, ".s%d{--share:%d%%;--heat:%d%%}\n", i, i, i);
 }
@@ -82,6 +83,8 @@ void page_end(FILE *out)
 {
 	fputs("<script>\n", out);
 	fputs(page_js, out);
+	fputs("</script><script>\n", out);
+	fputs(strip_js, out);
 	fputs("</script><script>\n", out);
 	fputs(flame_js, out);
 	fputs("</script></body></html>\n", out);

@@ -15,7 +15,7 @@
 #define PAGE_SOURCE_PERCENT 0.5
 
 /* The contents of the files with these names. */
-extern const char page_css[], page_js[], flame_css[], flame_js[];
+extern const char page_css[], page_js[], flame_css[], flame_js[], strip_css[], strip_js[];
 
 /* Writes @s with markup characters escaped, and allows line breaks inside of long names. */
 void page_text(FILE *out, const char *s);

@@ -24,6 +24,9 @@ struct flame_writer {
 	__u32 *depth;	      /* of each node */
 	bool *drawn;	      /* likewise */
 	__u32 *number;	      /* of each frame: its number in the page + 1; 0: not in the page */
+	__u32 *at;   /* of each node: its number in the page, or that of the sum it is in */
+	__u32 *rest; /* of each node: the number of the sum of its children */
+	__u32 n;     /* numbers so far */
 	int sides;
 	size_t bytes; /* upper estimate of what is written */
 };
@@ -36,6 +39,8 @@ static void writer_fini(struct flame_writer *w)
 	free(w->depth);
 	free(w->drawn);
 	free(w->number);
+	free(w->at);
+	free(w->rest);
 }
 
 void page_json_string(FILE *out, const char *s)
@@ -151,15 +156,16 @@ static __u32 frames_write(struct flame_writer *w)
 	return n;
 }
 
-static void node_write(const struct flame_writer *w, __u32 depth, __u32 frame, const __u64 *self)
+static void node_write(struct flame_writer *w, __u32 depth, __u32 frame, const __u64 *self)
 {
 	fprintf(w->out, ",%u,%u,%llu", depth, frame, self[0]);
 	if (w->sides > 1)
 		fprintf(w->out, ",%llu", self[1]);
+	w->n++;
 }
 
 /* Writes node @at, and the sum of its children that are not drawn. */
-static void node_and_rest(const struct flame_writer *w, __u32 at, __u32 rest)
+static void node_and_rest(struct flame_writer *w, __u32 at, __u32 rest)
 {
 	const struct flame_tree *t = &w->tree;
 	__u64 self[] = { t->self[0][at], t->self[1][at] }, sum[] = { 0, 0 };
@@ -168,20 +174,23 @@ static void node_and_rest(const struct flame_writer *w, __u32 at, __u32 rest)
 		for (int side = 0; side < FLAME_SIDES && !w->drawn[w->order[i]]; side++)
 			sum[side] += t->total[side][w->order[i]];
 	}
+	w->at[at] = w->n;
 	if (at >= CALL_ROOTS)
 		node_write(w, w->depth[at], w->number[t->tree.node[at].offset] - 1, self);
+	w->rest[at] = w->n;
 	if (sum[0] + sum[1])
 		node_write(w, w->depth[at] + 1, rest, sum);
 }
 
 /* Writes callers before callees: the depth determines the caller. */
-static int nodes_write(const struct flame_writer *w, __u32 rest)
+static int nodes_write(struct flame_writer *w, __u32 rest)
 {
 	size_t n = w->tree.tree.n, top = 0;
 	__cleanup(freep) __u32 *left = calloc(n + 1, sizeof(*left));
 
 	if (!left)
 		return -ENOMEM;
+	w->n = 1;
 	fputs("\"nodes\":[0,0,0", w->out);
 	if (w->sides > 1)
 		fputs(",0", w->out);
@@ -210,7 +219,9 @@ static int writer_init(struct flame_writer *w, const struct profile *a, const st
 	w->depth = calloc(n + 1, sizeof(*w->depth));
 	w->drawn = calloc(n + 1, sizeof(*w->drawn));
 	w->number = calloc(w->tree.nframes + 1, sizeof(*w->number));
-	if (!w->depth || !w->drawn || !w->number)
+	w->at = calloc(n + 1, sizeof(*w->at));
+	w->rest = calloc(n + 1, sizeof(*w->rest));
+	if (!w->depth || !w->drawn || !w->number || !w->at || !w->rest)
 		return -ENOMEM;
 	return err ? err : choose(w);
 }
@@ -231,6 +242,74 @@ static void languages_write(FILE *out, const struct profile *p)
 	fputs("]", out);
 }
 
+/* Of nodes that are not drawn the numbers are those of sums. Callers come before callees. */
+static void number_rest(struct flame_writer *w)
+{
+	const struct call_tree *t = &w->tree.tree;
+
+	for (size_t i = CALL_ROOTS; i < t->n; i++) {
+		__u32 parent = t->node[i].parent;
+
+		if (!w->drawn[i])
+			w->at[i] = parent < CALL_ROOTS || w->drawn[parent] ? w->rest[parent]
+									   : w->at[parent];
+	}
+}
+
+/* Writes what each slice has, of @by of the profile's: numbers of nodes and their samples. */
+static void slices_write(FILE *out, const struct flame_writer *w, const struct profile *p,
+			 size_t by, __u64 *sum)
+{
+	const struct call_tree *t = &p->calls;
+	size_t at = 0;
+
+	fprintf(out, ",\n\"slices\":{\"ns\":%llu,\"of\":[", p->slice_ns * by);
+	for (size_t k = 0; k < p->nslices; k += by) {
+		size_t first = at;
+		const char *comma = "";
+
+		for (; at < t->ntimes && t->time[at].slice < k + by; at++)
+			sum[w->at[w->tree.of[t->time[at].node]]] += t->time[at].count;
+		fputs(k ? ",\n[" : "[", out);
+		for (size_t i = first; i < at; i++) {
+			__u32 number = w->at[w->tree.of[t->time[i].node]];
+
+			if (!sum[number])
+				continue;
+			fprintf(out, "%s%u,%llu", comma, number, sum[number]);
+			comma = ",";
+			sum[number] = 0;
+		}
+		fputc(']', out);
+	}
+	fputs("]}", out);
+}
+
+/* Writes the slices, merged until they fit into the page. */
+static int times_write(struct flame_writer *w, const struct profile *p)
+{
+	__cleanup(freep) __u64 *sum = calloc(w->n + 1, sizeof(*sum));
+	__cleanup(freep) char *text = NULL;
+	size_t n = 0;
+
+	if (!sum)
+		return -ENOMEM;
+	number_rest(w);
+	for (size_t by = 1; !text || (n > PAGE_SLICES_BYTES && by < p->nslices); by *= 2) {
+		FILE *out;
+
+		free(steal(text));
+		out = open_memstream(&text, &n);
+		if (!out)
+			return -ENOMEM;
+		slices_write(out, w, p, by, sum);
+		if (fclose(out))
+			return -ENOMEM;
+	}
+	fwrite(text, 1, n, w->out);
+	return 0;
+}
+
 static int data_write(struct flame_writer *w, const struct profile *a, const struct profile *b)
 {
 	__u32 program, rest;
@@ -249,6 +328,8 @@ static int data_write(struct flame_writer *w, const struct profile *a, const str
 	fputs(",\n", w->out);
 	rest = frames_write(w);
 	err = nodes_write(w, rest);
+	if (!err && !b && a->calls.ntimes)
+		err = times_write(w, a);
 	fputs("}</script>\n", w->out);
 	return err;
 }

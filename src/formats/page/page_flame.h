@@ -8,6 +8,7 @@
 
 /* Keeps a page below 5 MB; the rest of it is smaller than half of that. */
 #define PAGE_FLAME_BYTES 2500000
+#define PAGE_SLICES_BYTES 1000000
 
 /*
  * Writes the graph's data, which flame.js draws, in @bytes at most; sums up calls that are too

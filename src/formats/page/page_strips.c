@@ -51,47 +51,6 @@ static void function_strips(FILE *out, const struct profile *p)
 	}
 }
 
-/*
- * The function with the most samples in a band: the first match, as functions are sorted by
- * samples.
- */
-static const struct function *hottest(const struct profile *p, const struct band *b)
-{
-	for (size_t i = 0; i < p->nfunctions; i++) {
-		const struct function *f = &p->functions[i];
-
-		if (f->object == b->object && f->offset < b->offset + b->bytes &&
-		    b->offset < f->offset + f->size)
-			return f;
-	}
-	return NULL;
-}
-
-/* Writes a strip for each band of addresses, the lowest on top. */
-static void band_strips(FILE *out, const struct profile *p)
-{
-	__u64 peak = 1;
-
-	for (size_t i = 0; i < p->nbands; i++)
-		peak = peak_of(p, p->bands[i].slices, peak);
-	fprintf(out,
-		"<h2>Where and when</h2><p>Addresses run from top to bottom, %llu bytes a row; the "
-		"warmest cells have %llu samples.</p>\n<div class=\"bands\">",
-		p->nbands ? p->bands[0].bytes : 0, peak);
-	for (size_t i = 0; i < p->nbands; i++) {
-		const struct band *b = &p->bands[i];
-		const struct function *f = hottest(p, b);
-		char name[LABEL_COLUMNS * 4] = "", label[LABEL_COLUMNS * 8];
-
-		if (f && f->name)
-			fit_name(name, sizeof(name), f->name, LABEL_COLUMNS);
-		snprintf(label, sizeof(label), "%.64s+0x%llx %s",
-			 profile_base_name(p->objects[b->object].path), b->offset, name);
-		strip(out, p, b->slices, peak, label);
-	}
-	fputs("</div>\n", out);
-}
-
 void page_strips(FILE *out, const struct profile *p)
 {
 	if (!p->nslices) {
@@ -100,6 +59,4 @@ void page_strips(FILE *out, const struct profile *p)
 		return;
 	}
 	function_strips(out, p);
-	if (p->nbands)
-		band_strips(out, p);
 }

@@ -23,10 +23,8 @@
 
 	const when = at("when");
 	const tools = make("div", when, { className: "flame-tools" });
-	const strip = make("div", when, { id: "strip" });
-	const canvas = make("canvas", strip, {});
-	const sliders = [0, 1].map((k) => ["from", "to"].map((end) => make("input", strip, { type: "range", className: `side-${k}`, id: `span-${k}-${end}` })));
-	const said = make("output", when, { className: "dim", id: "said" });
+	const placeStrip = makeStrip(when, { extent, step, bars: () => data.strip, spans: () => spans, active: () => active, text, choose });
+	const said = make("output", when, { className: "dim said", id: "said" });
 	const periods = make("select", make("label", tools, { textContent: "strip " }), { id: "shown" });
 	const newest = PERIODS.slice(0, 4).map(([seconds, text]) => make("button", tools, { textContent: `last ${text}`, onclick: () => last(seconds) }));
 	const compare = make("button", tools, { textContent: "compare", id: "compare", onclick: toggle });
@@ -43,68 +41,26 @@
 		return [shown ? Math.max(all[0][0], end - shown) : all[0][0], Math.max(end, all[0][0] + 1)];
 	}
 
-	const step = () => (data.strip.length ? Math.max(1, data.strip.at(-1)[1]) : 60);
-	const text = (t) => new Date(1000 * t).toLocaleString([], { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+	function step() {
+		return data.strip.length ? Math.max(1, data.strip.at(-1)[1]) : 60;
+	}
+
+	function text(t) {
+		return new Date(1000 * t).toLocaleString([], { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+	}
 
 	function length(s) {
 		return s < 120 ? `${s} s` : s < 7200 ? `${Math.round(s / 6) / 10} min` : `${Math.round(s / 360) / 10} h`;
 	}
 
-	// The CPUs in use, as bars of two pixels; what is not read yet is a line at the bottom.
-	function draw() {
-		const [first, end] = extent();
-		const style = getComputedStyle(strip);
-		const ratio = window.devicePixelRatio || 1;
-		const [width, height] = [strip.clientWidth, canvas.clientHeight];
-		const bars = Math.max(1, Math.floor(width / 2));
-		const sum = Array.from({ length: bars }, () => [0, 0, 0]);
-		const x = (t) => ((t - first) / (end - first)) * width;
-		const paint = canvas.getContext("2d");
-
-		for (const [start, seconds, cpus] of data.strip) {
-			const [from, to] = [start, start + seconds].map((t) => Math.floor(x(t) / 2));
-
-			for (let i = Math.max(0, from); i <= Math.min(bars - 1, Math.max(from, to - 1)); i++) {
-				sum[i][0] += cpus || 0;
-				sum[i][1] += cpus === undefined ? 0 : 1;
-				sum[i][2]++;
-			}
-		}
-		const most = Math.max(0.1, ...sum.map(([cpus, n]) => (n ? cpus / n : 0)));
-		canvas.width = width * ratio;
-		canvas.height = height * ratio;
-		paint.scale(ratio, ratio);
-		spans.forEach(([since, until], k) => {
-			paint.fillStyle = style.getPropertyValue(`--side-${k}`);
-			paint.fillRect(x(since), 0, Math.max(2, x(until) - x(since)), height);
-		});
-		paint.fillStyle = style.getPropertyValue("--bar");
-		sum.forEach(([cpus, n, all], i) => {
-			const tall = n ? Math.max(1, (cpus / n / most) * (height - 4)) : 1;
-
-			if (all) paint.fillRect(2 * i, height - tall, 2, tall);
-		});
-	}
-
 	function place() {
-		const [first, end] = extent();
-
-		sliders.forEach((pair, k) => pair.forEach((slider, i) => {
-			const value = spans[k] ? spans[k][i] : 0;
-			const words = `${["", "before: "][k]}${["from", "to"][i]}`;
-
-			Object.assign(slider, { min: first, max: end, step: step(), hidden: !spans[k] });
-			slider.value = value;
-			slider.setAttribute("aria-label", words);
-			slider.setAttribute("aria-valuetext", text(value));
-		}));
 		said.textContent = spans.map(([since, until], k) => `${spans.length < 2 ? "" : ["after: ", "before: "][k]}${text(since)} to ${text(until)}, ${length(until - since)}`).reverse().join(" · ");
 		compare.setAttribute("aria-pressed", String(spans.length > 1));
 		sides.forEach((side, k) => {
 			side.hidden = spans.length < 2;
 			side.setAttribute("aria-pressed", String(active === k));
 		});
-		draw();
+		placeStrip();
 	}
 
 	// The address holds all that is chosen.
@@ -190,6 +146,7 @@
 	}
 
 	function choose(k, since, until, replace) {
+		active = k;
 		spans[k] = [Math.min(since, until), Math.max(since, until)].map(Math.round);
 		if (spans[k][1] - spans[k][0] < 1) spans[k][1] = spans[k][0] + step();
 		place();
@@ -218,44 +175,12 @@
 		show(address(false));
 	}
 
-	let start = null; // the second at which a drag began
-
-	function second(event) {
-		const [first, end] = extent();
-		const box = canvas.getBoundingClientRect();
-
-		return Math.min(end, Math.max(first, first + ((event.clientX - box.left) / box.width) * (end - first)));
-	}
-
-	canvas.onpointerdown = (event) => {
-		start = second(event);
-		canvas.setPointerCapture(event.pointerId);
-	};
-	canvas.onpointermove = (event) => {
-		if (start !== null && Math.abs(second(event) - start) > 1) choose(active, start, second(event), true);
-	};
-	canvas.onpointerup = (event) => {
-		if (start !== null) choose(active, start, second(event));
-		start = null;
-	};
-	canvas.onpointercancel = () => (start = null);
-	sliders.forEach((pair, k) => pair.forEach((slider, i) => {
-		slider.oninput = () => {
-			active = k;
-			const ends = spans[k].slice();
-			ends[i] = Number(slider.value);
-			if (ends[0] >= ends[1]) ends[1 - i] = ends[i] + (i ? -step() : step());
-			choose(k, ends[0], ends[1], true);
-		};
-	}));
 	periods.onchange = () => {
 		shown = Number(periods.value);
 		history.replaceState(null, "", Object.assign(address(data.latest), { hash: location.hash }));
 		place();
 	};
 	window.addEventListener("popstate", () => show(new URL(location.href), true));
-	new ResizeObserver(() => draw()).observe(strip);
-	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 	shown = Number(new URL(location.href).searchParams.get("strip")) || 0;
 	periods.value = shown;
 	newest.forEach((button) => (button.type = "button"));

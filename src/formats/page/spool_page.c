@@ -34,7 +34,8 @@ static void head(FILE *out, const struct spool_page *s)
 	      out);
 	page_text(out, s->host);
 	fputs("</title>\n<link rel=\"stylesheet\" href=\"page.css\">\n"
-	      "<script src=\"page.js\" defer></script>\n<script src=\"flame.js\" defer></script>\n"
+	      "<script src=\"page.js\" defer></script>\n<script src=\"strip.js\" defer></script>\n"
+	      "<script src=\"flame.js\" defer></script>\n"
 	      "<script src=\"spool.js\" defer></script>\n</head><body class=\"spool\">\n"
 	      "<header><h1>What ran on ",
 	      out);

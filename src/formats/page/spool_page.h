@@ -32,7 +32,7 @@ struct spool_page {
 
 /*
  * Writes the page, whose style sheet is spool_page_styles() and whose scripts are page_js[],
- * flame_js[] and spool_js[]. Returns 0 or -ENOMEM.
+ * strip_js[], flame_js[] and spool_js[]. Returns 0 or -ENOMEM.
  */
 int spool_page_write(FILE *out, const struct spool_page *s);
 

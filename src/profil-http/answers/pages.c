@@ -6,7 +6,7 @@
 #include "formats/page/spool_page.h"
 #include "pages.h"
 
-extern const char page_js[], flame_js[];
+extern const char page_js[], flame_js[], strip_js[];
 
 static const char index_html[] =
 	"<!DOCTYPE html>\n"
@@ -39,6 +39,7 @@ static const struct page {
 	{ "/page.css", "text/css; charset=utf-8", NULL }, /* spool_page_styles() */
 	{ "/page.js", "text/javascript; charset=utf-8", page_js },
 	{ "/flame.js", "text/javascript; charset=utf-8", flame_js },
+	{ "/strip.js", "text/javascript; charset=utf-8", strip_js },
 	{ "/spool.js", "text/javascript; charset=utf-8", spool_js },
 };
 

@@ -76,8 +76,6 @@ static int init(struct recorder *r, const struct options *o)
 	r->signals = self_prepare(&r->self);
 	r->epoll = epoll_create1(EPOLL_CLOEXEC);
 	err = !r->profile ? -ENOMEM : r->signals < 0 ? r->signals : r->epoll < 0 ? -errno : 0;
-	if (!err && o->slice_ns)
-		err = slices_init(&r->slices, o->nslices, o->slice_ns);
 	if (!err)
 		err = listen_to(r, r->signals, SOURCE_SIGNAL, 0);
 	if (err < 0) {
@@ -509,18 +507,6 @@ int recorder_wait(struct recorder *r, __u64 until_ns)
 	return on;
 }
 
-/* Ends the current slice. */
-static int take_slice(struct recorder *r)
-{
-	struct profile *now = profile_borrow(r->profile);
-	int err = now ? table_reader_read(&r->reader, now) : -ENOMEM;
-
-	if (!err)
-		return slices_take(&r->slices, now);
-	profile_give_back(now);
-	return err;
-}
-
 /* Waits until the end. Returns as recorder_wait(). */
 static int run(struct recorder *r, __u64 began)
 {
@@ -529,8 +515,9 @@ static int run(struct recorder *r, __u64 began)
 	__u64 progress_ns = progress_wanted() ? began + PROGRESS_EVERY_NS : ~0ull;
 	int on = 1;
 
+	r->slices.of = (struct slices){ .max = o->nslices, .slice_ns = o->slice_ns };
 	while (on > 0 && now < end_ns) {
-		__u64 slice_ns = o->slice_ns ? began + slices_next_ns(&r->slices) : ~0ull;
+		__u64 slice_ns = o->slice_ns ? began + slices_next_ns(&r->slices.of) : ~0ull;
 
 		on = recorder_wait(
 			r, sooner(sooner(end_ns, now + LET_GO_NS), sooner(progress_ns, slice_ns)));
@@ -538,7 +525,7 @@ static int run(struct recorder *r, __u64 began)
 		if (on > 0 && now + LET_GO_NS < end_ns)
 			on = file_release(&r->release, &r->reader, &r->names) ?: 1;
 		if (on > 0 && now >= slice_ns)
-			on = take_slice(r) ?: 1;
+			on = time_reader_take(&r->slices, &r->reader, now) ?: 1;
 		if (on > 0 && now >= progress_ns) {
 			progress_ns = now + PROGRESS_EVERY_NS;
 			progress_show(now - began, table_total(&r->reader.table));
@@ -589,7 +576,7 @@ void recorder_fini(struct recorder *r)
 	table_reader_close(&r->reader);
 	file_release_fini(&r->release);
 	symbolize_cache_fini(&r->names);
-	slices_fini(&r->slices);
+	time_reader_fini(&r->slices);
 	attached_children_fini(&r->children);
 	quiet_threads_fini(&r->quiet);
 	profile_free(r->profile);

@@ -14,9 +14,8 @@
 #include "quiet_threads.h"
 #include "self_setup.h"
 #include "table/file_release.h"
-#include "table/table_reader.h"
+#include "table/time_reader.h"
 #include "table/unwind_feeder.h"
-#include "analysis/time_slices.h"
 
 /* A process whose end the recorder waits for. */
 struct watched {
@@ -40,7 +39,7 @@ struct recorder {
 	struct profile *profile;
 	struct attached_children children; /* of the processes of recorder_add() */
 	struct quiet_threads quiet;	   /* likewise; empty but for waits */
-	struct slices slices;		   /* if requested by options */
+	struct time_reader slices;	   /* if requested by options */
 	struct watched *watched;
 	size_t nwatched;
 	size_t nended; /* of them */

@@ -33,17 +33,6 @@ static void detach(struct recorder *r)
 		r->broken = true;
 }
 
-static int take_last_slice(struct recorder *r)
-{
-	struct profile *now = profile_borrow(r->profile);
-	int err = now ? profile_add_places(now, r->profile) : -ENOMEM;
-
-	if (!err)
-		return slices_take(&r->slices, now);
-	profile_give_back(now);
-	return err;
-}
-
 static int make_report(struct recorder *r, __u64 ended_ns)
 {
 	struct symbolize_cache *names = &r->names;
@@ -59,11 +48,11 @@ static int make_report(struct recorder *r, __u64 ended_ns)
 	daemon_end(steal(r->daemon));
 	r->profile->processes = profile_count_processes(r->profile);
 	if (!err && r->options->slice_ns)
-		err = take_last_slice(r);
+		err = slices_into(&r->slices.of, &r->slices.series.tree, r->profile);
 	if (!err)
 		err = symbolize(r->profile, names);
 	if (!err && r->options->slice_ns)
-		err = slices_into(&r->slices, r->profile, names);
+		err = slices_of_functions(r->profile);
 	symbolize_cache_fini(names);
 	return err;
 }

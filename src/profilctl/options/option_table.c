@@ -10,6 +10,7 @@
 #include "base/config_file.h"
 #include "base/log.h"
 
+#include "core/observe_maps.h"
 #include "formats/format.h"
 #include "profilctl/util/edit_distance.h"
 #include "option_table.h"
@@ -538,11 +539,12 @@ int options_parse(struct options *o, __u64 allowed, int argc, char **argv)
 		if (take(o, allowed, row_of(allowed, c), c < LONG_FIRST, optarg) < 0)
 			return -EINVAL;
 	}
-	if (allowed & OPTION_SLICES && o->format == format_find("html") && !o->slice_ns &&
-	    !options_off_cpu(o) && !options_wall(o)) {
+	if (allowed & OPTION_SLICES && o->format == format_find("html") && !o->slice_ns) {
 		o->nslices = HTML_SLICES;
 		o->slice_ns = HTML_SLICE_NS;
 	}
+	if (o->slice_ns && !o->stack_mode)
+		o->stack_mode = PROFIL_STACK_AUTO;
 	o->threads |= o->by == ROWS_THREAD;
 	if (check_period(o) < 0 || check_tree(o) < 0 || check_text(o, allowed) < 0)
 		return -EINVAL;

@@ -76,6 +76,26 @@ check "rows by lock add up" sums lock
 check "off-CPU time with stacks is recorded" "$ctl" record -q --off-cpu -g -o "$dir/off" -- "$dir/waits" >/dev/null
 check "off-CPU time knows locks" grep -qxF "lock in waits" <(by lock "$dir/off")
 
+# Each stack's samples are in some slice, those of a sleep in all slices that it lasts.
+in_slices() { # OPTION...
+	"$ctl" record -q "$@" -o "$dir/sliced" -- "$dir/waits" >/dev/null && python3 - "$dir/sliced" <<-'END'
+		import json, sys
+		p = json.load(open(sys.argv[1]))
+		stacks = p["stacks"]
+		left = [end["without_frame"] for end in stacks["ends"]] + [node[4] for node in stacks["nodes"]]
+		for slice in stacks["times"]:
+		    for node, n in zip(slice[::2], slice[1::2]):
+		        left[node] -= n
+		for f in p["functions"]:
+		    assert sum(f["slices"]) <= f["samples"] and len(f["slices"]) == len(stacks["times"]), f
+		print(len(stacks["times"]), [n for n in left if n])
+		sys.exit(any(left) or len(stacks["times"]) > 8)
+	END
+}
+check "the slices of stacks add up" in_slices -F 1000 --slices 8x0.01
+check "the slices of all time add up" in_slices --wall --slices 8x0.01
+check "the slices of off-CPU time add up" in_slices --off-cpu --slices 8x0.01
+
 sleep 1000 &
 sleeper=$!
 await "$sleeper" grep -q "^$sleeper (sleep) S" "/proc/$sleeper/stat"
@@ -116,7 +136,6 @@ refused() { # WORDS OPTION...
 	test $? -eq 2 && grep -q -e "$1" "$dir/err"
 }
 check "--user-only is refused" refused "leave out --user-only" record --wall --user-only -- true
-check "--slices is refused" refused "leave out --slices" record --wall --slices 4x1 -- true
 check "a second event is refused" refused "there is another event" record --wall -e page-faults -- true
 
 # As an ordinary user, without the kernel's addresses.

@@ -38,7 +38,7 @@ for t in profile["threads"]:
         return name if stacks["prefix"][stack] is None else of(stacks["prefix"][stack]) + ";" + name
     s = t["samples"]
     if "times" in sys.argv:
-        print(*(f"{of(stack)}@{time:g}={weight}" for stack, time, weight in zip(s["stack"], s["time"], s["weight"])))
+        print(*(f"{of(stack)}@{time:g}={weight}" for stack, time, weight in zip(s["stack"], s["time"], s["weight"]) if "<" not in of(stack)), sep="\n")
         m = t["markers"]
         print(*(f"{a:g}..{b:g}={d['samples']}" for a, b, d in zip(m["startTime"], m["endTime"], m["data"])))
         continue
@@ -76,17 +76,17 @@ sed 's/"tick_ns": 1000000/"tick_ns": 500000, "event": "off-cpu", "period": 50000
 prints "-f firefox has the milliseconds of time asleep" "spin 1 tracing-ms 3975" firefox "$dir/asleep"
 
 # Slices have times, which samples without one follow.
-check "a profile with slices is made" python3 -c '
-import json, sys
-p = json.load(open(sys.argv[1]))
-del p["stacks"]
-p["functions"] = [{**p["functions"][0], "name": n, "samples": sum(s), "slices": s, "offset": o, "size": 64} for n, s, o in (("hot", [4, 0, 2], 256), ("cold", [1, 3, 0], 512))]
-p["places"] = [[0, 260, 1, 6], [0, 520, 1, 4]]
-p["folded"] = []
-p["samples"] = {"total": 12, "binned": 10, "unmatched": 0, "lost": 2}
-p["slice_ns"] = 10**8
-p["bands"] = []
-json.dump(p, open(sys.argv[2], "w"))' "$dir/stacks" "$dir/slices"
-prints "-f firefox has the times of slices, and a marker for each" "hot@0=4 cold@4=1 cold@100=3 hot@200=2 [lost]@202=2
-0..100=5 100..200=3 200..300=2" firefox "$dir/slices" times
+check "a profile with slices is made" tests/programs/stacks.py "$dir/slices" slices
+prints "-f firefox has the times of stacks, and a marker for each slice" "main;hot@0=7000
+main;hot;hot@100=10
+main;hot;hot;cold@111.111=30
+[anon]+0x10000000000@144.444=10
+main;hot;do_it@155.556=40
+[unmatched]@200=3
+main;hot;hot;cold@200.378=270
+[cut: no unwind rules];cold@234.426=20
+main;hot;inner@236.948=500
+[no stack]@300=5
+[lost]@305=2
+0..100=7060 100..200=90 200..300=793" firefox "$dir/slices" times
 finish

@@ -133,7 +133,8 @@ else
 fi
 check "an event after it counts no sleeps" other_event
 check "--user-only is refused: threads sleep in the kernel" refused "leave out --user-only" record --off-cpu --user-only -- true
-check "--slices is refused: a sleep can be longer than a slice" refused "leave out --slices" record --off-cpu --slices 4x1 -- true
+check "a sleep is in all slices that it lasts" sh -c "'$ctl' record -q --off-cpu --slices 20x0.1 -F 1000 -o '$dir/sliced' -- sleep 1 &&
+	jq -e '[.stacks.times[1:9][] | [.[range(1; length; 2)]] | add] | length == 8 and all(. > 90 and . < 110)' '$dir/sliced'"
 check "a count below 1000 ns is refused" refused "from 1000 to" record --off-cpu -c 999 -- true
 check "a second event is refused" refused "there is another event" record --off-cpu -e page-faults -- true
 check "diff refuses profiles of different events" refused "samples of off-cpu, .* of page-faults" diff "$dir/slept" "$dir/faults"

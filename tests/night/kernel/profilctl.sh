@@ -136,12 +136,8 @@ options() {
 	check "the slices of a function add up to its samples" json 'all(.functions[];
 		(.slices | add) == .samples)'
 
-	"$ctl" record -F 1000 --slices 20x0.05 -o "$dir/kept" -- "$spin" split 0.5
-	check "a kept profile has the slices of each address band" sh -c "$ctl report -f json '$dir/kept' |
-		jq -e '([.bands[][3][]] | add) == .samples.binned and (.bands | length) > 1'"
-	check "HTML shows the slices of each address band" sh -c "$ctl record -F 1000 -f html -o '$dir/html' -- '$spin' split 0.5 &&
-		test \"\$(grep -c '<h2>Where and when' '$dir/html')\" -eq 1 &&
-		grep -Eq 'class=.name.>spin[+]0x[0-9a-f]+ hot</span>' '$dir/html'"
+	check "HTML has the slices of the flame graph" sh -c "$ctl record -F 1000 -f html -o '$dir/html' -- '$spin' split 0.5 &&
+		grep -q '\"slices\":{\"ns\":100000000,' '$dir/html'"
 
 	check "record --threads profiles a threaded program" profile --threads -- sh -c "exec \"\$0\" threads 0.3" "$spin"
 	check "the samples of record --threads add up" conserved

@@ -22,6 +22,12 @@
 	",\"offset\":4096,\"size\":16,"                             \
 	"\"named\":true"
 #define FUNCTION PART("7")
+/* One stack of a frame, with 5 of the samples. */
+#define TIMED(more)                                                                               \
+	"\"stacks\":{\"samples\":5,\"without\":2,\"ends\":[{\"end\":\"whole\",\"samples\":5,"     \
+	"\"without_frame\":0},{\"end\":\"deep\",\"samples\":0,\"without_frame\":0}],\"cuts\":[]," \
+	"\"frames\":[[\"f\",0,4096]],\"nodes\":[[0,0,0,4096,5]]" more "}"
+#define TIMES(slices) ",\"times\":" slices
 #define HALF "9223372036854775807" /* of all that 64 bits can count */
 #define FUNCTIONS "\"functions\":[{" FUNCTION "}]"
 #define IN_SLICES "\"slice_ns\":5,\"functions\":[{" FUNCTION ",\"slices\":[3,4]}]"
@@ -49,12 +55,12 @@ static struct profile *accepts(const char *text)
 	return p;
 }
 
-Test(ctl_json, reads_back_slices_bands_and_threads)
+Test(ctl_json, reads_back_slices_and_threads)
 {
-	struct profile *p = accepts(HEAD SAMPLES OBJECTS PLACES IN_SLICES
-				    ",\"bands\":[[0,4096,16,[3,4]]],"
-				    "\"threads\":[{\"name\":\"t\",\"pid\":1,\"tid\":2,"
-				    "\"samples\":7}]}");
+	struct profile *p = accepts(HEAD SAMPLES OBJECTS PLACES IN_SLICES "," TIMED(
+		TIMES("[[2,3],[2,2]]")) ","
+					"\"threads\":[{\"name\":\"t\",\"pid\":1,\"tid\":2,"
+					"\"samples\":7}]}");
 	char *text = NULL;
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
@@ -67,10 +73,10 @@ Test(ctl_json, reads_back_slices_bands_and_threads)
 	cr_assert_eq(q->nslices, 2);
 	cr_expect_eq(q->slice_ns, 5);
 	cr_expect_eq(q->functions[0].slices[1], 4);
-	cr_assert_eq(q->nbands, 1);
-	cr_expect_eq(q->bands[0].offset, 4096);
-	cr_expect_eq(q->bands[0].bytes, 16);
-	cr_expect_eq(q->bands[0].slices[0], 3);
+	cr_assert_eq(q->calls.ntimes, 2);
+	cr_expect_eq(q->calls.time[1].node, CALL_ROOTS);
+	cr_expect_eq(q->calls.time[1].slice, 1);
+	cr_expect_eq(q->calls.time[1].count, 2);
 	samples = profile_group_samples(q);
 	cr_assert_eq(q->ngroups, 2);
 	cr_expect_str_eq(q->groups[1].thread, "t");
@@ -182,11 +188,14 @@ Test(ctl_json, refuses_contradicting_values)
 		"\"functions\":[{" PART("3") "},{" PART("4") ",\"slices\":[4]}]",
 		"\"functions\":[{" FUNCTION ",\"slices\":[8,-1]}]",
 		"\"functions\":[{" FUNCTION ",\"slices\":[7,null]}]",
-		IN_SLICES ",\"bands\":[[1,4096,16,[3,4]]]",
-		IN_SLICES ",\"bands\":[[0,4096,0,[3,4]]]",
-		IN_SLICES ",\"bands\":[[0,4096,16,[3]]]",
-		IN_SLICES ",\"bands\":[[0,4096,16]]",
-		FUNCTIONS ",\"bands\":[[0,4096,16,[3,4]]]", /* no slice_ns */
+		IN_SLICES "," TIMED(TIMES("[[2,3]]")),	     /* another number */
+		IN_SLICES "," TIMED(TIMES("[[2,3],[2,3]]")), /* more than the node has */
+		IN_SLICES "," TIMED(TIMES("[[2,3],[3,1]]")), /* no such node */
+		IN_SLICES "," TIMED(TIMES("[[2,3],[-1,1]]")),
+		IN_SLICES "," TIMED(TIMES("[[2,3],[2]]")),
+		IN_SLICES "," TIMED(TIMES("[[2,3],[2,0]]")),
+		IN_SLICES "," TIMED(TIMES("[[2,3],7]")),
+		FUNCTIONS "," TIMED(TIMES("[[2,3]]")), /* no slice_ns */
 		FUNCTIONS ",\"threads\":[{\"name\":\"t\",\"pid\":1,\"tid\":2}]",
 		FUNCTIONS ",\"threads\":[{\"name\":\"t\",\"pid\":1,\"tid\":2,\"samples\":0}]",
 	};
@@ -225,10 +234,10 @@ static void *failing(size_t bytes)
 /* Each allocation in turn is the first one that fails. */
 Test(ctl_json, reports_that_it_has_no_memory)
 {
-	struct profile *p = accepts(HEAD SAMPLES OBJECTS PLACES IN_SLICES
-				    ",\"bands\":[[0,4096,16,[3,4]]],"
-				    "\"threads\":[{\"name\":\"t\",\"pid\":1,\"tid\":2,"
-				    "\"samples\":7}]}");
+	struct profile *p = accepts(HEAD SAMPLES OBJECTS PLACES IN_SLICES "," TIMED(
+		TIMES("[[2,3],[2,2]]")) ","
+					"\"threads\":[{\"name\":\"t\",\"pid\":1,\"tid\":2,"
+					"\"samples\":7}]}");
 	int err = -ENOMEM;
 	long n;
 

@@ -19,7 +19,7 @@ same() { # KIND LANGUAGE WHAT COMMAND...
 		lacks "$3 has the functions that $1 finds" "$1 (it said: $(tail -n 1 "$dir/out"))"
 		return
 	fi
-	check "record -g records $3" "$ctl" record -q -g -F 499 -f json -o "$dir/json" -- "${@:4}" >"$dir/out" 2>"$dir/err"
+	"$ctl" record -q -g -F 499 -f json -o "$dir/json" -- "${@:4}" >"$dir/out" 2>&1 # ends with the command's status
 	check "$3 has the functions that $1 finds" python3 tests/lib/functions_others.py "$1" "$dir/other" "$2" "$dir/json"
 	rm -f "$dir/other" "$dir/json"
 }

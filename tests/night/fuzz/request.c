@@ -17,7 +17,7 @@ int profild_main(int argc, char **argv);
 #include "fuzz.h"
 
 #define CLIENTS 4
-#define TURNS                                                                               \
+#define TURNS \
 	8 /* of the event loop after each step: the timer of the passes is due in every one \
 	   */
 

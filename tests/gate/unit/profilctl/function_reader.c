@@ -1,0 +1,73 @@
+/* function_reader.c - functions of interpreted languages, from a table */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "table/function_reader.h"
+
+static char path[] = "/tmp/profil-source-XXXXXX";
+
+static void remove_source(void)
+{
+	unlink(path);
+}
+
+TestSuite(function_reader, .fini = remove_source);
+
+static void write_source(size_t lines)
+{
+	static char text[1 << 16];
+	int fd = mkstemp(path);
+
+	memset(text, '\n', sizeof(text));
+	for (size_t n = 0; n < lines; n += sizeof(text))
+		cr_assert_eq(write(fd, text, sizeof(text)), (ssize_t)sizeof(text));
+	close(fd);
+}
+
+/* The line of a function at character @position of the source. */
+static __u32 line_of(__u32 position)
+{
+	struct profil_table *head = calloc(2, PROFIL_TABLE_PAGE);
+	struct profil_function *f = (void *)((char *)head + PROFIL_TABLE_PAGE);
+	struct interpreted functions = { 0 };
+	struct table t = { .head = head };
+	__u32 line;
+
+	head->function_page = 1;
+	head->functions = 1;
+	f->id = 1;
+	f->ready = 1;
+	f->start = 1;
+	f->language = PROFIL_LANGUAGE_JAVASCRIPT;
+	f->line_format = PROFIL_LINES_POSITION;
+	f->line = position;
+	f->name_bytes = 1;
+	f->name[0] = 'f';
+	f->file_encoding = 1;
+	f->file_bytes = (__u16)strlen(path);
+	memcpy(f->file, path, strlen(path));
+	cr_assert_eq(functions_read(&functions, &t, PROFIL_LANGUAGE_JAVASCRIPT), 0);
+	cr_assert_eq(functions.n, 1);
+	line = functions.function[0].line;
+	free(head);
+	return line;
+}
+
+Test(function_reader, finds_the_line_of_a_position)
+{
+	write_source(200000);
+	cr_expect_eq(line_of(0), 1);
+	cr_expect_eq(line_of(1), 2);
+	cr_expect_eq(line_of(100000), 100001);
+}
+
+/* The process chooses the path, and a line takes more memory than its text. */
+Test(function_reader, reads_no_source_of_more_than_16_mib)
+{
+	write_source((16u << 20) + 1);
+	cr_expect_eq(line_of(1), 0);
+}

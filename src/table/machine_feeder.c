@@ -139,6 +139,7 @@ int machine_feeder_open(struct machine_feeder *m, int table, int unwind)
 	err = unwind_feeder_open(&m->feeder, unwind, &m->reader.table);
 	if (err)
 		return err;
+	m->feeder.shared = true;
 	m->frames = calloc(m->reader.table.head->images + 1, sizeof(*m->frames));
 	err = m->frames ? table_reader_update_images(&m->reader) : -ENOMEM;
 	if (!err)

@@ -19,6 +19,7 @@
 #include "symbols/proc/procfs.h"
 #include "symbols/elf/elf_file.h"
 #include "base/grow.h"
+#include "symbols/proc/file_account.h"
 #include "symbols/proc/guarded_file.h"
 
 #include "unwind_feeder.h"
@@ -35,12 +36,38 @@ static struct profil_unwind_image *entry_of(const struct unwind_feeder *f, __u32
 	return first + (image - 1);
 }
 
+/* The share of the user that can have made file @fd; NULL: it has no limits. */
+static struct unwind_share *share_of(struct unwind_feeder *f, int fd)
+{
+	const struct file_account *account = f->shared && fd >= 0 ? file_account_of(fd) : NULL;
+	struct unwind_share *grown;
+
+	if (!account)
+		return NULL;
+	for (size_t i = 0; i < f->nshares; i++) {
+		if (f->shares[i].account == account)
+			return &f->shares[i];
+	}
+	grown = grow(f->shares, f->nshares, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	f->shares = grown;
+	f->shares[f->nshares] = (struct unwind_share){ .account = account };
+	return &f->shares[f->nshares++];
+}
+
+/* Says whether one that has @own of the @used may have @more of @all: half of what others leave. */
+static bool is_fair(size_t all, size_t used, size_t own, size_t more)
+{
+	return own + more <= (all - (used - own)) / 2;
+}
+
 /*
  * Writes the rows and the first offset of each of their pages, and their position to @at. Returns
  * false without rows or without room.
  */
 static bool put_rows(struct unwind_feeder *f, struct profil_unwind_image *at,
-		     const struct unwind_table *t)
+		     const struct unwind_table *t, struct unwind_share *share)
 {
 	size_t pages = (t->n + PROFIL_PAGE_ROWS - 1) / PROFIL_PAGE_ROWS;
 	size_t firsts = (pages + PROFIL_PAGE_FIRSTS - 1) / PROFIL_PAGE_FIRSTS;
@@ -49,7 +76,8 @@ static bool put_rows(struct unwind_feeder *f, struct profil_unwind_image *at,
 	*at = (struct profil_unwind_image){ .looked = PROFIL_LOOKED };
 	if (!pages || !f->rows)
 		return false;
-	if (firsts > PROFIL_FIRST_PAGES_MAX || f->used + firsts + pages > f->pages) {
+	if (firsts > PROFIL_FIRST_PAGES_MAX || f->used + firsts + pages > f->pages ||
+	    (share && !is_fair(f->pages, f->used, share->pages, firsts + pages))) {
 		at->looked = PROFIL_LOOKED_NO_ROOM;
 		f->full = true;
 		return false;
@@ -61,6 +89,8 @@ static bool put_rows(struct unwind_feeder *f, struct profil_unwind_image *at,
 	for (size_t i = 0; i < pages; i++)
 		first[i] = t->row[i * PROFIL_PAGE_ROWS].offset;
 	f->used += firsts + pages;
+	if (share)
+		share->pages += firsts + pages;
 	at->pages = (__u32)pages;
 	return true;
 }
@@ -72,6 +102,7 @@ static bool put_rows(struct unwind_feeder *f, struct profil_unwind_image *at,
 static __u16 put_interpreter(struct unwind_feeder *f, int fd, const char *path)
 {
 	struct profil_interpreter d, *page = page_at(f, PROFIL_UNWIND_INTERPRETER_PAGE);
+	struct unwind_share *share;
 
 	if (interpreter_open(&d, fd, path))
 		return 0;
@@ -79,8 +110,12 @@ static __u16 put_interpreter(struct unwind_feeder *f, int fd, const char *path)
 		if (!memcmp(&page[i], &d, sizeof(d)))
 			return (__u16)(i + 1);
 	}
-	if (f->interpreters == PROFIL_INTERPRETERS)
+	share = share_of(f, fd);
+	if (f->interpreters == PROFIL_INTERPRETERS ||
+	    (share && !is_fair(PROFIL_INTERPRETERS, f->interpreters, share->interpreters, 1)))
 		return 0;
+	if (share)
+		share->interpreters++;
 	page[f->interpreters++] = d;
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	return (__u16)f->interpreters;
@@ -130,7 +165,8 @@ static struct expected_file *find_expected(const struct unwind_feeder *f, __u64 
 	return NULL;
 }
 
-static void expect(struct unwind_feeder *f, struct expected_file *e, const struct unwind_table *t)
+static void expect(struct unwind_feeder *f, struct expected_file *e, const struct unwind_table *t,
+		   int fd)
 {
 	struct profil_unwind_file *file = file_of(f, e->ino, e->dev);
 	struct expected_file *grown = file ? grow(f->expected, f->nexpected, sizeof(*e)) : NULL;
@@ -140,7 +176,7 @@ static void expect(struct unwind_feeder *f, struct expected_file *e, const struc
 		return;
 	f->expected = grown;
 	interpreter = e->at.interpreter;
-	if (!put_rows(f, &e->at, t) && !interpreter)
+	if (!put_rows(f, &e->at, t, share_of(f, fd)) && !interpreter)
 		return;
 	e->at.interpreter = interpreter;
 	f->expected[f->nexpected++] = *e;
@@ -169,7 +205,7 @@ void unwind_feeder_expect(struct unwind_feeder *f, int fd, const char *path)
 	if (table_of(f, &t, fd, e.build_id))
 		return;
 	e.at.interpreter = put_interpreter(f, fd, path);
-	expect(f, &e, &t);
+	expect(f, &e, &t, fd);
 	unwind_table_fini(&t);
 }
 
@@ -180,7 +216,7 @@ static void expect_vdso(struct unwind_feeder *f)
 
 	if (unwind_table_open_vdso(&t))
 		return;
-	expect(f, &e, &t);
+	expect(f, &e, &t, -1);
 	unwind_table_fini(&t);
 }
 
@@ -352,7 +388,7 @@ static void make_rows(struct unwind_feeder *f, const struct object *o, bool vdso
 	struct unwind_table t = { 0 };
 
 	if (vdso ? !unwind_table_open_vdso(&t) : o->fd >= 0 && !table_of(f, &t, o->fd, o->build_id))
-		put_rows(f, at, &t);
+		put_rows(f, at, &t, share_of(f, vdso ? -1 : o->fd));
 	unwind_table_fini(&t);
 	if (!vdso && o->fd >= 0)
 		at->interpreter = put_interpreter(f, o->fd, o->path);
@@ -453,6 +489,8 @@ void unwind_feeder_clear(struct unwind_feeder *f)
 	memset(f->fed, 0, f->most + 1u);
 	f->nexpected = 0;
 	f->images = 0;
+	for (size_t i = 0; i < f->nshares; i++)
+		f->shares[i].pages = 0;
 	f->full = false;
 	f->used = first_row_page(f);
 	if (f->rows)
@@ -503,6 +541,7 @@ void unwind_feeder_close(struct unwind_feeder *f)
 	if (f->map && f->cache >= 0)
 		close(f->cache);
 	free(f->expected);
+	free(f->shares);
 	free(f->fed);
 	if (f->map)
 		munmap(f->map, f->pages * PROFIL_UNWIND_PAGE);

@@ -14,6 +14,13 @@ struct expected_file {
 	char build_id[PROFILE_BUILD_ID_MAX];
 };
 
+/* What files of one account have of the map: file_account_of(). */
+struct unwind_share {
+	const struct file_account *account;
+	size_t pages;
+	__u32 interpreters;
+};
+
 /* Zeroed, it is closed. */
 struct unwind_feeder {
 	char *map; /* the attachment's map of unwind rules, writable */
@@ -27,6 +34,13 @@ struct unwind_feeder {
 	size_t nexpected;
 	__u32 interpreters; /* descriptors in the map */
 	bool full;	    /* the rows of an image have found no room */
+	/*
+	 * The map is for programs of all users: of rows and of descriptors, the files of one user
+	 * may have half of what those of other users leave. Those of root have no limit.
+	 */
+	bool shared;
+	struct unwind_share *shares;
+	size_t nshares;
 	bool rows; /* the attachment has stacks; without, only descriptors of interpreters are fed
 		    */
 	bool foretold;			/* the files of the first process are expected already */

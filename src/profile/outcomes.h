@@ -12,7 +12,7 @@ struct outcome {
 	const char *text;	/* the rest of the sentence; NULL: reports do not say it */
 };
 
-#define OUTCOMES 11
+#define OUTCOMES 12
 extern const struct outcome outcomes[OUTCOMES];
 
 static inline __u64 *outcome_of(const struct profile *p, const struct outcome *o)

@@ -147,7 +147,8 @@ struct profile {
 	__u64 place_full;    /* of binned: anywhere in an object, as the table of places was full */
 	__u64 function_full; /* frames without a name: no room for another function */
 	__u64 function_unread; /* frames whose function could not be read */
-	__u64 node_full; /* of binned: at an outer frame, because the tree of calls was full */
+	__u64 node_full;    /* of binned: at an outer frame, because the tree of calls was full */
+	__u64 calls_folded; /* samples moved to callers, as the machine's tree was full */
 
 	/* Missing from all counts. */
 	__u64 unfollowed; /* processes that did not fit into the process table */

@@ -48,6 +48,7 @@ static int difference(struct top *t, struct profile *p, struct profile *all)
 	p->unmatched =
 		all->unmatched > t->last->unmatched ? all->unmatched - t->last->unmatched : 0;
 	p->lost = all->lost > t->last->lost ? all->lost - t->last->lost : 0;
+	p->calls_folded = all->calls_folded - t->last->calls_folded;
 	p->total = p->binned + p->unmatched + p->lost;
 	p->processes = profile_count_processes(p);
 	symbolize_cache_renew(&t->cache, t->recorder.profile, symbolize_cache_minute_ago());

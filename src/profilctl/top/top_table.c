@@ -406,6 +406,9 @@ static void heading(FILE *out, const struct profile *p, const struct top_table *
 	else
 		fprintf(out, "%.3f s of CPU time: %.2f CPUs; %llu samples in no mapping\n", cpu,
 			seconds > 0 ? cpu / seconds : 0, p->unmatched);
+	if (p->calls_folded)
+		fprintf(out, "the tree of calls was full: %llu samples moved to a caller\n",
+			p->calls_folded);
 }
 
 void top_write(FILE *out, const struct profile *p, const struct top_rows *rows,

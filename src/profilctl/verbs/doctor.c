@@ -26,6 +26,7 @@
 #include "symbols/proc/kernel_text.h"
 #include "symbols/proc/procfs.h"
 #include "base/first_line.h"
+#include "table/table.h"
 #include "base/membership.h"
 #include "verb.h"
 
@@ -261,6 +262,33 @@ static void find_rate(struct examination *e)
 	      "perf events: at most %s per second", *line ? line : "any number");
 }
 
+/* The machine's stacks, if they are counted. */
+static void find_machine(struct examination *e)
+{
+	__cleanup(closep) int fd = -1;
+	struct profil_msg_reply reply = { 0 };
+	struct client *c = NULL;
+	struct table t = { 0 };
+	bool has = e->has_daemon && !client_open(&c, e->options->socket) &&
+		   !client_machine(c, PROFIL_MACHINE_QUERY, 0, &reply, &fd) && fd >= 0 &&
+		   !table_open(&t, fd) && t.head->stack_mode;
+
+	if (has && t.head->folded)
+		found(e, "calls", STATE_NOTE, "profilctl record -a -g, which has a tree of its own",
+		      "the machine's tree of calls was full: %llu samples since its profile was "
+		      "turned on were moved to a caller",
+		      t.head->folded);
+	else if (has)
+		found(e, "calls", reply.tgid ? STATE_OK : STATE_NOTE,
+		      "systemctl enable --now profil-feed, or profilctl machine feed",
+		      "the machine's profile has stacks, %s",
+		      reply.tgid ? "and is fed unwind rules"
+				 : "but no unwind rules: they are cut in code without frame "
+				   "pointers");
+	table_close(&t);
+	client_close(c);
+}
+
 static void find_nohz(struct examination *e)
 {
 	char line[256];
@@ -414,6 +442,7 @@ static void examine(struct examination *e)
 	find_paranoia(e);
 	find_bpffs(e);
 	find_rate(e);
+	find_machine(e);
 	find_nohz(e);
 	find_image_lookup(e);
 	find_symbols(e);

@@ -133,6 +133,8 @@ static void status_text(const struct profil_table *head, __u64 total, pid_t feed
 		return;
 	printf("stacks     %u of %u nodes, %llu samples without room, %llu folded into callers\n",
 	       head->used_nodes, head->nodes, head->node_full + head->stack_lost, head->folded);
+	if (head->folded)
+		puts("           the tree was full: 'profilctl record -a -g' has one of its own");
 	if (feeder)
 		printf("fed by     process %d\n", (int)feeder);
 	else
@@ -231,6 +233,7 @@ static int take_interval(struct recorder *r, struct profile *p, __u64 ns)
 		p->unmatched = after->unmatched - before->unmatched;
 		p->lost = after->lost > before->lost ? after->lost - before->lost : 0;
 		p->total = p->binned + p->unmatched + p->lost;
+		p->calls_folded = after->calls_folded - before->calls_folded;
 		p->duration_ns = now_ns() - began;
 		p->processes = profile_count_processes(p);
 		err = call_tree_difference(&p->calls, &before->calls, &after->calls,

@@ -101,7 +101,7 @@ def attacks(scale):
         Attack("one person's ids hold wide scopes", "ids", "wide", *ids, root=True),
         Attack("one person's ids hold events", "ids", "events", *ids, root=True),
         Attack("one person's ids hold off-CPU time", "ids", "off-cpu", *ids, root=True,
-               keeps={"fds": 4}),
+               keeps={"fds": 7}),
         Attack("one person's ids hold regions", "ids", "regions", *ids, root=True),
         Attack("8 accounts make tables", "ids", "churn", *accounts, root=True),
         Attack("8 accounts hold large tables", "ids", "tables", *accounts, root=True),

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -15,16 +16,23 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, *own_lock;
 static int input[2], polled[2], ends[2], event, semaphores, locked_file;
 static const char *self;
 static volatile unsigned long spun;
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER, inverted = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static int is_given;
+static pthread_barrier_t is_held;
+static ucontext_t outside, inside;
 
 static double now_ms(void)
 {
@@ -158,6 +166,82 @@ __attribute__((noinline)) static void wait_for_disk(void)
 	close(file);
 }
 
+__attribute__((noinline)) static void wait_for_condition(void)
+{
+	pthread_mutex_lock(&guard);
+	while (!is_given)
+		pthread_cond_wait(&condition, &guard);
+	pthread_mutex_unlock(&guard);
+	spun++;
+}
+
+/* On a stack of its own, which begins here. */
+__attribute__((noinline)) static void wait_in_coroutine(void)
+{
+	const struct timespec ts = { 0, 10000000 };
+
+	for (int i = 0; i < 20; i++)
+		nanosleep(&ts, NULL);
+	spun++;
+}
+
+static void run_coroutine(void)
+{
+	static char stack[65536];
+
+	getcontext(&inside);
+	inside.uc_stack.ss_sp = stack;
+	inside.uc_stack.ss_size = sizeof(stack);
+	inside.uc_link = &outside;
+	makecontext(&inside, wait_in_coroutine, 0);
+	swapcontext(&outside, &inside);
+}
+
+/* Of hold_inverted(), which gets no CPU while hog() runs. */
+__attribute__((noinline)) static void wait_for_inversion(void)
+{
+	pthread_mutex_lock(&inverted);
+	spun++;
+	pthread_mutex_unlock(&inverted);
+}
+
+static void share_cpu(int nice)
+{
+	cpu_set_t one;
+
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) { /* the first one that is allowed */
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		if (!sched_setaffinity(0, sizeof(one), &one))
+			break;
+	}
+	setpriority(PRIO_PROCESS, (id_t)gettid(), nice);
+	pthread_barrier_wait(&is_held);
+}
+
+/* Needs 5 ms of CPU time at the lowest priority. */
+__attribute__((noinline)) static void *hold_inverted(void *arg)
+{
+	struct timespec used = { 0, 0 };
+
+	pthread_mutex_lock(&inverted);
+	share_cpu(19);
+	while (used.tv_nsec < 5000000 && !used.tv_sec) {
+		spun++;
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	}
+	pthread_mutex_unlock(&inverted);
+	return arg;
+}
+
+__attribute__((noinline)) static void *hog(void *arg)
+{
+	share_cpu(0);
+	for (double end = now_ms() + 250; now_ms() < end;)
+		spun++;
+	return arg;
+}
+
 __attribute__((noinline)) static void compute(void)
 {
 	for (double end = now_ms() + 200; now_ms() < end;)
@@ -176,13 +260,23 @@ struct wait {
 #function, function, \
 	}
 static struct wait waits[] = {
-	WAIT(wait_for_lock),	  WAIT(wait_for_own_lock),
-	WAIT(wait_for_time),	  WAIT(wait_for_input),
-	WAIT(wait_for_poll),	  WAIT(wait_for_epoll),
-	WAIT(wait_for_socket),	  WAIT(wait_for_event),
-	WAIT(wait_for_process),	  WAIT(wait_for_signal),
-	WAIT(wait_for_file_lock), WAIT(wait_for_semaphore),
-	WAIT(wait_for_disk),	  WAIT(compute),
+	WAIT(wait_for_lock),
+	WAIT(wait_for_own_lock),
+	WAIT(wait_for_time),
+	WAIT(wait_for_input),
+	WAIT(wait_for_poll),
+	WAIT(wait_for_epoll),
+	WAIT(wait_for_socket),
+	WAIT(wait_for_event),
+	WAIT(wait_for_process),
+	WAIT(wait_for_signal),
+	WAIT(wait_for_file_lock),
+	WAIT(wait_for_semaphore),
+	WAIT(wait_for_disk),
+	WAIT(compute),
+	WAIT(wait_for_condition),
+	WAIT(wait_for_inversion),
+	{ .name = "wait_in_coroutine", .wait = run_coroutine },
 };
 #define WAITS (sizeof(waits) / sizeof(*waits))
 
@@ -238,6 +332,10 @@ static void give_all(void)
 
 	pthread_mutex_unlock(&lock);
 	pthread_mutex_unlock(own_lock);
+	pthread_mutex_lock(&guard);
+	is_given = 1;
+	pthread_cond_signal(&condition);
+	pthread_mutex_unlock(&guard);
 	sleep_ms(100);
 	if (write(input[1], "", 1) != 1 || write(polled[1], "", 1) != 1 ||
 	    send(ends[1], "", 1, 0) != 1 || eventfd_write(event, 1) ||
@@ -247,20 +345,28 @@ static void give_all(void)
 
 int main(int argc, char **argv)
 {
-	pthread_t thread[WAITS];
+	pthread_t thread[WAITS], low, middle;
 
 	(void)argc;
 	self = argv[0];
 	if (prepare())
 		return 1;
-	for (size_t i = 0; i < WAITS; i++)
+	pthread_barrier_init(&is_held, NULL, 3);
+	pthread_create(&low, NULL, hold_inverted, NULL);
+	pthread_create(&middle, NULL, hog, NULL);
+	pthread_barrier_wait(&is_held);
+	for (size_t i = 0; i < WAITS - 1; i++)
 		pthread_create(&thread[i], NULL, measure, &waits[i]);
 	sleep_ms(350);
 	give_all();
+	/* Its stack is walked by the rules of this file, which have been read by now. */
+	pthread_create(&thread[WAITS - 1], NULL, measure, &waits[WAITS - 1]);
 	for (size_t i = 0; i < WAITS; i++) {
 		pthread_join(thread[i], NULL);
 		printf("%s %.3f %.3f\n", waits[i].name, waits[i].least_ms, waits[i].most_ms);
 	}
+	pthread_join(low, NULL);
+	pthread_join(middle, NULL);
 	semctl(semaphores, 0, IPC_RMID);
 	return 0;
 }

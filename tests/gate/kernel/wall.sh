@@ -58,7 +58,7 @@ sleeps_for() { # FUNCTION KIND
 	END
 }
 for pair in lock:futex own_lock:futex time:timer input:pipe poll:poll epoll:poll socket:socket event:event process:process \
-	signal:signal file_lock:"file lock" semaphore:ipc; do
+	signal:signal condition:futex inversion:futex file_lock:"file lock" semaphore:ipc; do
 	check "wait_for_${pair%:*}() sleeps for a ${pair#*:}" sleeps_for "wait_for_${pair%:*}" "${pair#*:}"
 done
 
@@ -67,6 +67,8 @@ by() { # WHAT PROFILE
 	cat "$dir/rows"
 }
 check "a lock is named by its variable" grep -qxF "lock in waits" <(by lock "$dir/kept")
+check "a lock that one of lower priority holds is named by its variable" grep -qxF "inverted in waits" "$dir/rows"
+check "a sleep in a coroutine has the stack of the coroutine" through asleep wait_in_coroutine "$dir/kept"
 check "a lock in allocated memory is named by its caller" grep -qxF "futex, waited for in wait_for_own_lock" "$dir/rows"
 sums() { # WHAT
 	"$ctl" report --by "$1" -a "$dir/kept" | awk '/^ *[0-9.]* % +[0-9]+ / { n += $3 } / samples: / { all = $1 } END { print n, all; exit n != all }'

@@ -21,6 +21,18 @@ asleep() { # FUNCTION
 	awk -v got="$got" -v least="$least" -v most="$most" 'BEGIN { exit !(got >= least - 10 && got <= most + 0.2) }'
 }
 
+# hold_inverted() needs 5 ms of CPU time, and its lock is waited for as long as it waits for a CPU.
+inverted() {
+	local running runnable waited
+
+	running=$(in_state "on CPU" hold_inverted)
+	runnable=$(in_state runnable hold_inverted)
+	waited=$(in_state asleep wait_for_inversion)
+	echo "$running ms on CPU, $runnable ms runnable, waited for during $waited ms"
+	"$ctl" report --by lock -a "$dir/kept" | grep -q ' inverted in waits$' &&
+		awk -v a="$running" -v b="$runnable" -v c="$waited" 'BEGIN { exit !(a > 1 && b > 5 * a && c > b / 2) }'
+}
+
 # compute() loops for 200 ms, on the CPU or waiting for one.
 computes() {
 	local running runnable
@@ -77,9 +89,10 @@ record_waits() {
 }
 check "a program with known waits is recorded" record_waits
 "$ctl" report -f folded "$dir/kept" >"$dir/folded"
-for function in wait_for_{lock,own_lock,time,input,poll,epoll,socket,event,process,signal,file_lock,semaphore,disk}; do
+for function in wait_for_{lock,own_lock,time,input,poll,epoll,socket,event,process,signal,file_lock,semaphore,disk,condition,inversion} wait_in_coroutine; do
 	check "$function() is asleep for as long as it measured itself" asleep "$function"
 done
+check "what keeps a lock from a thread of higher priority has waited for a CPU" inverted
 check "a loop is on the CPU or runnable for as long as it lasts" computes
 check "a read of a disk waits for a disk" reads_disk
 check "parallel.c is built" "${CC:-gcc}" -O2 -pthread -o "$dir/parallel" tests/programs/parallel.c

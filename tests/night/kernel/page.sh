@@ -31,11 +31,16 @@ check "the machine's profile fills a day's spool" fill
 kill "${started[@]}"
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 http_start --spool "$spool" --listen "127.0.0.1:$port"
+quiet='' # for what takes a time
+! python3 tests/lib/verdict.py quiet "${PROFIL_TEST_QUIET_S:-600}" || quiet=1
 timeout 900 python3 tests/lib/http/page.py "http://127.0.0.1:$port/" ${PICTURES:+"$PICTURES"} >"$dir/page" 2>&1
 while read -r verdict what; do
 	case $verdict in
 	ok) ok "$what" ;;
 	FAIL) fail "${what%%: *}" "${what#*: }" ;;
+	SLOW) if test "$quiet"; then fail "${what%%: *}" "${what#*: }"; else
+		no_verdict "${what%%: *}" "the machine did not become quiet: ${what#*: }"
+	fi ;;
 	*) fail "the page works in a browser" "$verdict $what" ;;
 	esac
 done <"$dir/page"

@@ -72,13 +72,20 @@ criterion_filter() { # OVER NAME
 	esac
 }
 
-# Runs COMMAND in the suite's cgroup, and ends what it leaves running: it would hold the output open.
+# Runs COMMAND in the suite's cgroup, and ends what it leaves running: it would hold the output open. A daemon that was told to
+# end has 10 s for that.
 contained() { # COMMAND...
+	local n=0
+
 	(
 		test -z "$cgroup" || echo "$BASHPID" >"$cgroup/cgroup.procs"
 		exec "$@"
 	)
 	set -- $?
+	while test "$cgroup" && read -r <"$cgroup/cgroup.procs" && test $n -lt 200; do
+		n=$((n + 1))
+		sleep 0.05
+	done
 	test -z "$cgroup" || echo 1 >"$cgroup/cgroup.kill"
 	return "$1"
 }

@@ -104,9 +104,13 @@ static __always_inline __u32 wide_attachments(void)
 	return *(volatile __u32 *)&tables.wide.n;
 }
 
+/* The daemon that has loaded these programs. */
+const volatile __u32 clock_owner;
+
 /*
  * The clock: one perf event per CPU, at the rate of tables.clock. For wide scopes an event stands
- * for its period, because over all CPUs the events are an unbiased choice of threads.
+ * for its period, because over all CPUs the events are an unbiased choice of threads. The events of
+ * an earlier daemon end some 100 ms after their links have been closed, and do not count then.
  *
  * Other events have a cookie, and a period of their own, which the kernel adapts if the event has a
  * frequency.
@@ -126,6 +130,8 @@ int tick_event(struct bpf_perf_event_data *ctx)
 		event_count(&s, task, cookie, sample_weight(ctx, cookie));
 		return 0;
 	}
+	if (*(volatile __u32 *)&tables.clock.owner != clock_owner)
+		return 0;
 	entry = only_entry(tgid_of(task));
 	if (!entry && !wide_attachments())
 		return 0;

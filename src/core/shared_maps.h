@@ -130,6 +130,8 @@ struct profil_clock {
 	__u32 period_ns;     /* of the perf events; the daemon sets it when it sets theirs */
 	__u32 tolerance_ns;  /* between events and scheduler; 0: no CPU-time account */
 	__u64 tick_function; /* of the timer tick; 0: not seen yet */
+	__u32 owner;	     /* the daemon whose perf events count */
+	__u32 zero;
 };
 
 /*

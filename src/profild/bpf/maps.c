@@ -193,6 +193,7 @@ static int load(struct maps *m, struct store *store)
 		return -errno;
 	m->skel->rodata->sleeper_salt = salt | 1u << 31;
 	m->skel->rodata->tick_ns = clock_tick_ns();
+	m->skel->rodata->clock_owner = salt;
 	m->skel->rodata->page_shift = (__u32)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
 	adapt(m);
 	err = profil_bpf__load(m->skel);

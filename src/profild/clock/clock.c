@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/clocks.h"
 #include "cpu_hotplug.h"
+#include "profild/skeleton.h"
 #include "profild/store.h"
 
 #define TICK_NAME "tick"
@@ -94,8 +95,8 @@ static const char *event_name(int cpu, char name[32])
 }
 
 /*
- * A link of an earlier daemon counts until the new one is attached. It cannot be kept, because its
- * event, whose period must be changed, cannot be reached through it.
+ * A link of an earlier daemon counts until all new ones are attached. It cannot be kept, because
+ * its event, whose period must be changed, cannot be reached through it.
  */
 static int event_attach(struct clocks *c, int cpu)
 {
@@ -175,6 +176,7 @@ static int events_open(struct clocks *c, uint64_t period_ns)
 			return err;
 		}
 	}
+	c->shared->owner = c->skel->rodata->clock_owner;
 	hotplug_open(&c->hotplug, c->event, on_cpu_online, c);
 	return 0;
 }

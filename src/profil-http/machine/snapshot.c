@@ -121,13 +121,15 @@ static size_t pages_of(const struct profil_node *node, __u32 nodes)
 /*
  * The kernel counted on between places and stacks. Samples whose place was not read are taken away,
  * of nodes that have grown since @last, so that counts never decrease from one snapshot to the
- * next.
+ * next. A sample whose place was read in @last without its stack stays without, so that stacks do
+ * not grow by more than samples: differences then add up without a limit of their own.
  */
 static void limit_stacks(struct snapshot *s, const struct snapshot *last)
 {
+	bool is_later = last && last->node && last->source == s->source;
+	bool is_next = is_later && last->folds == s->folds;
+	__u64 sum = 0, most = s->outcomes.total - (is_later ? last->stackless : 0);
 	__u32 nodes = s->head.nodes;
-	__u64 sum = 0, most = s->outcomes.total;
-	bool is_next = last && last->node && last->source == s->source && last->folds == s->folds;
 
 	for (__u32 i = 0; i < nodes; i++)
 		sum += s->node[i].count;
@@ -139,6 +141,7 @@ static void limit_stacks(struct snapshot *s, const struct snapshot *last)
 		*count -= over;
 		sum -= over;
 	}
+	s->stackless = s->outcomes.total - sum;
 }
 
 static int take_stacks(struct snapshot *s, const struct snapshot *last)

@@ -47,11 +47,12 @@ struct snapshot {
 	size_t ncoarse;
 	/*
 	 * All nodes of the tree of calls, by index; NULL: without. They have at most as many
-	 * samples as there are.
+	 * samples as there are, and from one snapshot to the next at most as many more.
 	 */
 	struct profil_node *node;
-	__u32 folds;  /* the table's counter */
-	size_t bytes; /* of memory, for SNAPSHOT_BYTES_MAX */
+	__u32 folds;	 /* the table's counter */
+	__u64 stackless; /* samples that no node has */
+	size_t bytes;	 /* of memory, for SNAPSHOT_BYTES_MAX */
 };
 
 /* Limit of the memory of all snapshots. */

@@ -170,3 +170,29 @@ Test(folded_stacks, copies_never_have_more_samples_than_places)
 	source_unref(source);
 	close_machine(&m);
 }
+
+Test(folded_stacks, copies_never_grow_by_more_than_places)
+{
+	struct machine m;
+	struct source *source;
+	struct snapshot *before, *after;
+
+	open_machine(&m);
+	cr_assert_eq(source_open(&source, dup(m.fd)), 0);
+	add_samples(&m, OUTER, 5);
+	m.line[0].count[0] += 1; /* its node is counted after the copy */
+	cr_assert_eq(snapshot_take(&before, source, 1, NULL), 0);
+	cr_expect_eq(before->stackless, 1);
+	m.node[OUTER - PROFIL_STACK_ROOTS].count += 1;
+	add_samples(&m, INNER, 3);
+	cr_assert_eq(snapshot_take(&after, source, 2, before), 0);
+	cr_expect_eq(after->outcomes.total - before->outcomes.total, 3);
+	cr_expect_eq(after->node[OUTER - PROFIL_STACK_ROOTS].count +
+			     after->node[INNER - PROFIL_STACK_ROOTS].count,
+		     8);
+	cr_expect_eq(after->stackless, 1);
+	snapshot_unref(before);
+	snapshot_unref(after);
+	source_unref(source);
+	close_machine(&m);
+}

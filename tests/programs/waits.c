@@ -32,6 +32,7 @@ static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER, inverted = PTHREAD_MUT
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static int is_given;
 static pthread_barrier_t is_held;
+static pid_t process; /* sleeps for 0.3 s */
 static ucontext_t outside, inside;
 
 static double now_ms(void)
@@ -114,12 +115,7 @@ __attribute__((noinline)) static void wait_for_event(void)
 
 __attribute__((noinline)) static void wait_for_process(void)
 {
-	char *argv[] = { "sleep", "0.1", NULL };
-	pid_t child;
-
-	if (posix_spawnp(&child, *argv, NULL, NULL, argv, NULL))
-		return;
-	waitpid(child, NULL, 0);
+	waitpid(process, NULL, 0);
 	spun++;
 }
 
@@ -313,12 +309,15 @@ static void sleep_ms(unsigned int ms)
 
 static int prepare(void)
 {
+	char *argv[] = { "sleep", "0.3", NULL };
+
 	own_lock = malloc(sizeof(*own_lock));
 	event = eventfd(0, 0);
 	semaphores = semget(IPC_PRIVATE, 1, 0600);
 	locked_file = open(self, O_RDONLY);
 	if (!own_lock || event < 0 || semaphores < 0 || flock(locked_file, LOCK_EX) ||
-	    pipe(input) || pipe(polled) || socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+	    posix_spawnp(&process, *argv, NULL, NULL, argv, NULL) || pipe(input) || pipe(polled) ||
+	    socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
 		return -1;
 	pthread_mutex_init(own_lock, NULL);
 	pthread_mutex_lock(own_lock);

@@ -1,5 +1,5 @@
 #!/bin/bash
-# functions-others.sh - functions of real programs, by profil and by the profilers of their languages
+# other-profilers.sh - functions of real programs, by profil and by the profilers of their languages
 # shellcheck source=tests/lib/lib.sh
 . "$(dirname "$0")/../../lib/lib.sh"
 
@@ -20,11 +20,11 @@ same() { # KIND LANGUAGE WHAT COMMAND...
 		return
 	fi
 	"$ctl" record -q -g -F 499 -f json -o "$dir/json" -- "${@:4}" >"$dir/out" 2>&1 # ends with the command's status
-	check "$3 has the functions that $1 finds" python3 tests/lib/functions_others.py "$1" "$dir/other" "$2" "$dir/json"
+	check "$3 has the functions that $1 finds" python3 tests/lib/other_profilers.py "$1" "$dir/other" "$2" "$dir/json"
 	rm -f "$dir/other" "$dir/json"
 }
 
-python() {
+python_program() {
 	local python=/usr/bin/python3
 
 	repeated 6 /usr/lib/python3*/_pydecimal.py >"$dir/program.py"
@@ -33,16 +33,16 @@ python() {
 	same cprofile python Pygments "$python" -m pygments -f html -o /dev/null "$dir/program.py"
 }
 
-node() {
+node_program() {
 	local terser=$dir/node_modules/.bin/terser
 
 	online npm install --prefix "$dir" terser >"$dir/out" 2>&1 || { same cpuprofile node Terser; return; }
 	repeated 3 "$dir"/node_modules/terser/dist/bundle.min.js >"$dir/program.js"
-	(cd "$dir" && command node --cpu-prof --cpu-prof-name=other "$terser" -c -m -o /dev/null program.js) >"$dir/out" 2>&1
+	(cd "$dir" && node --cpu-prof --cpu-prof-name=other "$terser" -c -m -o /dev/null program.js) >"$dir/out" 2>&1
 	same cpuprofile node Terser node "$terser" -c -m -o /dev/null "$dir/program.js"
 }
 
-php() {
+php_program() {
 	local command=(php8.2 /usr/bin/phpcs --standard=PSR12 /usr/share/php/PHP/CodeSniffer/src/Files
 		/usr/share/php/PHP/CodeSniffer/src/Tokenizers)
 
@@ -51,13 +51,13 @@ php() {
 	XDEBUG_MODE=off same xdebug php PHP_CodeSniffer "${command[@]}"
 }
 
-perl() {
+perl_program() {
 	repeated 8 /usr/share/perl/5*/CPAN.pm /usr/share/perl/5*/perl5db.pl >"$dir/program.pod"
 	SAMPLES=$dir/other /usr/bin/perl -Itests/lib -MPerlSampler /usr/bin/pod2man "$dir/program.pod" >"$dir/out" 2>&1
 	same rows perl pod2man /usr/bin/perl /usr/bin/pod2man "$dir/program.pod"
 }
 
-ruby() {
+ruby_program() {
 	local operands=(-q --dry-run -o "$dir/rdoc" /usr/lib/ruby/3.1.0/optparse.rb /usr/lib/ruby/3.1.0/csv
 		/usr/lib/ruby/3.1.0/net)
 
@@ -75,7 +75,7 @@ ruby() {
 }
 
 # A Java program that compiles 64 classes with generics and lambdas.
-java() {
+java_program() {
 	local command=(/usr/bin/java -m jdk.compiler/com.sun.tools.javac.Main -nowarn -d "$dir/classes") class
 
 	for class in {1..64}; do
@@ -99,10 +99,10 @@ java() {
 }
 
 daemon_start
-python
-node
-php
-perl
-ruby
-java
+python_program
+node_program
+php_program
+perl_program
+ruby_program
+java_program
 finish

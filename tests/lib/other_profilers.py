@@ -1,6 +1,8 @@
-# functions_others.py - the functions of a program by profil and by its language's own profiler
+# other_profilers.py - the functions of a program by profil and by its language's own profiler
 #
-# usage: functions_others.py KIND FILE OBJECT JSON    prints the differences, and returns 0 when there are none
+# usage: [SHOW=1] other_profilers.py KIND FILE OBJECT JSON
+#
+# Prints the differences, and returns 0 when there are none; with SHOW also the largest functions of both.
 #
 # KIND says what wrote FILE: cprofile, cpuprofile (node --cpu-prof), xdebug, stackprof, or rows of
 # PerlSampler.pm. JSON is profil's profile of the same program, with stacks; OBJECT the language there. A

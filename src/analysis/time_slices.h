@@ -26,7 +26,7 @@ __u64 slices_next_ns(const struct slices *s);
 /*
  * Ends a slice. @now has all samples so far; its nodes keep their indices, and others follow. A
  * node that has fewer than before gets none until it has more again, as where the time of a sleep
- * that goes on was estimated. Returns 0 or -ENOMEM.
+ * that has not ended was estimated. Returns 0 or -ENOMEM.
  */
 int slices_take(struct slices *s, const struct call_tree *now);
 

@@ -225,13 +225,10 @@ static int ask_machine(struct client *c, struct profil_msg_machine *m,
 	int fd[2] = { -1, -1 }, err;
 
 	wire_header(&m->h, PROFIL_MSG_MACHINE, sizeof(*m), 0, 0);
-	err = send_all(c, &m->h, NULL, 0);
-	if (!err)
-		err = await_reply(c, reply, fd, unwind ? 2 : 1);
-	if (!err)
-		err = check_table(&fd[0]);
-	if (!err && unwind)
-		err = check_table(&fd[1]);
+	err = send_all(c, &m->h, NULL, 0)
+		      ?: await_reply(c, reply, fd, unwind ? 2 : 1)
+		      ?: check_table(&fd[0])
+		      ?: unwind ? check_table(&fd[1]) : 0;
 	*table = fd[0];
 	if (unwind)
 		*unwind = fd[1];

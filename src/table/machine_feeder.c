@@ -141,9 +141,7 @@ int machine_feeder_open(struct machine_feeder *m, int table, int unwind)
 		return err;
 	m->feeder.shared = true;
 	m->frames = calloc(m->reader.table.head->images + 1, sizeof(*m->frames));
-	err = m->frames ? table_reader_update_images(&m->reader) : -ENOMEM;
-	if (!err)
-		err = look(m, true);
+	err = m->frames ? table_reader_update_images(&m->reader) ?: look(m, true) : -ENOMEM;
 	prepare(m);
 	close_files(m);
 	return err;

@@ -260,9 +260,7 @@ static int read_stacks(struct table_reader *table, struct call_tree *into)
 		__u32 folds = folds_of(&table->table);
 
 		call_tree_fini(into);
-		err = table_reader_update_images(table);
-		if (!err)
-			err = read_tree(table, NULL, into, &pending);
+		err = table_reader_update_images(table) ?: read_tree(table, NULL, into, &pending);
 		pending |= were_freed(&table->table, folds);
 	}
 	return err;
@@ -312,10 +310,8 @@ int stack_reader_read_copy(const struct table_reader *table, const struct profil
 
 int stack_reader_read_all(struct table_reader *table, struct profile *into)
 {
-	int err = table_reader_read(table, into);
+	int err = table_reader_read(table, into) ?: read_stacks(table, &into->calls);
 
-	if (!err)
-		err = read_stacks(table, &into->calls);
 	profile_borrow_again(into, table->profile);
 	call_tree_limit(&into->calls, into->total - into->lost);
 	return err;
@@ -325,10 +321,8 @@ int stack_reader_read_since(struct table_reader *table, struct table_seen *seen,
 			    struct call_tree *last, struct profile *into)
 {
 	struct call_tree now = { 0 };
-	int err = table_reader_read_since(table, seen, into);
+	int err = table_reader_read_since(table, seen, into) ?: read_stacks(table, &now);
 
-	if (!err)
-		err = read_stacks(table, &now);
 	profile_borrow_again(into, table->profile);
 	if (!err && now.n)
 		err = call_tree_difference(&into->calls, last, &now, into->total - into->lost);

@@ -42,10 +42,8 @@ int text_answer_folded(struct answer **out, struct names *n, struct difference *
 	char *bytes = NULL;
 	size_t size = 0;
 	FILE *f = open_memstream(&bytes, &size);
-	int err = f ? profile_of(&p, n, d) : -ENOMEM;
+	int err = f ? profile_of(&p, n, d) ?: folded_write(f, p) : -ENOMEM;
 
-	if (!err)
-		err = folded_write(f, p);
 	if (f && fclose(f))
 		err = err ?: -ENOMEM;
 	profile_give_back(p);
@@ -59,10 +57,8 @@ int text_answer_now(struct answer **out, struct names *n, struct difference *d,
 		    const struct host_identity *host, const struct graph_query *q)
 {
 	struct profile *p = NULL;
-	int err = profile_of(&p, n, d);
+	int err = profile_of(&p, n, d) ?: graph_answer_of(out, p, host, q);
 
-	if (!err)
-		err = graph_answer_of(out, p, host, q);
 	profile_give_back(p);
 	return err;
 }

@@ -556,11 +556,9 @@ int observers_open(struct place_source **out, struct sampler_bpf *b, sd_event *e
 						  PROFIL_TABLE_PAGE)
 				 : -1;
 	err = table_slots_open(&s->slots, bpf_map__fd(b->maps.skel->maps.observed),
-			       bpf_map__fd(b->maps.skel->maps.unwind_tables), s->found >= 0, event);
-	if (!err)
-		err = table_maker_open(&s->maker, event);
-	if (!err)
-		err = tree_folder_open(&s->folder, &b->maps, event);
+			       bpf_map__fd(b->maps.skel->maps.unwind_tables), s->found >= 0, event)
+		      ?: table_maker_open(&s->maker, event)
+		      ?: tree_folder_open(&s->folder, &b->maps, event);
 	if (err) {
 		observers_close(&s->source);
 		return err;

@@ -311,7 +311,7 @@ static bool is_found_at(const char *path, const struct stat *st)
 	       here.st_dev == st->st_dev && here.st_ino == st->st_ino;
 }
 
-/* Whether a server says to whom the file belongs. */
+/* Says whether a server provides the file system, and with it the file's owner. */
 static bool is_served(int fd)
 {
 	struct statfs fs;

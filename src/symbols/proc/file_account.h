@@ -13,10 +13,10 @@
  * An account may take half of what the other accounts leave, so that one user's files cannot use up
  * what another's get: the first account has at most a half, the second a quarter, and so on.
  *
- * The account of a file is its owner's. Owners of one subordinate range (subuid(5)) are one. A
- * server says to whom its files belong, so that the account of such a file, or of its copy, is that
- * of the user whose process led to it. A single account
- * is for all other files that users other than the owner can have made.
+ * The account of a file is its owner's. Owners of one subordinate range (subuid(5)) are one. A file
+ * system that a server provides can give its files any owner, so the account of such a file, or of
+ * its copy, is that of the user whose process led to it. A single account is for all other files
+ * that users other than the owner can have made.
  */
 #define FILE_ACCOUNTS_BYTES (128ull << 20)
 #define FILE_ACCOUNTS_NS 1600000000ull
@@ -26,7 +26,7 @@ struct file_account;
 /*
  * The account of file @fd, which is valid for ever. NULL: no other user can have made the file, and
  * it has no limits: one of root or of this user, that is found at its path in this mount namespace,
- * and not on a file system whose server says to whom files belong.
+ * and not on a file system that a server provides.
  */
 struct file_account *file_account_of(int fd);
 
@@ -34,8 +34,8 @@ struct file_account *file_account_of(int fd);
 struct file_account *file_account_for(uid_t owner);
 
 /*
- * The account of the real user of process @pid, whom it has if it runs with another user's rights
- * or is not dumpable. Of any maker, if it has ended.
+ * The account of the real user of process @pid, also while the process has the rights of another
+ * user or is not dumpable. That of any maker, if it has ended.
  */
 struct file_account *file_account_of_process(pid_t pid);
 

@@ -26,7 +26,7 @@
 #define FILE_NS 500000000ull
 #define LEAST_NS 1000000ull /* with less than that left, no file is waited for */
 
-/* Helpers that may hang at a time, for all and for one account: the kernel lets no one end them. */
+/* Helpers that may hang at a time, for all and for one account: SIGKILL does not end them. */
 #define HELPERS_MAX 16
 #define HUNG_MAX 2
 

@@ -98,7 +98,7 @@ Test(ctl_slices, merge_when_they_are_full)
 	run(48, 6, 4, 16);
 }
 
-/* The estimate of a sleep that goes on is corrected at its end. */
+/* The estimate of a sleep that has not ended is corrected at its end. */
 Test(ctl_slices, take_back_what_was_too_much)
 {
 	struct slices s = { .max = 8, .slice_ns = 1 };

@@ -1,4 +1,4 @@
-/* text.c - a difference as folded stacks, and as the page without a spool */
+/* stacks.c - the stacks of a difference: folded, and as the page without a spool */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "formats/format.h"
 #include "symbols/symbolize.h"
-#include "text.h"
+#include "stacks.h"
 
 /* Makes a profile that shares the objects of @n; profile_give_back() frees it. */
 static int profile_of(struct profile **out, struct names *n, struct difference *d)
@@ -36,7 +36,7 @@ static int profile_of(struct profile **out, struct names *n, struct difference *
 	return err;
 }
 
-int text_answer_folded(struct answer **out, struct names *n, struct difference *d)
+int stacks_answer_folded(struct answer **out, struct names *n, struct difference *d)
 {
 	struct profile *p = NULL;
 	char *bytes = NULL;
@@ -53,8 +53,8 @@ int text_answer_folded(struct answer **out, struct names *n, struct difference *
 	return err;
 }
 
-int text_answer_now(struct answer **out, struct names *n, struct difference *d,
-		    const struct host_identity *host, const struct graph_query *q)
+int stacks_answer_page(struct answer **out, struct names *n, struct difference *d,
+		       const struct host_identity *host, const struct graph_query *q)
 {
 	struct profile *p = NULL;
 	int err = profile_of(&p, n, d) ?: graph_answer_of(out, p, host, q);

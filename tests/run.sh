@@ -19,6 +19,7 @@ exec 2>&1
 cd "$(dirname "$0")/.." || exit 1
 
 export BUILD=${BUILD:-build}
+export PATH=/usr/bin:$PATH # what "make deps" installs comes before a version manager's, whose python3 takes a second to start
 workers=${PROFIL_TEST_WORKERS:-2}
 silence_s=300 total_s=1200
 
@@ -135,6 +136,7 @@ clear_up() { # the directory goes with the run's
 	left=$(find /sys/fs/bpf -maxdepth 1 -name 'profil-*' 2>/dev/null)
 	test -z "$left" || test -z "${PROFIL_TEST_APART:-}" || fault "a daemon was killed and none followed: it left ${left//$'\n'/ }"
 	test "$cgroup" || return
+	sed -n 's/^usage_usec //p' "$cgroup/cpu.stat" >"$PROFIL_TEST_DIR/cpu_us"
 	until rmdir "$cgroup" 2>/dev/null; do sleep 0.05; done
 }
 
@@ -213,8 +215,21 @@ each() { # PREFIX FILE...
 	printf "$1%s\n" "${@:2}"
 }
 
+# The unit tests run as an ordinary user; as root, those suites that have tests that need it.
+gate_unit() {
+	local suites
+
+	if test "$(id -u)" -ne 0; then
+		each replay: "$BUILD/tests/unit-tests"
+		return
+	fi
+	each user: "$BUILD/tests/unit-tests"
+	suites=$(grep -rlE 'needs root|no mount namespace' tests/gate/unit | xargs sed -nE 's/^Test\(([a-z_0-9]+),.*/\1/p' | sort -u | paste -s -d '|')
+	each replay: "$BUILD/tests/unit-tests:@($suites)"
+}
+
 gate_replay() {
-	each replay: "$BUILD/tests/unit-tests" tests/gate/style.sh tests/gate/{both,replay}/*.sh
+	each replay: tests/gate/style.sh tests/gate/{both,replay}/*.sh
 	suites_of replay "$BUILD/tests/gate-tests"
 }
 
@@ -230,7 +245,6 @@ gate_user() {
 
 	test "$(id -u)" -eq 0 || return 0
 	suites=$(mk/quick.sh) || return
-	each user: "$BUILD/tests/unit-tests"
 	printf '%s' "${suites:+${suites//replay:/user:}$'\n'}"
 }
 
@@ -258,7 +272,7 @@ night_rest() {
 }
 
 where() {
-	(gate_replay; gate_user; gate_kernel) | sed 's/^/make test     /'
+	(gate_unit; gate_replay; gate_user; gate_kernel) | sed 's/^/make test     /'
 	(night_alone; night_rest) | sed 's/^/make nightly  /'
 }
 
@@ -296,19 +310,20 @@ begin_suite() { # SUITE
 }
 
 end_suite() { # PID
-	local n=${job[$1]} p=0 f=1 s=0 u=0 took
+	local n=${job[$1]} p=0 f=1 s=0 u=0 took cpu_us=0
 
 	unset "job[$1]"
 	took=$((SECONDS - began[n]))
+	test ! -s "$run/$n/cpu_us" || read -r cpu_us <"$run/$n/cpu_us"
 	printf '== %s\n' "${suite[n]}"
 	cat "$run/$n.log"
 	test ! -e "$run/$n/totals" || read -r p f s u <"$run/$n/totals"
-	printf '   %s (%d s)\n' "$(totals "$p" "$f" "$s" "$u")" "$took"
+	printf '   %s (%d s, %d s of CPU)\n' "$(totals "$p" "$f" "$s" "$u")" "$took" $((cpu_us / 1000000))
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s)) unsure=$((unsure + u))
 	test -e "$run/$n/totals" || echo "FAIL ${suite[n]}: its runner was killed" >"$run/$n/failures"
-	sed "s|^|${suite[n]}: |" "$run/$n/failures" >>"$run/failures"
-	sed "s|^|${suite[n]}: |" "$run/$n/lacks" >>"$run/lacks"
-	sed "s|^|${suite[n]}: |" "$run/$n/unsure" >>"$run/unsure"
+	suite=${suite[n]} awk '{ print ENVIRON["suite"] ": " $0 }' "$run/$n/failures" >>"$run/failures"
+	suite=${suite[n]} awk '{ print ENVIRON["suite"] ": " $0 }' "$run/$n/lacks" >>"$run/lacks"
+	suite=${suite[n]} awk '{ print ENVIRON["suite"] ": " $0 }' "$run/$n/unsure" >>"$run/unsure"
 	echo "$took ${suite[n]}" >>"$run/times"
 	rm -rf "${run:?}/$n"
 }
@@ -471,7 +486,7 @@ quick)
 gate)
 	lacks=$(kernel_lack)
 	test -z "$lacks" || echo "skip the kernel suites: $lacks" | tee -a "$run/lacks"
-	run_suites < <(gate_replay; gate_user; test "$lacks" || gate_kernel)
+	run_suites < <(gate_unit; gate_replay; gate_user; test "$lacks" || gate_kernel)
 	;;
 night)
 	silence_s=${PROFIL_TEST_SILENCE_S:-7200} total_s=86400

@@ -2,6 +2,8 @@
 # style.sh - holds the sources to the project's rules: layers, sizes, headers, layout
 # shellcheck source=tests/lib/lib.sh
 . "$(dirname "$0")/../lib/lib.sh"
+# shellcheck source=tests/lib/headers.sh
+. tests/lib/headers.sh
 
 mapfile -t sources < <(find src bpf include tests -name '*.[ch]' | sort)
 mapfile -t headers < <(find src bpf include tests -name '*.h' | sort)
@@ -16,8 +18,14 @@ changed() { # FILE...
 		printf '%s\n' "$@"
 	fi
 }
+without_source() { # HEADER...
+	local f
+
+	for f; do test -e "${f%.h}.c" || echo "$f"; done
+}
 mapfile -t slow_sources < <(changed "${sources[@]}")
-mapfile -t slow_headers < <(changed "${headers[@]}")
+# The night compiles each header.
+mapfile -t slow_headers < <(if test "${PROFIL_TEST_CHANGED:-}"; then changed "${headers[@]}"; else without_source "${headers[@]}"; fi)
 mapfile -t slow_scripts < <(changed "${scripts[@]}")
 
 # ok when FOUND is empty; else FAIL with its lines.
@@ -35,64 +43,16 @@ long_files() {
 }
 
 unnamed_files() {
-	local f n
-
-	for f; do
-		n=${f##*/}
-		case $f in
-		*.sh | .ci/run) sed -n 2p "$f" | grep -q "^# $n - ." ;;
-		*) head -n 1 "$f" | grep -q "^/\* $n - ." ;;
-		esac || echo "$f"
-	done
+	awk 'FNR == 1 { n = FILENAME; sub(/.*\//, "", n); script = FILENAME !~ /\.[ch]$/; starts = (script ? "# " : "/* ") n " - " }
+		FNR == 1 + script && (index($0, starts) != 1 || length($0) == length(starts)) { print FILENAME }' "$@"
 }
 
-# Prints the guard of each file.
-guards() { # FILE...
-	sed -n 's/^#ifndef \(PROFIL_\([A-Z0-9_]*_\)\?H\)$/\1/p' "$@"
-}
-
+# Prints headers without a guard, and guards of two headers.
 unguarded() {
-	local f guard
-
-	for f; do
-		guard=$(guards "$f")
-		test "$guard" && grep -qx "#define $guard" "$f" || echo "$f"
-	done
-	guards "$@" | sort | uniq -d
-}
-
-# Compiles a file that only includes the header.
-alone() { # HEADER COMPILER...
-	local header=$1
-
-	shift
-	printf '#include <%s>\nextern int alone;\n' "$header" |
-		"$@" -Wall -Werror -fsyntax-only - || echo "$header: $*"
-}
-
-# Prints headers that need another one before them; public ones in every language standard.
-dependent() {
-	local f name own std
-
-	for f; do
-		name=${f#include/} own=
-		case $f in
-		include/profil/*) # a dialect's directory comes before the system's
-			name=${name#profil/*/} own=-I${f%/"$name"}
-			;;
-		bpf/*) continue ;;
-		src/* | tests/*)
-			alone "$f" gcc -std=gnu11 -D_GNU_SOURCE -Wextra -I. -Isrc -Iinclude -I"$BUILD" -x c
-			continue
-			;;
-		esac
-		for std in c89 c99 c11 c2x gnu89 gnu11; do
-			alone "$name" gcc -std=$std ${own:+"$own"} -Iinclude -x c
-		done
-		for std in c++98 c++20 gnu++17; do
-			alone "$name" g++ -std=$std ${own:+"$own"} -Iinclude -x c++
-		done
-	done 2>&1
+	awk 'FNR == 1 { guard = "" }
+		/^#ifndef PROFIL_([A-Z0-9_]*_)?H$/ && !guard { guard = $2; if (guard in of) print guard }
+		$0 == "#define " guard && guard { of[guard] = FILENAME; has[FILENAME] = 1 }
+		END { for (i = 1; i < ARGC; i++) if (!(ARGV[i] in has)) print ARGV[i] }' "$@"
 }
 
 # Prints the names of Criterion's tests and of checks in scripts, with file and line.

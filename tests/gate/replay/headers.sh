@@ -14,7 +14,7 @@ takes() { # DIALECT LANGUAGE COMPILER...
 
 for d in aix irix darwin solaris v7; do
 	said=
-	for std in c89 gnu89 c99 c11 c17 c2x gnu17; do
+	for std in c89 gnu89 c99 c17 c2x; do
 		said+=$(takes "$d" c "${CC:-gcc}" -std=$std -Wno-address -Wno-strict-prototypes)
 	done
 	if test -z "$said"; then ok "historical calls of the $d dialect compile in C89 to C23"; else
@@ -25,7 +25,7 @@ for d in aix irix darwin solaris v7; do
 		continue
 	fi
 	said=
-	for std in c++98 c++11 c++17 c++20 gnu++17; do
+	for std in c++98 c++17 c++20; do
 		said+=$(takes "$d" c++ g++ -std=$std -Wno-address)
 	done
 	if test -z "$said"; then ok "historical calls of the $d dialect compile in C++98 to C++20"; else
@@ -46,8 +46,7 @@ declares() { # DIALECT LANGUAGE OWN COMPILER...
 for d in aix irix darwin solaris v7; do
 	said=
 	for own in {0..12}; do
-		for compiler in "${CC:-gcc} -pedantic -std=c89" "${CC:-gcc} -std=gnu11" \
-			"clang -std=gnu17 -Wno-unknown-warning-option -Wno-deprecated-non-prototype"; do
+		for compiler in "${CC:-gcc} -pedantic -std=c89" "clang -std=gnu17 -Wno-unknown-warning-option -Wno-deprecated-non-prototype"; do
 			command -v "${compiler%% *}" >/dev/null || continue
 			# shellcheck disable=SC2086 # a compiler and its options
 			said+=$(declares "$d" c "$own" $compiler)

@@ -87,13 +87,16 @@ reads() { # TOOL NAME WORDS COMMAND...
 	if command -v "$tool" >/dev/null; then prints "$@"; else lacks "$1" "$tool"; fi
 }
 
-# ok when the command prints WORDS and nothing else; skipped when TOOL, which only "make nightly" installs, is missing:
-# the night runs the suite again.
-reads_by_night() { # TOOL NAME WORDS COMMAND...
-	local tool=$1
+# TOOL, which only "make nightly" installs, is to be used: the gate does not, so that it is the same everywhere.
+has_by_night() { # TOOL NAME
+	test -z "${PROFIL_TEST_DAY:-}" && command -v "$1" >/dev/null && return
+	skip "$2" "make nightly uses $1"
+	return 1
+}
 
-	shift
-	if command -v "$tool" >/dev/null; then prints "$@"; else skip "$1" "no $tool: make nightly has it"; fi
+# Like prints, by TOOL: the night runs the suite again.
+reads_by_night() { # TOOL NAME WORDS COMMAND...
+	has_by_night "$1" "$2" && prints "${@:2}"
 }
 
 # Runs COMMAND with the machine's network, which a suite with a daemon does not have. As root.

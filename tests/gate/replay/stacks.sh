@@ -217,9 +217,5 @@ on_terminal() { # COLUMNS
 prints "--tree fits a terminal of 80 columns" "many 0 used" on_terminal 80
 prints "--tree fits a terminal of 120 columns" "many 0 used" on_terminal 120
 
-if command -v chromium >/dev/null; then
-	tells tests/lib/flame.py "$ctl" "$dir/small" "$dir/other" "$dir/large" "$dir"
-else
-	skip "the flame graph works in a browser" "no chromium: make nightly has it"
-fi
+has_by_night chromium "the flame graph works in a browser" && tells tests/lib/flame.py "$ctl" "$dir/small" "$dir/other" "$dir/large" "$dir"
 finish

@@ -5,12 +5,13 @@
 /*
  * A node of the tree is (parent, place). It is claimed by compare-and-swap of a hash of both, whose
  * bit 0 is set. It is never removed, except by folding (fold.bpf.h). The outermost frame's parent
- * is the root that says how the walk ended. The innermost frame has the same place as the sample
+ * is the root that says how the walk ended, or below that the node of the thread. The innermost frame has the same place as the sample
  * has without stacks, so totals agree; in kernel mode that is the kernel's place, with the other
  * kernel frames between it and the user's if the attachment asked for them. Without room for a
  * node, the sample is counted at the last frame that has one, and in node_full.
  */
 
+#include "group.bpf.h"
 #include "unwind.bpf.h"
 
 /* --- the tree --------------------------------------------------------------------------------- */
@@ -106,17 +107,30 @@ static long descend(__u32 i, struct unwind **context)
 	return 0;
 }
 
+/* The node of the running thread below @root, where groups distinguish threads; else @root. */
+static __always_inline __u32 thread_node(const struct table *t, __u32 slot, __u32 root)
+{
+	__u32 group;
+
+	if (!(t->observer->group_by & PROFIL_GROUP_THREAD))
+		return root;
+	group = (__u32)group_number(slot);
+	if (!group)
+		return root;
+	return (__u32)node_number(slot, root, profil_place(PROFIL_NOTE_THREAD, 0, group)) ?: root;
+}
+
 /* Enters the user's frames. */
 static __always_inline void tree_user(struct unwind *u)
 {
 	struct latest_stack *latest = &u->latest;
 
-	latest->common = latest->epoch == u->epoch && latest->root == u->root;
+	latest->common = latest->epoch == u->epoch && latest->root == u->top;
 	if (!latest->common)
 		latest->frames = 0;
 	latest->epoch = u->epoch;
-	latest->root = u->root;
-	u->node = u->root;
+	latest->root = u->top;
+	u->node = u->top;
 	u->left = u->depth;
 	bpf_loop(PROFIL_FRAMES_MAX, descend, &u, 0);
 }
@@ -204,6 +218,7 @@ static __always_inline void tree_count(struct unwind *u, __u64 kernel_pc, __u32 
 		TABLE_ADD(t, stack_lost, n);
 		return;
 	}
+	u->top = thread_node(t, u->slot, u->root);
 	tree_user(u);
 	u->kernel_left = u->kernel_from = 0;
 	u->kernel_image = profil_place_image(leaf);

@@ -66,6 +66,7 @@ struct unwind {
 	__u32 exact;   /* pc is an interrupted instruction, not a return address */
 	__u32 next;    /* added to the offset that is stored for pc; see above */
 	__u32 leaf;    /* the first frame is the sample's place */
+	__u32 top;     /* the node above the outermost frame: the root, or the thread's */
 	__u32 node;    /* the innermost frame's so far */
 	__u32 left;    /* frames still to be entered into the tree */
 	__u32 busy;
@@ -78,8 +79,7 @@ struct unwind {
 	__u32 reads;	   /* interpreters' functions */
 	__u32 native;	   /* keep the frames of evaluation loops */
 	__u32 stretch;	   /* the next frames are functions: 1 */
-	__u32 zero;
-	__u64 leaf_place; /* the innermost frame's; 0: it has no image */
+	__u64 leaf_place;  /* the innermost frame's; 0: it has no image */
 	__u64 kernel_window;
 	__u32 moment;
 	__u32 nwords;

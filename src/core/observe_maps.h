@@ -30,7 +30,7 @@
  * and the user's pc at which it entered the kernel as a FOLDED place. The historical view
  * (--fold-kernel) shows the FOLDED places instead of those of KERNEL images.
  */
-#define PROFIL_TABLE_VERSION 6
+#define PROFIL_TABLE_VERSION 7
 #define PROFIL_TABLE_PAGE 4096
 
 #define PROFIL_LINE_PLACES 5
@@ -192,6 +192,11 @@ enum profil_note {
 	 * and offset.
 	 */
 	PROFIL_NOTE_LOCK,
+	/*
+	 * Not below the stack, but its outermost frame, below the root: the thread, where groups
+	 * distinguish threads. Offset: the number of its group.
+	 */
+	PROFIL_NOTE_THREAD,
 };
 
 /* What a thread sleeps for. */
@@ -292,6 +297,7 @@ enum profil_language {
 	PROFIL_LANGUAGE_RUBY,
 	PROFIL_LANGUAGE_PERL,
 	PROFIL_LANGUAGE_JAVA,
+	PROFIL_LANGUAGE_THREADS, /* none: threads, as the outermost frames of their stacks */
 	PROFIL_LANGUAGES,
 };
 

@@ -1,6 +1,7 @@
 /* firefox.c - the processed format of Firefox Profiler, as its version 48 has it */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -26,6 +27,11 @@ enum category { OTHER, USER, KERNEL };
 /* A thread that is being written: a process's, or all of the profile's. */
 struct tables {
 	const struct profile *profile;
+	/* With stacks. */
+	const __u32 *thread; /* above each node: its number; 0: none */
+	__u32 number;	     /* of this one */
+	__u32 *function;     /* of each frame: its function + 1; 0: none yet */
+	__u32 *stack;	     /* of each frame alone, then of each node: likewise */
 	json_t *names, *resources, *categories; /* of functions; frames are the same */
 	json_t *frames, *prefixes;		/* of stacks */
 	json_t *stacks, *times, *weights;	/* of samples */
@@ -174,6 +180,11 @@ static json_t *stack_table(struct tables *t)
 			 (json_int_t)n);
 }
 
+static bool is_of_thread(const struct tables *t, __u32 node)
+{
+	return t->thread[node] == t->number;
+}
+
 /* Each slice of time is a marker, with its samples. */
 static json_t *markers(struct tables *t)
 {
@@ -188,7 +199,9 @@ static json_t *markers(struct tables *t)
 		json_int_t samples = 0;
 
 		for (; at < p->calls.ntimes && p->calls.time[at].slice == i; at++)
-			samples += (json_int_t)p->calls.time[at].count;
+			samples += is_of_thread(t, p->calls.time[at].node)
+					   ? (json_int_t)p->calls.time[at].count
+					   : 0;
 		append(t, data, json_pack("{ss sI}", "type", "Slice", "samples", samples));
 		append(t, from, json_real((double)i * ms));
 		append(t, to, json_real((double)(i + 1) * ms));
@@ -201,7 +214,7 @@ static json_t *markers(struct tables *t)
 }
 
 /* The thread of @group, and what is in @t; frees that. NULL: out of memory. */
-static json_t *thread(struct tables *t, __u32 group)
+static json_t *thread_written(struct tables *t, __u32 group)
 {
 	const struct profile *p = t->profile;
 	const struct group *g = group && group < p->ngroups ? &p->groups[group] : NULL;
@@ -240,19 +253,51 @@ static json_t *thread(struct tables *t, __u32 group)
 	return whole;
 }
 
-/* The stacks of frames that are no function come first, then those of nodes. */
-static json_int_t stack_of_frame(const struct tables *t, __u32 frame)
+/* The function of @frame. */
+static json_int_t function_of_frame(struct tables *t, __u32 frame)
 {
-	return (json_int_t)(frame - t->profile->calls.nframes);
+	const struct call_tree *calls = &t->profile->calls;
+	char name[4096];
+
+	if (!t->function[frame]) {
+		stack_frame_name(t->profile, frame, name, sizeof(name));
+		t->function[frame] =
+			1 + (__u32)add_function(t, name,
+						frame < calls->nframes
+							? (json_int_t)calls->frame[frame].object
+							: -1);
+	}
+	return t->function[frame] - 1;
 }
 
-static json_int_t stack_of_node(const struct tables *t, __u32 node)
+/* The stack of @frame alone. */
+static json_int_t stack_of_frame(struct tables *t, __u32 frame)
+{
+	if (!t->stack[frame])
+		t->stack[frame] = 1 + (__u32)add_stack(t, function_of_frame(t, frame), -1);
+	return t->stack[frame] - 1;
+}
+
+/* The stack of @node, whose callers come before it: below 0: none, as above whole stacks. */
+static json_int_t stack_of_node(struct tables *t, __u32 node)
 {
 	const struct profile *p = t->profile;
 
-	return node < CALL_ROOTS ? stack_of_frame(t, stack_frame_root(p, node))
-				 : stack_of_frame(t, (__u32)stack_frames(p)) +
-					   (json_int_t)(node - CALL_ROOTS);
+	if (node >= CALL_ROOTS && !stack_is_thread(p, &p->calls, node))
+		return (json_int_t)t->stack[stack_frames(p) + node] - 1;
+	if (node >= CALL_ROOTS)
+		node = p->calls.node[node].parent;
+	return node == CALL_WHOLE ? -1 : stack_of_frame(t, (__u32)p->calls.nframes + node);
+}
+
+/* Adds samples at @node; those of a root have no frame but its own. */
+static void add_at_node(struct tables *t, __u32 node, __u64 samples)
+{
+	json_int_t stack = node < CALL_ROOTS ? -1 : stack_of_node(t, node);
+	__u32 root = call_tree_root(&t->profile->calls, node);
+
+	add_sample(t, stack < 0 ? stack_of_frame(t, stack_frame_root(t->profile, root)) : stack,
+		   samples);
 }
 
 /* What has times, add_times() has added. */
@@ -260,16 +305,16 @@ static int put_stack(void *arg, const struct stack *s)
 {
 	struct tables *t = arg;
 
-	if (s->at == CALL_NO_NODE)
+	if (s->at == CALL_NO_NODE && !t->number)
 		add_sample(t, stack_of_frame(t, s->frame[0]), s->samples);
-	else if (!t->profile->calls.ntimes)
-		add_sample(t, stack_of_node(t, s->at), s->samples);
+	else if (s->at != CALL_NO_NODE && !t->profile->calls.ntimes && is_of_thread(t, s->at))
+		add_at_node(t, s->at, s->samples);
 	return t->failed ? -ENOMEM : 0;
 }
 
 /*
- * Adds the samples of stacks by slice, spread over it. Those of several threads stand for more time
- * than it has.
+ * Adds the thread's samples of stacks by slice, spread over it. Those of several threads in one
+ * stand for more time than it has.
  */
 static void add_times(struct tables *t)
 {
@@ -281,11 +326,13 @@ static void add_times(struct tables *t)
 		__u64 sum = 0, before = 0;
 
 		for (next = i; next < n && time[next].slice == time[i].slice; next++)
-			sum += time[next].count;
+			sum += is_of_thread(t, time[next].node) ? time[next].count : 0;
 		for (size_t k = i; k < next; k++) {
+			if (!is_of_thread(t, time[k].node))
+				continue;
 			t->now_ms = slice_ms * (time[k].slice + (double)before / (double)sum);
 			before += time[k].count;
-			add_sample(t, stack_of_node(t, time[k].node), time[k].count);
+			add_at_node(t, time[k].node, time[k].count);
 		}
 	}
 	if (n)
@@ -295,22 +342,17 @@ static void add_times(struct tables *t)
 static int add_stacks(struct tables *t)
 {
 	const struct profile *p = t->profile;
-	const struct call_tree *calls = &p->calls;
-	json_int_t others = (json_int_t)(stack_frames(p) - calls->nframes);
-	char name[4096];
+	size_t frames = stack_frames(p);
 
-	for (size_t i = 0; i < stack_frames(p); i++)
-		add_function(t, stack_frame_name(p, i, name, sizeof(name)),
-			     i < calls->nframes ? (json_int_t)calls->frame[i].object : -1);
-	for (json_int_t i = 0; i < others; i++)
-		add_stack(t, (json_int_t)calls->nframes + i, -1);
-	for (size_t i = CALL_ROOTS; i < calls->n; i++) {
-		__u32 parent = calls->node[i].parent;
+	memset(t->function, 0, frames * sizeof(*t->function));
+	memset(t->stack, 0, (frames + p->calls.n) * sizeof(*t->stack));
+	for (__u32 i = CALL_ROOTS; i < p->calls.n; i++) {
+		const struct call_node *n = &p->calls.node[i];
 
-		add_stack(t, calls->node[i].frame,
-			  parent == CALL_WHOLE	? -1
-			  : parent < CALL_ROOTS ? (json_int_t)parent
-						: (json_int_t)(parent - CALL_ROOTS) + others);
+		if (is_of_thread(t, i) && !stack_is_thread(p, &p->calls, i))
+			t->stack[frames + i] =
+				1 + (__u32)add_stack(t, function_of_frame(t, n->frame),
+						     stack_of_node(t, n->parent));
 	}
 	add_times(t);
 	return each_stack(p, put_stack, t);
@@ -356,7 +398,7 @@ static int add_groups(json_t *threads, const struct profile *p)
 			n++;
 		tables_init(&t, p);
 		add_spots(&t, s.spot + i, n);
-		if (json_array_append_new(threads, thread(&t, s.spot[i].place.group)))
+		if (json_array_append_new(threads, thread_written(&t, s.spot[i].place.group)))
 			err = -ENOMEM;
 	}
 	spots_fini(&s);
@@ -364,19 +406,80 @@ static int add_groups(json_t *threads, const struct profile *p)
 		return err;
 	tables_init(&t, p);
 	add_nowhere(&t);
-	return json_array_append_new(threads, thread(&t, 0)) ? -ENOMEM : 0;
+	return json_array_append_new(threads, thread_written(&t, 0)) ? -ENOMEM : 0;
 }
 
+/* The group of the thread that is called @name, with its tid in parentheses; 0: none. */
+static __u32 group_of_thread(const struct profile *p, const char *name)
+{
+	const char *id = strrchr(name, '(');
+	pid_t tid = id ? atoi(id + 1) : 0;
+
+	for (__u32 i = 1; tid && i < p->ngroups; i++) {
+		const struct group *g = &p->groups[i];
+
+		if (g->tid == tid && g->thread && !strncmp(g->thread, name, strlen(g->thread)))
+			return i;
+	}
+	return 0;
+}
+
+/* Numbers the threads above nodes; of[n] is the group of number n. Returns how many there are. */
+static __u32 number_threads(const struct profile *p, __u32 *thread, __u32 *of)
+{
+	const struct call_tree *t = &p->calls;
+	char name[4096];
+	__u32 n = 0;
+
+	for (__u32 i = CALL_ROOTS, k; i < t->n; i++) {
+		thread[i] = thread[t->node[i].parent];
+		if (!stack_is_thread(p, &p->calls, i))
+			continue;
+		call_frame_name(p, t->node[i].frame, name, sizeof(name));
+		of[0] = group_of_thread(p, name);
+		for (k = n; of[k] != of[0]; k--)
+			;
+		thread[i] = k ?: ++n;
+		of[thread[i]] = of[0];
+	}
+	of[0] = 0;
+	return n;
+}
+
+/* Adds a thread for each that stacks distinguish, and one for what is of none. */
 static int add_threads(json_t *threads, const struct profile *p)
 {
+	size_t frames = stack_frames(p);
+	__cleanup(freep) __u32 *thread = calloc(p->calls.n + 1, sizeof(*thread));
+	__cleanup(freep) __u32 *of = calloc(p->calls.n + 2, sizeof(*of));
+	__cleanup(freep) __u32 *function = calloc(frames + 1, sizeof(*function));
+	__cleanup(freep) __u32 *stack = calloc(frames + p->calls.n + 1, sizeof(*stack));
+	size_t samples;
 	struct tables t;
+	json_t *whole;
+	__u32 n;
 	int err = 0;
 
+	if (!thread || !of || !function || !stack)
+		return -ENOMEM;
 	if (!has_stacks(p))
 		return add_groups(threads, p);
-	tables_init(&t, p);
-	err = add_stacks(&t);
-	return json_array_append_new(threads, thread(&t, 0)) ? -ENOMEM : err;
+	n = number_threads(p, thread, of);
+	for (__u32 i = 0; i <= n && !err; i++) {
+		tables_init(&t, p);
+		t.thread = thread;
+		t.number = i;
+		t.function = function;
+		t.stack = stack;
+		err = add_stacks(&t);
+		samples = json_array_size(t.stacks);
+		whole = thread_written(&t, of[i]);
+		if (!samples && n)
+			json_decref(whole);
+		else if (json_array_append_new(threads, whole))
+			err = -ENOMEM;
+	}
+	return err;
 }
 
 static json_t *libraries(const struct profile *p)

@@ -11,9 +11,10 @@
 #include "interpreted.h"
 
 static const char *const languages[PROFIL_LANGUAGES] = {
-	[PROFIL_LANGUAGE_PYTHON] = "python", [PROFIL_LANGUAGE_JAVASCRIPT] = "node",
-	[PROFIL_LANGUAGE_PHP] = "php",	     [PROFIL_LANGUAGE_RUBY] = "ruby",
-	[PROFIL_LANGUAGE_PERL] = "perl",     [PROFIL_LANGUAGE_JAVA] = "java",
+	[PROFIL_LANGUAGE_PYTHON] = "python",  [PROFIL_LANGUAGE_JAVASCRIPT] = "node",
+	[PROFIL_LANGUAGE_PHP] = "php",	      [PROFIL_LANGUAGE_RUBY] = "ruby",
+	[PROFIL_LANGUAGE_PERL] = "perl",      [PROFIL_LANGUAGE_JAVA] = "java",
+	[PROFIL_LANGUAGE_THREADS] = "thread",
 };
 
 const char *interpreted_language(__u32 language)

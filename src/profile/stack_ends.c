@@ -162,6 +162,15 @@ bool has_stacks(const struct profile *p)
 	return p->calls.n >= CALL_ROOTS && call_tree_sum(&p->calls);
 }
 
+bool stack_is_thread(const struct profile *p, const struct call_tree *t, __u32 node)
+{
+	const struct call_node *n = &t->node[node];
+	const struct object *o = &p->objects[n->object];
+
+	return node >= CALL_ROOTS && n->parent < CALL_ROOTS && o->kind == OBJECT_INTERPRETED &&
+	       !strcmp(o->path, interpreted_language(PROFIL_LANGUAGE_THREADS));
+}
+
 double stack_ends_percent(const struct stack_ends *e, __u64 samples)
 {
 	return e->sum ? 100.0 * (double)samples / (double)e->sum : 0;
@@ -211,8 +220,11 @@ int stack_ends_init(struct stack_ends *e, const struct profile *p)
 		return -ENOMEM;
 	for (__u32 i = 0; i < t->n; i++) {
 		const struct call_node *n = &t->node[i];
-		__u32 top = i < CALL_ROOTS || n->parent < CALL_ROOTS ? i : outermost[n->parent];
-		enum call_root end = call_root_end(top < CALL_ROOTS ? top : t->node[top].parent);
+		__u32 top =
+			i < CALL_ROOTS || n->parent < CALL_ROOTS || stack_is_thread(p, t, n->parent)
+				? i
+				: outermost[n->parent];
+		enum call_root end = call_root_end(call_tree_root(t, top));
 
 		outermost[i] = top;
 		e->sum += n->count;

@@ -29,6 +29,9 @@ void stack_ends_fini(struct stack_ends *e);
 /* Says whether @p has stacks. */
 bool has_stacks(const struct profile *p);
 
+/* Says whether @node of a tree of @p's is no function, but the thread whose stacks are below it. */
+bool stack_is_thread(const struct profile *p, const struct call_tree *t, __u32 node);
+
 /* The share of @samples in all stacks, in per cent. */
 double stack_ends_percent(const struct stack_ends *e, __u64 samples);
 

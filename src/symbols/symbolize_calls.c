@@ -6,6 +6,8 @@
 
 #include "base/cleanup.h"
 
+#include "profile/stack_ends.h"
+
 #include "demangle.h"
 #include "dwarf_lines.h"
 #include "elf_symbols.h"
@@ -157,17 +159,43 @@ static bool is_start_in_go(const char *name)
 	return false;
 }
 
+/* The root right above @parent, or above the thread that it is; CALL_ROOTS: it is a function. */
+static __u32 root_above(const struct work *w, __u32 parent)
+{
+	if (parent < CALL_ROOTS)
+		return parent;
+	return stack_is_thread(w->profile, &w->tree, parent) ? w->tree.node[parent].parent
+							     : CALL_ROOTS;
+}
+
+/* Replaces @parent, a root or a thread, by that of complete stacks. */
+static int make_whole(struct work *w, __u32 *parent)
+{
+	__u32 whole = call_root(CALL_WHOLE, call_root_state(root_above(w, *parent)));
+	struct call_node thread = w->tree.node[*parent];
+	int err;
+
+	if (*parent < CALL_ROOTS) {
+		*parent = whole;
+		return 0;
+	}
+	err = call_tree_add(&w->tree, whole, thread.object, thread.offset, parent);
+	if (!err)
+		w->tree.node[*parent].frame = thread.frame;
+	return err;
+}
+
 /*
  * Says whether the outermost frame @n is where makecontext() starts: its return address is the very
  * start of a function, behind padding, so that no call made it.
  */
-static bool is_start_of_context(struct work *w, const struct call_node *n, __u64 at, __u32 parent)
+static bool is_start_of_context(struct work *w, const struct call_node *n, __u64 at, __u32 root)
 {
 	struct symbols_range before, after;
 	struct symbols *s;
 
-	if (at == n->offset || parent >= CALL_ROOTS || call_root_end(parent) == CALL_DEEP ||
-	    call_root_end(parent) == CALL_NOT_YET ||
+	if (at == n->offset || root == CALL_ROOTS || call_root_end(root) == CALL_DEEP ||
+	    call_root_end(root) == CALL_NOT_YET ||
 	    symbolize_cached(&s, w->profile, n->object, w->cache) < 0)
 		return false;
 	symbols_find(s, at, &before);
@@ -181,17 +209,18 @@ static int add_node(struct work *w, const struct call_node *n, __u64 at, __u32 p
 {
 	const char *inlined[INLINED_MAX];
 	size_t i = lines_inlines(lines_of(w, n->object), at, inlined, INLINED_MAX);
-	__u32 frame;
+	__u32 frame, root = root_above(w, parent);
 	int err = 0;
 
-	if (is_start_of_context(w, n, at, parent)) {
-		parent = call_root(CALL_WHOLE, call_root_state(parent));
+	if (is_start_of_context(w, n, at, root)) {
+		err = make_whole(w, &parent);
+		root = CALL_WHOLE;
 		at = n->offset;
 	}
-	err = function_at(w, n->object, at, &frame);
-	if (!err && parent < CALL_ROOTS && call_root_end(parent) == CALL_NO_TABLE &&
+	err = err ?: function_at(w, n->object, at, &frame);
+	if (!err && root < CALL_ROOTS && call_root_end(root) == CALL_NO_TABLE &&
 	    is_start_in_go(w->tree.frame[frame].name))
-		parent = call_root(CALL_WHOLE, call_root_state(parent));
+		err = make_whole(w, &parent);
 	if (!err)
 		err = call_tree_add(&w->tree, parent, n->object, n->offset, to);
 	if (!err)

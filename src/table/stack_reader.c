@@ -52,11 +52,24 @@ static bool is_node(const struct tree_reader *r, __u32 number)
 	       number - PROFIL_STACK_ROOTS < r->table->table.head->nodes;
 }
 
-/* Says whether the node is complete, and its image was found. */
+/* The number of the group whose thread @place stands for; 0: it is no thread. */
+static __u32 thread_of(const struct tree_reader *r, __u64 place)
+{
+	__u32 group = profil_place_offset(place);
+
+	return profil_place_group(place) == PROFIL_NOTE_THREAD && !profil_place_image(place) &&
+			       group <= r->table->table.head->groups
+		       ? group
+		       : 0;
+}
+
+/* Says whether the node is complete, and its image or thread was found. */
 static bool is_known(const struct tree_reader *r, const struct profil_node *node)
 {
-	__u32 image = profil_place_image(node->place);
+	__u32 image = profil_place_image(node->place), thread = thread_of(r, node->place);
 
+	if (thread)
+		return r->table->group[thread];
 	return node->place && image && image <= r->table->table.head->images &&
 	       r->table->object[image];
 }
@@ -90,9 +103,10 @@ static ssize_t path_of(const struct tree_reader *r, __u32 number, enum call_stat
 static void locate(const struct tree_reader *r, __u64 key, __u32 *object, __u64 *offset)
 {
 	__u32 image = profil_place_image(key);
-	struct place place = { 0 };
+	__u32 thread = thread_of(r, key);
+	struct place place = { .offset = thread ? table_reader_thread(thread) : 0 };
 
-	*object = 0;
+	*object = thread ? r->table->threads - 1 : 0;
 	if (image && image <= r->table->table.head->images && r->table->object[image]) {
 		*object = r->table->object[image] - 1;
 		table_reader_locate(r->table, &place, image, profil_place_offset(key));
@@ -260,7 +274,7 @@ static int read_stacks(struct table_reader *table, struct call_tree *into)
 		__u32 folds = folds_of(&table->table);
 
 		call_tree_fini(into);
-		err = table_reader_update_images(table) ?: read_tree(table, NULL, into, &pending);
+		err = table_reader_update(table) ?: read_tree(table, NULL, into, &pending);
 		pending |= were_freed(&table->table, folds);
 	}
 	return err;
@@ -361,7 +375,7 @@ static int series_init(struct stack_series *s, const struct table_reader *table)
 int stack_series_read(struct stack_series *s, struct table_reader *table)
 {
 	struct tree_reader r = { .table = table, .into = &s->tree };
-	int err = table_reader_update_images(table);
+	int err = table_reader_update(table);
 
 	if (!err && !s->seen)
 		err = series_init(s, table);

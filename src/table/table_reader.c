@@ -324,6 +324,30 @@ static int add_group(struct table_reader *r, const struct profil_group *from, __
 	return profile_add_group(r->profile, &g, index);
 }
 
+/* Adds the frame of the thread of group @i. */
+static int add_thread(struct table_reader *r, const struct profil_group *from, __u32 i)
+{
+	struct interpreted_function f = { .start = table_reader_thread(i) - 1, .length = 1 };
+	struct profile *p = r->profile;
+	__u32 index;
+	int err;
+
+	if (!r->threads) {
+		err = profile_add_object(p, interpreted_language(PROFIL_LANGUAGE_THREADS), 0, 0, -1,
+					 &index);
+		if (err < 0)
+			return err;
+		p->objects[index].interpreted = calloc(1, sizeof(*p->objects[index].interpreted));
+		if (!p->objects[index].interpreted)
+			return -ENOMEM;
+		r->threads = index + 1;
+	}
+	if (asprintf(&f.name, from->tid ? "%.*s (%u)" : "%.*s", (int)sizeof(from->thread),
+		     from->thread, from->tid) < 0)
+		return -ENOMEM;
+	return interpreted_add(p->objects[r->threads - 1].interpreted, &f);
+}
+
 /* Group @i, if it is new; NULL: it is not. */
 static const struct profil_group *new_group(const struct table_reader *r, __u32 i)
 {
@@ -357,9 +381,13 @@ static int notice_groups(struct table_reader *r)
 
 		if (!group || !cgroups_knows(&r->cgroups, group->cgroup))
 			continue;
-		err = add_group(r, group, &r->group[i]);
+		if (head->stack_mode && head->group_by & PROFIL_GROUP_THREAD)
+			err = add_thread(r, group, i);
+		err = err ?: add_group(r, group, &r->group[i]);
 		r->groups += !err;
 	}
+	if (r->threads)
+		interpreted_sort(r->profile->objects[r->threads - 1].interpreted);
 	return err;
 }
 

@@ -18,6 +18,7 @@ struct table_reader {
 	struct cgroups cgroups;
 	__u32 *object; /* of each image: object + 1; 0: not found yet */
 	__u32 *group;  /* of each group of the table; 0: not found yet */
+	__u32 threads; /* the object of threads' frames + 1; 0: there is none */
 	__u32 images;  /* found so far */
 	__u32 groups;
 	__u64 next_maps_ns; /* of now_ns(), when perf maps are looked for again */
@@ -68,6 +69,12 @@ void table_reader_locate(const struct table_reader *r, struct place *place, __u3
 
 /* Adds @count samples at the place @key of the table to @into. Returns 0 or -ENOMEM. */
 int table_reader_add(const struct table_reader *r, struct profile *into, __u64 key, __u64 count);
+
+/* The offset of the frame of group @i's thread. As a return address it belongs to the one before. */
+static inline __u32 table_reader_thread(__u32 i)
+{
+	return 2 * i + 1;
+}
 
 /*
  * Calls table_reader_update(), adds all counts so far to @into, and sets its total and outcomes.

@@ -254,6 +254,22 @@ def times(b):
     fact("a slider moves the span's end", b.value(said), "0 s to 0.2 s: 7,150")
 
 
+def threads(b):
+    """Of stacks that begin at their thread: the strip has the samples of the thread that is zoomed to."""
+    path = os.path.join(DIR, "threads")
+    subprocess.run([os.path.join(os.path.dirname(os.path.abspath(__file__)), "../programs/stacks.py"), path, "threads"], check=True)
+    b.size(1280)
+    b.open(page("threads.html", "report", path))
+    said = "document.querySelector('.said').textContent.split('. Drag')[0]"
+    fact("a strip of all threads has all samples", b.value(said), "0 s to 0.3 s: 123 samples")
+    b.click(*at(b, "two (12)"))
+    fact("zoomed to a thread it has the thread's", b.value(said), "0 s to 0.3 s: 40 samples of two (12)")
+    b.value("(() => { const s = document.getElementById('span-0-to'); s.value = 0.1; s.oninput(); })()")
+    fact("a span without samples of the thread", b.value(said), "0 s to 0.1 s: 0 samples of two (12)")
+    b.key("Escape")
+    fact("zoomed out again it has all threads'", b.value(said), "0 s to 0.1 s: 60 samples")
+
+
 def main():
     b = Browser(seconds=140)
     try:
@@ -261,6 +277,7 @@ def main():
         two(b)
         sleeps(b)
         times(b)
+        threads(b)
         large(b)
         flat(b)
         fact("no page has a script error or loads anything", b.said, [])

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """stacks.py - writes a profile with stacks of known counts: stacks.py FILE
-[small|other|large|groups|slices|recursion|namesakes]
+[small|other|large|groups|slices|threads|recursion|namesakes]
 
 By default main calls hot, which calls itself and cold; hot enters the kernel; there are inlined functions, names
 with markup, stacks that were cut, and samples without a stack. 'other' is the same program with more of cold;
 'large' has 120000 contexts of long names; in 'groups' the samples are of two processes; 'slices' has their times; in
+'threads' two threads run the same, and have times; in
 'recursion' functions call each other; in 'namesakes' two static functions have one name.
 """
 import json
@@ -12,7 +13,7 @@ import random
 import sys
 
 NASTY = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> & \\ ' \" \u2028 \n end"
-SPIN, ANON, KERNEL = 0, 1, 2
+SPIN, ANON, KERNEL, THREADS = 0, 1, 2, 3
 ENDS = 3
 
 
@@ -51,6 +52,15 @@ def recursion():
     return frames, nodes, [[SPIN, 260, 1, 3], [SPIN, 516, 1, 7], [SPIN, 772, 1, 15]]
 
 
+def threads():
+    """Two threads, both of which call hot; of one a stack was cut, too."""
+    frames = [["main", SPIN, 16], ["hot", SPIN, 256], ["cold", SPIN, 512], ["one (11)", THREADS, 1], ["two (12)", THREADS, 2]]
+    nodes = [[0, 3, THREADS, 1, 0], [3, 0, SPIN, 20, 0], [4, 1, SPIN, 260, 60],  # 3 to 5: one, main, hot
+             [0, 4, THREADS, 2, 0], [6, 0, SPIN, 20, 0], [7, 1, SPIN, 260, 40],  # 6 to 8: two
+             [1, 3, THREADS, 1, 0], [9, 2, SPIN, 524, 20]]  # 9 and 10: one, cold
+    return frames, nodes, [[SPIN, 260, 1, 60, 1], [SPIN, 260, 1, 40, 2], [SPIN, 524, 1, 20, 1]]
+
+
 def namesakes():
     """a calls b, which calls another function a."""
     frames = [["a", SPIN, 256], ["b", SPIN, 512], ["a", SPIN, 768]]
@@ -71,7 +81,7 @@ def large():
 
 def profile(frames, nodes, places, unmatched, lost):
     functions = {}
-    for object, offset, _, count in places:
+    for object, offset, _, count, *_ in places:
         of = max((f for f in frames if f[1] == object and f[2] <= offset and f[0] != "inner"), key=lambda f: f[2])
         functions.setdefault((object, of[2], of[0]), []).append(count)
     paths = ["/opt/my program/spin", "[anon]", "[kernel]"]
@@ -92,12 +102,18 @@ def profile(frames, nodes, places, unmatched, lost):
 
 def main():
     kind = sys.argv[2] if len(sys.argv) > 2 else "small"
-    parts = large() if kind == "large" else recursion() if kind == "recursion" else namesakes() if kind == "namesakes" else small(900 if kind == "other" else 300)
-    p = profile(*parts, 3, 2)
+    others = {"large": large, "recursion": recursion, "namesakes": namesakes, "threads": threads}
+    p = profile(*(others[kind]() if kind in others else small(900 if kind == "other" else 300)), 3, 2)
     if kind == "groups":
         p["groups"] = [{"command": c, "pid": n, "tid": 0, "uid": 0, "start_ns": 0, "thread": None, "cgroup": None, "unit": None, "samples": 0}
                        for n, c in enumerate(("", "one", "two"))]
         p["places"] = [[*place, 1 + n % 2] for n, place in enumerate(p["places"])]
+    if kind == "threads":
+        p["objects"].append({"path": "thread", "build_id": "", "interpreted": [[1, 0, 0, "one (11)", None, 0, ""], [2, 0, 0, "two (12)", None, 0, ""]]})
+        p["groups"] = [{"command": "spin", "pid": 1, "tid": tid, "uid": 0, "start_ns": 0, "thread": name, "cgroup": None, "unit": None, "samples": 0}
+                       for tid, name in ((0, None), (11, "one"), (12, "two"))]
+        p["slice_ns"] = 10**8
+        p["stacks"]["times"] = [[5, 60], [8, 40, 10, 20], [2, 3]]
     if kind == "slices":
         p["slice_ns"] = 10**8
         p["stacks"]["times"] = [[4, 7000, 13, 60], [6, 10, 7, 30, 9, 10, 11, 40], [2, 3, 7, 270, 8, 20, 12, 500]]

@@ -154,11 +154,12 @@ function drawFlame(section) {
 				? ` Red has a greater share after, blue before; grey ${data.sampled ? "differs by chance at most" : "has the same"}. Widths are the mean of both shares.`
 				: " Callers are above what they call.");
 
-		// A strip of the samples by time: the graph shows those of the span that is chosen.
+		// A strip of the samples by time, below the call that is zoomed to, which may be a thread: the graph shows
+		// those of the span that is chosen.
 		function timeline() {
 			const { ns, of } = data.slices;
 			const step = ns / 1e9;
-			const sums = of.map((slice) => slice.reduce((sum, n, i) => sum + (i % 2 ? n : 0), 0));
+			let sums = [];
 			const seconds = (t) => `${Number(t.toFixed(3))} s`;
 			let span = [0, of.length];
 			const place = makeStrip(section, {
@@ -173,16 +174,20 @@ function drawFlame(section) {
 
 					span = [Math.min(Math.floor(from + 1e-6), of.length - 1), 0];
 					span[1] = Math.max(Math.ceil(to - 1e-6), span[0] + 1);
-					shown();
 					rebuild(span[0] || span[1] < of.length ? selfIn(...span) : undefined);
 				},
 			});
 			const said = make("output", "dim said", section);
 
+			// Callers are numbered as the graph has them, not as the slices do.
 			function shown() {
-				const n = sums.slice(...span).reduce((a, b) => a + b, 0);
+				const [first, end] = t === trees[0] ? [zoomed, t.end[zoomed]] : [0, Infinity];
+				const below = (slice) => slice.reduce((sum, n, i) => sum + (i % 2 && slice[i - 1] >= first && slice[i - 1] < end ? n : 0), 0);
+				const whose = first ? ` of ${label(first)}` : "";
 
-				said.textContent = `${seconds(span[0] * step)} to ${seconds(span[1] * step)}: ${n.toLocaleString("en")} samples. Drag to choose a time.`;
+				sums = of.map(below);
+				const n = sums.slice(...span).reduce((a, b) => a + b, 0);
+				said.textContent = `${seconds(span[0] * step)} to ${seconds(span[1] * step)}: ${n.toLocaleString("en")} samples${whose}. Drag to choose a time.`;
 				place();
 			}
 			return shown;
@@ -342,6 +347,7 @@ function drawFlame(section) {
 			canvas.style.height = `${rows * ROW}px`;
 			canvas.append(all);
 			graph.replaceChildren(canvas);
+			if (placeStrip) placeStrip();
 			reset.disabled = !zoomed;
 			mark();
 		}
@@ -496,7 +502,6 @@ function drawFlame(section) {
 		});
 		observer.observe(graph);
 		if (data.sides < 2) legend(make("p", "legend", section));
-		if (placeStrip) placeStrip();
 		draw();
 		show(0);
 		window.addEventListener("hashchange", follow, { signal: gone.signal });

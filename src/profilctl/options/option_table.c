@@ -134,7 +134,7 @@ static const struct option_row rows[] = {
 	{ OPTION_FULL_NAMES, 0, "full-names", NULL, "do not shorten names", FLAG(full_names) },
 	{ OPTION_SLICES, 0, "slices", "NxT",
 	  "show samples over time: N slices of T seconds or more", .value = value_slices },
-	{ OPTION_THREADS, 0, "threads", NULL, "distinguish threads, for --by thread",
+	{ OPTION_THREADS, 0, "threads", NULL, "distinguish threads, also in stacks",
 	  FLAG(threads) },
 	{ OPTION_PID, 'p', "pid", "PID[,PID...]", "processes to profile, instead of operands",
 	  .value = value_pid },

@@ -97,6 +97,26 @@ in_slices() { # OPTION...
 check "the slices of stacks add up" in_slices -F 1000 --slices 8x0.01
 check "the slices of all time add up" in_slices --wall --slices 8x0.01
 check "the slices of off-CPU time add up" in_slices --off-cpu --slices 8x0.01
+check "the slices of threads add up" in_slices --wall --threads --slices 8x0.01
+
+# A thread's stacks have the samples of its places.
+has_threads() {
+	python3 - "$dir/sliced" <<-'END'
+		import collections, json, sys
+		p = json.load(open(sys.argv[1]))
+		stacks, groups = p["stacks"], [f"{g['thread']} ({g['tid']})" for g in p["groups"]]
+		roots, threads = len(stacks["ends"]), next(i for i, o in enumerate(p["objects"]) if o["path"] == "thread")
+		of, flat, tree = {}, collections.Counter(), collections.Counter()
+		for i, (parent, frame, object, _, count) in enumerate(stacks["nodes"], roots):
+		    of[i] = stacks["frames"][frame][0] if parent < roots and object == threads else of.get(parent)
+		    tree[of[i]] += count if object != threads else 0
+		for _, _, _, count, group in p["places"]:
+		    flat[groups[group]] += count
+		print(flat, tree)
+		sys.exit(+flat != +tree or len(flat) < 10)
+	END
+}
+check "a thread's stacks have its samples" has_threads
 
 sleep 1000 &
 sleeper=$!

@@ -89,4 +89,28 @@ main;hot;inner@236.948=500
 [no stack]@300=5
 [lost]@305=2
 0..100=7060 100..200=90 200..300=793" firefox "$dir/slices" times
+
+check "a profile of threads is made" tests/programs/stacks.py "$dir/threads" threads
+prints "-f firefox has the stacks of each thread" "spin 1 samples 5
+[lost] 2
+[unmatched] 3
+one 1 samples 80
+[cut: no unwind rules];cold 20
+main;hot 60
+two 1 samples 40
+main;hot 40" firefox "$dir/threads" stacks
+prints "-f firefox has the times of each thread" "[unmatched]@200=3
+[lost]@300=2
+0..100=0 100..200=0 200..300=3
+main;hot@0=60
+[cut: no unwind rules];cold@100=20
+0..100=60 100..200=20 200..300=0
+main;hot@100=40
+0..100=0 100..200=40 200..300=0" firefox "$dir/threads" times
+prints "stacks begin at their thread" "spin;[cut: no unwind rules];one (11);cold 20
+spin;[lost] 2
+spin;[unmatched] 3
+spin;one (11);main;hot 60
+spin;two (12);main;hot 40" "$ctl" report -f folded "$dir/threads"
+prints "a cut is below the thread" "16.26 % cut in spin" sh -c "'$ctl' report '$dir/threads' | grep -o '[0-9.]* % cut in [^:]*'"
 finish

@@ -21,7 +21,8 @@
  * The scheduler charges a thread from its wake-up on, if the CPU was idle: up to the switch that is
  * 10 us, which would count twice. A thread cannot have slept for longer than the wall clock minus
  * its CPU time, so each new sleep compares the sum of the one before and the CPU time since then
- * with the wall clock. What was too much is taken from the next sleep.
+ * with the wall clock. What was too much is taken from the next sleep: where states are
+ * distinguished, from the time in which the thread was runnable, for there it counts twice.
  *
  * Sleepers are elements of two lines of the table that the thread's id selects. An element is
  * claimed by compare-and-swap of the id and released when the thread gets a CPU. The CPU that
@@ -168,12 +169,12 @@ static __always_inline void wait_divide(__u64 *asleep_ns, __u64 *runnable_ns, __
 		woken_ns = since_ns;
 	*asleep_ns = woken_ns - since_ns;
 	*runnable_ns = now_ns - woken_ns;
-	if (taken_ns > *asleep_ns) {
-		taken_ns -= *asleep_ns;
-		*runnable_ns -= taken_ns < *runnable_ns ? taken_ns : *runnable_ns;
-		taken_ns = *asleep_ns;
+	if (taken_ns > *runnable_ns) {
+		taken_ns -= *runnable_ns;
+		*asleep_ns -= taken_ns < *asleep_ns ? taken_ns : *asleep_ns;
+		taken_ns = *runnable_ns;
 	}
-	*asleep_ns -= taken_ns;
+	*runnable_ns -= taken_ns;
 }
 
 /* Where a wait is counted: a node of 28 bits, the state (0: none) and the waker of notes below it.

@@ -139,10 +139,12 @@ Test(synth_accounts, divide_a_wait_into_its_states)
 						.now_ns = STARTED_NS + SLEEP_NS,
 						.taken_ns = taken[t] };
 			__u64 asleep_ns = woken[w] && woken[w] < SLEEP_NS ? woken[w] : SLEEP_NS;
+			__u64 runnable_ns = SLEEP_NS - asleep_ns;
 
 			SYNTHETIC_RUN(&s, wait, &a);
 			cr_expect_eq(a.asleep_ns + a.runnable_ns + taken[t], SLEEP_NS);
-			cr_expect_eq(a.asleep_ns, asleep_ns > taken[t] ? asleep_ns - taken[t] : 0);
+			cr_expect_eq(a.runnable_ns,
+				     runnable_ns > taken[t] ? runnable_ns - taken[t] : 0);
 		}
 	}
 }

@@ -1,8 +1,9 @@
 /* waits.c - threads that wait for known things, and one that computes
  *
- * Prints a line for each, FUNCTION LEAST MOST: the limits of its off-CPU time in ms. MOST is the
- * time between two looks at the clock, LEAST what is left of it without the thread's CPU time and
- * all of its waits for a CPU.
+ * Prints a line for each, FUNCTION LEAST MOST RAN WAITED: the limits of its off-CPU time in ms, its
+ * CPU time, and how long it waited for a CPU. MOST is the time between two looks at the clock, LEAST
+ * what is left of it without the other two, which is the time asleep. They are of the time in
+ * measure() after begin(), in a thread whose name begins as the function's.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
@@ -193,6 +195,38 @@ static void run_coroutine(void)
 	swapcontext(&outside, &inside);
 }
 
+/* The CPU time of this thread so far, and the time that it waited for a CPU, at a moment. */
+struct scheduled {
+	double at_ms, ran_ms, waited_ms;
+};
+
+static double waited_ms(void)
+{
+	unsigned long long ran, waited = 0;
+	FILE *f = fopen("/proc/thread-self/schedstat", "r");
+
+	if (!f || fscanf(f, "%llu %llu", &ran, &waited) != 2)
+		perror("schedstat");
+	if (f)
+		fclose(f);
+	return (double)waited / 1e6;
+}
+
+/* Again until the thread has not lost its CPU meanwhile. */
+static struct scheduled scheduled_now(void)
+{
+	struct scheduled s;
+	struct timespec used;
+
+	do {
+		s.waited_ms = waited_ms();
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used); /* the file has it by ticks */
+		s.at_ms = now_ms();
+		s.ran_ms = (double)used.tv_sec * 1e3 + (double)used.tv_nsec / 1e6;
+	} while (waited_ms() > s.waited_ms);
+	return s;
+}
+
 /* Of hold_inverted(), which gets no CPU while hog() runs. */
 __attribute__((noinline)) static void wait_for_inversion(void)
 {
@@ -201,7 +235,7 @@ __attribute__((noinline)) static void wait_for_inversion(void)
 	pthread_mutex_unlock(&inverted);
 }
 
-static void share_cpu(int nice)
+static void share_cpu(void)
 {
 	cpu_set_t one;
 
@@ -211,28 +245,26 @@ static void share_cpu(int nice)
 		if (!sched_setaffinity(0, sizeof(one), &one))
 			break;
 	}
-	setpriority(PRIO_PROCESS, (id_t)gettid(), nice);
 	pthread_barrier_wait(&is_held);
 }
 
 /* Needs 5 ms of CPU time at the lowest priority. */
-__attribute__((noinline)) static void *hold_inverted(void *arg)
+__attribute__((noinline)) static void hold_inverted(void)
 {
 	struct timespec used = { 0, 0 };
 
-	pthread_mutex_lock(&inverted);
-	share_cpu(19);
+	setpriority(PRIO_PROCESS, (id_t)gettid(), 19);
 	while (used.tv_nsec < 5000000 && !used.tv_sec) {
 		spun++;
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
 	}
+	setpriority(PRIO_PROCESS, (id_t)gettid(), 0);
 	pthread_mutex_unlock(&inverted);
-	return arg;
 }
 
 __attribute__((noinline)) static void *hog(void *arg)
 {
-	share_cpu(0);
+	share_cpu();
 	for (double end = now_ms() + 250; now_ms() < end;)
 		spun++;
 	return arg;
@@ -247,13 +279,12 @@ __attribute__((noinline)) static void compute(void)
 struct wait {
 	const char *name;
 	void (*wait)(void);
-	double least_ms;
-	double most_ms;
+	struct scheduled took;
 };
 
-#define WAIT(function)               \
-	{                            \
-#function, function, \
+#define WAIT(function)                               \
+	{                                            \
+		.name = #function, .wait = function, \
 	}
 static struct wait waits[] = {
 	WAIT(wait_for_lock),
@@ -275,29 +306,38 @@ static struct wait waits[] = {
 	{ .name = "wait_in_coroutine", .wait = run_coroutine },
 };
 #define WAITS (sizeof(waits) / sizeof(*waits))
+static struct wait holds = WAIT(hold_inverted);
 
-/* The CPU time of this thread so far, and the time that it was ready to run. */
-static double scheduled_ms(void)
+__attribute__((noinline)) static struct scheduled begin(const struct wait *w)
 {
-	unsigned long long ran = 0, waited = 0;
-	FILE *f = fopen("/proc/thread-self/schedstat", "r");
-
-	if (!f || fscanf(f, "%llu %llu", &ran, &waited) != 2)
-		perror("schedstat");
-	if (f)
-		fclose(f);
-	return (double)(ran + waited) / 1e6;
+	prctl(PR_SET_NAME, w->name);
+	return scheduled_now();
 }
 
-static void *measure(void *arg)
+__attribute__((noinline)) static void *measure(void *arg)
 {
 	struct wait *w = arg;
-	double began = now_ms();
+	struct scheduled before = begin(w), after;
 
 	w->wait();
-	w->most_ms = now_ms() - began;
-	w->least_ms = w->most_ms - scheduled_ms();
+	after = scheduled_now();
+	w->took = (struct scheduled){ after.at_ms - before.at_ms, after.ran_ms - before.ran_ms,
+				      after.waited_ms - before.waited_ms };
 	return NULL;
+}
+
+static void *hold(void *arg)
+{
+	pthread_mutex_lock(&inverted);
+	share_cpu();
+	return measure(arg);
+}
+
+static void tell(const struct wait *w)
+{
+	printf("%s %.3f %.3f %.3f %.3f\n", w->name,
+	       w->took.at_ms - w->took.ran_ms - w->took.waited_ms, w->took.at_ms, w->took.ran_ms,
+	       w->took.waited_ms);
 }
 
 static void sleep_ms(unsigned int ms)
@@ -351,20 +391,19 @@ int main(int argc, char **argv)
 	if (prepare())
 		return 1;
 	pthread_barrier_init(&is_held, NULL, 3);
-	pthread_create(&low, NULL, hold_inverted, NULL);
+	pthread_create(&low, NULL, hold, &holds);
 	pthread_create(&middle, NULL, hog, NULL);
 	pthread_barrier_wait(&is_held);
-	for (size_t i = 0; i < WAITS - 1; i++)
+	for (size_t i = 0; i < WAITS; i++)
 		pthread_create(&thread[i], NULL, measure, &waits[i]);
 	sleep_ms(350);
 	give_all();
-	/* Its stack is walked by the rules of this file, which have been read by now. */
-	pthread_create(&thread[WAITS - 1], NULL, measure, &waits[WAITS - 1]);
 	for (size_t i = 0; i < WAITS; i++) {
 		pthread_join(thread[i], NULL);
-		printf("%s %.3f %.3f\n", waits[i].name, waits[i].least_ms, waits[i].most_ms);
+		tell(&waits[i]);
 	}
 	pthread_join(low, NULL);
+	tell(&holds);
 	pthread_join(middle, NULL);
 	semctl(semaphores, 0, IPC_RMID);
 	return 0;

@@ -12,6 +12,9 @@
  *	events    attachments to page faults
  *	off-cpu   attachments to the time that all processes of the user sleep
  *	regions   profiles of as many regions as possible
+ *	wall      attachments to all time of all processes of the user, with what wakes threads up, while
+ *		  two processes of each id do nothing but wake each other up
+ *	latency   attachments that divide CPU time by the threads that run, beside the same
  *
  * When the attack is over, another user asks for one of these: "others" says how often it got one,
  * "refused" how often not.
@@ -37,11 +40,12 @@
 #define ASKED 20
 #define REGIONS_MOST 8193
 
-enum what { CHURN, TABLES, SLOTS, WIDE, EVENTS, OFF_CPU, REGIONS };
+enum what { CHURN, TABLES, SLOTS, WIDE, EVENTS, OFF_CPU, REGIONS, WALL, LATENCY };
 
 static const char *const names[] = {
-	[CHURN] = "churn",   [TABLES] = "tables",   [SLOTS] = "slots",	   [WIDE] = "wide",
-	[EVENTS] = "events", [OFF_CPU] = "off-cpu", [REGIONS] = "regions",
+	[CHURN] = "churn",     [TABLES] = "tables", [SLOTS] = "slots",
+	[WIDE] = "wide",       [EVENTS] = "events", [OFF_CPU] = "off-cpu",
+	[REGIONS] = "regions", [WALL] = "wall",	    [LATENCY] = "latency",
 };
 
 /* This process's uid as the daemon sees it: newuidmap may have given it a user namespace. */
@@ -72,6 +76,17 @@ static struct profil_msg_observe message(enum what what)
 		m.flags = PROFIL_OBSERVE_EVENT;
 		m.event_type = PERF_TYPE_SOFTWARE;
 		m.event_config = PERF_COUNT_SW_PAGE_FAULTS;
+		break;
+	case WALL:
+		m.flags = PROFIL_OBSERVE_WAITS | PROFIL_OBSERVE_WAKERS;
+		m.stack_mode = PROFIL_STACK_FP;
+		m.scope = PROFIL_SCOPE_USER;
+		m.uid = outer_uid();
+		break;
+	case LATENCY:
+		m.flags = PROFIL_OBSERVE_LATENCY | PROFIL_OBSERVE_CPU_CLOCK;
+		m.scope = PROFIL_SCOPE_USER;
+		m.uid = outer_uid();
 		break;
 	case OFF_CPU:
 		m.flags = PROFIL_OBSERVE_EVENT;
@@ -135,6 +150,20 @@ static bool take_regions(uint32_t n)
 	return ok;
 }
 
+/* Passes a byte to the other process and waits for one; both do so from now on. */
+static void switch_always(void)
+{
+	int there[2], back[2];
+	char byte = 0;
+	pid_t pid;
+
+	if (pipe(there) || pipe(back) || (pid = attack_fork()) < 0)
+		attack_fail("pipe");
+	while (write(pid ? there[1] : back[1], &byte, 1) == 1 &&
+	       read(pid ? back[0] : there[0], &byte, 1) == 1)
+		;
+}
+
 static void take_all(enum what what, int begun)
 {
 	uint32_t size = what == TABLES ? MOST_PLACES : what == REGIONS ? REGIONS_MOST : 0;
@@ -152,6 +181,8 @@ static void take_all(enum what what, int begun)
 	}
 	if (write(begun, &n, sizeof(n)) < 0)
 		attack_fail("write");
+	if (what == WALL || what == LATENCY)
+		switch_always();
 	for (;;)
 		pause();
 }

@@ -480,11 +480,11 @@ case ${1:?usage: tests/run.sh quick|gate|night|--where|SUITE...} in
 	exit
 	;;
 quick)
-	export PROFIL_TEST_DAY=1 PROFIL_TEST_CHANGED=1 # style.sh looks at the changed files
+	export PROFIL_TEST_BY_DAY=1 PROFIL_TEST_CHANGED=1 # style.sh looks at the changed files
 	run_suites < <(quick)
 	;;
 gate)
-	export PROFIL_TEST_DAY=1
+	export PROFIL_TEST_BY_DAY=1
 	lacks=$(kernel_lack)
 	test -z "$lacks" || echo "skip the kernel suites: $lacks" | tee -a "$run/lacks"
 	run_suites < <(gate_unit; gate_replay; gate_user; test "$lacks" || gate_kernel)

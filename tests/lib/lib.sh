@@ -89,7 +89,7 @@ reads() { # TOOL NAME WORDS COMMAND...
 
 # TOOL, which only "make nightly" installs, is to be used: the gate does not, so that it is the same everywhere.
 has_by_night() { # TOOL NAME
-	test -z "${PROFIL_TEST_DAY:-}" && command -v "$1" >/dev/null && return
+	test -z "${PROFIL_TEST_BY_DAY:-}" && command -v "$1" >/dev/null && return
 	skip "$2" "make nightly uses $1"
 	return 1
 }

@@ -449,20 +449,24 @@ int table_reader_add(const struct table_reader *r, struct profile *into, __u64 k
 	return places_add(key & PROFIL_PLACE_FOLDED ? &into->folded : &into->places, &place);
 }
 
-/* The kernel counts meanwhile, so each counter is loaded once. */
-static __u32 take_place(struct table_seen *seen, size_t at, const __u32 *counter)
+/* The kernel counts meanwhile, so each counter is loaded once. Takes at most @most, and leaves the rest for the next reading. */
+static __u32 take_place(struct table_seen *seen, size_t at, const __u32 *counter, __u64 most)
 {
-	__u32 count = __atomic_load_n(counter, __ATOMIC_RELAXED), before = 0;
+	__u32 before = seen ? seen->place[at] : 0;
+	__u32 count = __atomic_load_n(counter, __ATOMIC_RELAXED) - before;
 
-	if (seen) {
-		before = seen->place[at];
-		seen->place[at] = count;
-	}
-	return count - before;
+	count = count < most ? count : (__u32)most;
+	if (seen)
+		seen->place[at] += count;
+	return count;
 }
 
-/* @seen NULL: reads all counts. */
-static int read_places(const struct table_reader *r, struct table_seen *seen, struct profile *into)
+/*
+ * Reads places, or with @only PROFIL_PLACE_SUM the sums of groups: after the places, and at most as
+ * many samples as those have, as the kernel counts meanwhile. @seen NULL: reads all counts.
+ */
+static int read_places(const struct table_reader *r, struct table_seen *seen, __u64 only,
+		       struct profile *into)
 {
 	const struct profil_line *lines = table_lines(&r->table);
 	int err = 0;
@@ -473,9 +477,10 @@ static int read_places(const struct table_reader *r, struct table_seen *seen, st
 			__u64 key = lines[i].key[k];
 			__u32 count;
 
-			if (seen && is_pending(r, key))
+			if ((key & PROFIL_PLACE_SUM) != only || (seen && is_pending(r, key)))
 				continue;
-			count = take_place(seen, at, &lines[i].count[k]);
+			count = take_place(seen, at, &lines[i].count[k],
+					   only ? into->places.sum - into->sums.sum : ~0u);
 			if (count)
 				err = table_reader_add(r, into, key, count);
 		}
@@ -566,10 +571,9 @@ int table_reader_read_since(struct table_reader *r, struct table_seen *seen, str
 	r->next_maps_ns = 0;
 	err = table_reader_update(r);
 	profile_borrow_again(into, r->profile);
-	if (!err)
-		err = read_places(r, seen, into);
-	if (!err)
-		err = read_coarse(r, seen, into);
+	err = err ?: read_places(r, seen, 0, into)
+		       ?: read_coarse(r, seen, into)
+		       ?: read_places(r, seen, PROFIL_PLACE_SUM, into);
 	read_outcomes(&r->table, seen, into);
 	return err;
 }
@@ -587,10 +591,9 @@ int table_reader_read(struct table_reader *r, struct profile *into)
 		if (outcomes[i].table)
 			*outcome_of(into, &outcomes[i]) = 0;
 	}
-	if (!err)
-		err = read_places(r, NULL, into);
-	if (!err)
-		err = read_coarse(r, NULL, into);
+	err = err ?: read_places(r, NULL, 0, into)
+		       ?: read_coarse(r, NULL, into)
+		       ?: read_places(r, NULL, PROFIL_PLACE_SUM, into);
 	read_outcomes(&r->table, &nothing, into);
 	return err;
 }

@@ -144,6 +144,38 @@ static void limit_stacks(struct snapshot *s, const struct snapshot *last)
 	s->stackless = s->outcomes.total - sum;
 }
 
+static __u64 sum_of(const struct snapshot *s, const struct snapshot_count *c)
+{
+	const struct profil_line *line =
+		&table_lines(&s->source->table)[c->slot / PROFIL_LINE_PLACES];
+
+	return line->key[c->slot % PROFIL_LINE_PLACES] & PROFIL_PLACE_SUM ? c->count : 0;
+}
+
+/* Likewise the samples of groups, which must not be more than those of places. */
+static void limit_groups(struct snapshot *s, const struct snapshot *last)
+{
+	bool is_later = last && last->source == s->source;
+	__u64 sum = 0, most = s->outcomes.placed - (is_later ? last->groupless : 0);
+	size_t k = is_later ? last->n : 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		sum += sum_of(s, &s->count[i]);
+	for (size_t i = s->n; i-- > 0 && sum > most;) {
+		struct snapshot_count *c = &s->count[i];
+		__u64 grown = sum_of(s, c), over;
+
+		while (k && last->count[k - 1].slot > c->slot)
+			k--;
+		if (grown && k && last->count[k - 1].slot == c->slot)
+			grown -= last->count[k - 1].count;
+		over = sum - most < grown ? sum - most : grown;
+		c->count -= (__u32)over;
+		sum -= over;
+	}
+	s->groupless = s->outcomes.placed - sum;
+}
+
 static int take_stacks(struct snapshot *s, const struct snapshot *last)
 {
 	const struct table *t = &s->source->table;
@@ -177,6 +209,7 @@ int snapshot_take(struct snapshot **out, struct source *source, __u64 id,
 	s->outcomes.unmatched = s->head.unmatched;
 	s->outcomes.lost = s->head.lost + s->head.image_full;
 	s->outcomes.total = s->outcomes.placed + s->outcomes.unmatched + s->outcomes.lost;
+	limit_groups(s, last);
 	err = err ?: take_stacks(s, last);
 	if (err < 0) {
 		snapshot_unref(s);

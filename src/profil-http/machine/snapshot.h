@@ -45,6 +45,7 @@ struct snapshot {
 	size_t n;
 	struct snapshot_coarse *coarse; /* samples without a place, by image */
 	size_t ncoarse;
+	__u64 groupless; /* samples with a place that no group's sum has */
 	/*
 	 * All nodes of the tree of calls, by index; NULL: without. They have at most as many
 	 * samples as there are, and from one snapshot to the next at most as many more.

@@ -291,6 +291,39 @@ Test(ctl_table, differences_of_readings_add_up_to_the_table)
 	fake_close(&f);
 }
 
+/* The kernel has counted 3 samples between the reading of the places and that of the groups. */
+Test(ctl_table, groups_never_have_more_samples_than_places)
+{
+	static const __u32 places[] = { 10, 12, 20 }, sums[] = { 13, 15, 20 },
+			   seen_sums[] = { 10, 2, 8 };
+	struct profile *names = profile_new(), *p;
+	struct table_seen seen;
+	struct table_reader r;
+	struct fake f;
+
+	fake_open(&f);
+	add_image(&f, 1, PROFIL_IMAGE_FILE, "/nowhere/program");
+	add_group(&f, 1, 101, "worker");
+	cr_assert_eq(table_reader_open(&r, f.fd, names), 0);
+	cr_assert_eq(table_seen_init(&seen, &r.table), 0);
+	for (size_t i = 0; i < 3; i++) {
+		add_place(&f, 1, 0, profil_place(1, 1, 0) | PROFIL_PLACE_SUM, sums[i]);
+		add_place(&f, 1, 1, profil_place(0, 1, 0x40), places[i]);
+		p = profile_borrow(names);
+		cr_assert_eq(table_reader_read_since(&r, &seen, p), 0);
+		cr_expect_eq(p->sums.sum, seen_sums[i]);
+		profile_give_back(p);
+		p = profile_borrow(names);
+		cr_assert_eq(table_reader_read(&r, p), 0);
+		cr_expect_eq(p->sums.sum, sums[i] < places[i] ? sums[i] : places[i]);
+		profile_give_back(p);
+	}
+	table_seen_fini(&seen);
+	table_reader_close(&r);
+	profile_free(names);
+	fake_close(&f);
+}
+
 /* Several images of one file, or of one process's memory, are one object. */
 Test(ctl_table, merges_images_that_are_one_object)
 {

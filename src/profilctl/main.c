@@ -123,6 +123,8 @@ static const struct verb *machine_part(const char *part)
 /* Each part has options of its own, so those of all together would name some twice. */
 static void machine_help(void)
 {
+	const struct verb *status = machine_part("status");
+
 	puts("usage: profilctl machine [PART] [OPTION...]\n\n"
 	     "profilctl machine: profile the whole machine all the time, in the daemon\n");
 	for (size_t i = 0; i < NMACHINE; i++)
@@ -131,7 +133,8 @@ static void machine_help(void)
 	puts("\n'profilctl help machine PART' lists the options of a part. PART is status unless "
 	     "it "
 	     "is\ngiven, with these options:\n");
-	options_help(stdout, machine_part("status")->options);
+	if (status)
+		options_help(stdout, status->options);
 }
 
 static void verb_help(const struct verb *v)

@@ -5,8 +5,8 @@
 #include "daemon.h"
 
 /*
- * Starts a process of another user, which is profiled by @d and works. The stop lets it work for at
- * least a second of CPU time: it must have all its ticks, and its total must add up.
+ * Starts a process of another user, which is profiled by @d and works. The stop lets it work until
+ * it has been counted again: its profile must go on, and its total must add up.
  */
 void neighbour_start(const struct daemon *d);
 void neighbour_stop(const struct daemon *d);

@@ -99,6 +99,7 @@ struct task_struct {
 	unsigned int in_execve : 1;
 	unsigned int in_iowait : 1;
 	unsigned int self_exec_id; /* the low half of it, where it is wider */
+	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct nsproxy *nsproxy;

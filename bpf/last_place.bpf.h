@@ -94,12 +94,15 @@ __attribute__((noinline)) __u64 tick_begin(__u32 index)
 	const struct profil_target *target = PLACE(&tables.target[index % PROFIL_MAX_TARGETS]);
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct profil_thread *thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	__u64 ran_ns = task->se.sum_exec_runtime;
 
 	if (!thread) /* out of memory: each tick is the first one */
 		return tick_ns;
 	last_of(thread, index, true);
-	return first_time(task->se.sum_exec_runtime - thread->exited_ns, task->start_boottime,
-			  target->started_ns, bpf_ktime_get_boot_ns());
+	/* What was paid for is an estimate, which may have been too high. */
+	ran_ns = ran_ns > thread->paid_ns ? ran_ns - thread->paid_ns : 0;
+	return first_time(ran_ns, task->start_boottime, target->started_ns,
+			  bpf_ktime_get_boot_ns());
 }
 
 /* True for the first tick of the running thread for @target. */

@@ -61,7 +61,7 @@ struct profil_thread {
 	__u64 tick_epoch; /* ... and tables.clock.epoch then; 0: it has had no tick */
 	__u64 credit_ns;  /* the CPU time that its events have stood for */
 	__u64 event_epoch;
-	__u64 exited_ns;  /* CPU time at its exit, if it has had no tick until then */
+	__u64 paid_ns;	  /* CPU time at its latest exec, or at its exit without a tick */
 	__u64 out_ns;	  /* CLOCK_MONOTONIC when its latest sleep began; 0: none yet, ... */
 	__u64 out_ran_ns; /* ... and its CPU time then */
 	__u64 slept_ns;	  /* the time of that sleep, or 0 */

@@ -359,6 +359,9 @@ static __always_inline int execd(__u64 *args)
 SEC("tp_btf/sched_process_exec")
 int sched_process_exec(__u64 *args)
 {
+	struct task_struct *task = (void *)args[0];
+
+	thread_execs(task, ran_until_now(task));
 	return execd(args);
 }
 

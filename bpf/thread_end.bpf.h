@@ -20,7 +20,11 @@
  * process's own it waits in the target. Threads that take turns with others in step with the tick
  * may never meet one: when UNSEEN_PERIODS are waiting, the next thread that exits counts them where
  * it ends. What is left at the end of the profile is reported as unseen_ns. A tick that meets such
- * a thread after its sched_process_exit stands for the time since then only (exited_ns).
+ * a thread after its sched_process_exit stands for the time since then only (paid_ns).
+ *
+ * An exec ends an account as well, and begins another: the time until then is the former program's.
+ * It is counted at the thread's latest sample or, without one, at that of the parent, of which the
+ * thread was a copy: what a shell's children run before they are another program is the shell's.
  */
 #ifndef PROFIL_BPF_THREAD_END_BPF_H
 #define PROFIL_BPF_THREAD_END_BPF_H
@@ -166,34 +170,37 @@ static __always_inline void thread_charge(struct task_struct *task, struct profi
 /* --- threads without a tick ------------------------------------------------------------------- */
 
 /*
- * Adds all CPU time, @ns, of a thread without a tick that began at @born_ns, to target @index,
- * whose attachment has scope @scope and observes all processes of that. Global, as image_number().
+ * Adds CPU time, @ns, of a thread without a tick that began at @born_ns, to the target of @entry (a
+ * process's, or just the target's number), whose attachment has scope @scope and observes all
+ * processes of that. Global, as image_number().
  */
-__attribute__((noinline)) int unseen_book(__u32 index, __u64 ns, __u64 born_ns, __u64 kin,
+__attribute__((noinline)) int unseen_book(__u64 entry, __u64 ns, __u64 born_ns, __u64 kin,
 					  __u32 scope)
 {
-	const struct profil_target *target = PLACE(&tables.target[index % PROFIL_MAX_TARGETS]);
+	const struct profil_target *target = target_of(entry);
 	struct table t;
 
 	if (!(target->flags & PROFIL_TARGET_TICK) || target->flags & PROFIL_TARGET_CLOSED ||
 	    born_ns < target->started_ns)
 		return 0;
-	if (target->flags & PROFIL_TARGET_OBSERVE) {
-		if (!table_of(&t, target->slot) || t.observer->scope != scope ||
-		    (scope != PROFIL_SCOPE_PROCESSES && !scope_is_all(target->slot)))
+	if (!(target->flags & PROFIL_TARGET_OBSERVE)) {
+		if (entry & PROFIL_ENTRY_UNBOUND)
 			return 0;
+	} else if (!table_of(&t, target->slot) || t.observer->scope != scope ||
+		   (scope != PROFIL_SCOPE_PROCESSES && !scope_is_all(target->slot))) {
+		return 0;
 	}
-	return unseen_add(index, kin, ns);
+	return unseen_add(profil_entry_target(entry), kin, ns);
 }
 
 /*
  * The entries of observed processes stay in the process table until the process is freed. Wide
  * scopes that do not select all have claimed the thread at its exit: unseen_exits().
  */
-static __always_inline void unseen_time(struct task_struct *task, __u64 ns)
+static __always_inline void unseen_time(struct task_struct *task, __u64 kin, __u64 ns)
 {
 	__u32 tgid = tgid_of(task), end = buckets();
-	__u64 kin = kin_of(task), born_ns = task->start_boottime;
+	__u64 born_ns = task->start_boottime;
 
 	for (__u32 which = 0; which < 2 && which < end; which++) {
 		const struct profil_bucket *bucket = bucket_of(tgid, which);
@@ -201,9 +208,8 @@ static __always_inline void unseen_time(struct task_struct *task, __u64 ns)
 		for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
 			__u64 entry = read_entry(bucket, i);
 
-			if (entry_is(entry, tgid) && !(entry & PROFIL_ENTRY_UNBOUND))
-				unseen_book(profil_entry_target(entry), ns, born_ns, kin,
-					    PROFIL_SCOPE_PROCESSES);
+			if (entry_is(entry, tgid))
+				unseen_book(entry, ns, born_ns, kin, PROFIL_SCOPE_PROCESSES);
 		}
 	}
 	for (__u32 i = 0; i < PROFIL_MAX_WIDE && i < *(volatile __u32 *)&tables.wide.n; i++)
@@ -226,7 +232,8 @@ __attribute__((noinline)) int unseen_settle(__u32 index, __u64 entry, __u64 kin)
 	__u32 refused = PROFIL_TARGET_CLOSED | PROFIL_TARGET_USER_ONLY;
 	int counted;
 
-	if ((target->flags & (PROFIL_TARGET_CLOCKS | refused)) != PROFIL_TARGET_TICK || !task->mm)
+	if ((target->flags & (PROFIL_TARGET_CLOCKS | refused)) != PROFIL_TARGET_TICK || !task->mm ||
+	    (!(target->flags & PROFIL_TARGET_OBSERVE) && entry & PROFIL_ENTRY_UNBOUND))
 		return 0;
 	n = unseen_take(index, kin, (__u64)UNSEEN_PERIODS * target->period_ns);
 	n = n ? thin(&target->elapsed_ns, target->period_ns, n) : 0;
@@ -301,7 +308,7 @@ static __always_inline void unseen_exits(struct task_struct *task)
 		for (int i = 0; i < PROFIL_BUCKET_ENTRIES; i++) {
 			__u64 entry = read_entry(bucket, i);
 
-			if (entry_is(entry, tgid) && !(entry & PROFIL_ENTRY_UNBOUND))
+			if (entry_is(entry, tgid))
 				unseen_settle_one(profil_entry_target(entry), entry, kin);
 		}
 	}
@@ -379,6 +386,41 @@ static __always_inline void exit_places(const struct profil_thread *thread)
 	}
 }
 
+/* --- the exec --------------------------------------------------------------------------------- */
+
+/* Counts the time of @kin that waits for a place at the latest samples of @parent. */
+static __always_inline void parent_charge(struct task_struct *parent, __u64 kin)
+{
+	const struct profil_thread *thread = bpf_task_storage_get(&threads, parent, NULL, 0);
+
+	for (int i = 0; thread && i < PROFIL_LASTS; i++) {
+		struct profil_last last = thread->last[i];
+
+		if (last.epoch && last.state == LAST_COUNTED)
+			last_charge(&last, 0, kin);
+	}
+}
+
+/* @task, which runs and has run for @ran_ns, has executed another program. */
+static __always_inline void thread_execs(struct task_struct *task, __u64 ran_ns)
+{
+	struct profil_thread *thread = thread_of(task);
+	struct task_struct *parent = task->real_parent;
+
+	if (!thread || ran_ns <= thread->paid_ns)
+		return;
+	if (thread->tick_epoch) {
+		thread_charge(task, thread, ran_ns);
+	} else if (parent) {
+		unseen_time(task, kin_of(parent), ran_ns - thread->paid_ns);
+		parent_charge(parent, kin_of(parent));
+	}
+	thread->paid_ns = thread->ticked_ns = ran_ns;
+	thread->tick_epoch = 0;
+	for (int i = 0; i < PROFIL_LASTS; i++)
+		thread->last[i].epoch = 0;
+}
+
 /* --- the end ---------------------------------------------------------------------------------- */
 
 /* The running thread, @task, is about to end. */
@@ -396,19 +438,20 @@ static __always_inline void thread_exits(struct task_struct *task)
 	thread = thread_of(task);
 	if (!thread)
 		return;
-	unseen_time(task, ran_ns);
+	if (ran_ns > thread->paid_ns)
+		unseen_time(task, kin_of(task), ran_ns - thread->paid_ns);
 	thread_charge(task, thread, ran_ns);
-	thread->exited_ns = ran_ns;
+	thread->paid_ns = ran_ns;
 }
 
 /* @task has ended, and its sum_exec_runtime is final. */
 static __always_inline void thread_is_freed(struct task_struct *task)
 {
 	struct profil_thread *thread = bpf_task_storage_get(&threads, task, NULL, 0);
-	__u64 ran_ns = task->se.sum_exec_runtime, exited_ns = thread ? thread->exited_ns : 0;
+	__u64 ran_ns = task->se.sum_exec_runtime, paid_ns = thread ? thread->paid_ns : 0;
 
-	if ((!thread || !thread->tick_epoch) && ran_ns > exited_ns)
-		unseen_time(task, ran_ns - exited_ns);
+	if ((!thread || !thread->tick_epoch) && ran_ns > paid_ns)
+		unseen_time(task, kin_of(task), ran_ns - paid_ns);
 	if (thread)
 		thread_charge(task, thread, ran_ns);
 }

@@ -218,6 +218,19 @@ int synth_stacks(struct bpf_raw_tracepoint_args *a)
 	return (int)walk.counted;
 }
 
+/* Not of SEC("syscall"), in which a task's parent is no trusted pointer. */
+SEC("raw_tp")
+int synth_execs(struct bpf_raw_tracepoint_args *a)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+	if (a->args[0])
+		thread_execs(task, a->args[0]);
+	else
+		thread_of(task);
+	return 0;
+}
+
 SEC("syscall")
 int synth_running(struct synth_running *a)
 {

@@ -154,6 +154,11 @@ struct synth_running {
 };
 
 /*
+ * synth_execs(): the calling thread, which has run for args[0] ns, executes another program; 0: it
+ * is to have an account from now on.
+ */
+
+/*
  * synth_stacks(): the args are the slot of a table, the number of the first stack, how many, and
  * how often each is counted. Returns how many have found room. A stack is three frames in image 1:
  * one of 16 outer, one of 1000 middle, and a leaf of its own, at these offsets.

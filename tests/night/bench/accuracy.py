@@ -11,12 +11,15 @@ import time
 
 
 def of_perf(path, began, seconds):
-    """Samples by image; the idle task's are no one's."""
-    counts = collections.Counter()
-    out = subprocess.run(["perf", "script", "-i", path, "-F", "pid,time,ip,dso"], stdout=subprocess.PIPE,
-                         stderr=subprocess.DEVNULL, text=True, errors="replace").stdout
+    """Samples by image, and how many were lost; the idle task's are no one's."""
+    counts, lost = collections.Counter(), 0
+    out = subprocess.run(["perf", "script", "-i", path, "-F", "pid,time,ip,dso", "--show-lost-events"],
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace").stdout
     for line in out.split("\n"):
         parts = line.split(None, 3)
+        if "PERF_RECORD_LOST" in line:
+            lost += int(line.rpartition(" ")[2])
+            continue
         if len(parts) < 4 or int(parts[0]) <= 0:
             continue
         if not began <= float(parts[1].rstrip(":")) <= began + seconds:
@@ -26,7 +29,7 @@ def of_perf(path, began, seconds):
         else:
             name = parts[3].strip("()").removesuffix(" (deleted)").removesuffix(" (deleted").rpartition("/")[2]
             counts["[anon]" if name == "anon" or name.startswith("perf-") else name] += 1
-    return counts
+    return counts, lost
 
 
 def of_profil(path):
@@ -50,7 +53,7 @@ def share(counts, name):
 
 
 def judge(directory, began, seconds):
-    a, b = (of_perf(f"{directory}/{x}.data", began, seconds) for x in "ab")
+    (a, a_lost), (b, b_lost) = (of_perf(f"{directory}/{x}.data", began, seconds) for x in "ab")
     clock, tick = (of_profil(f"{directory}/{x}.json") for x in ("cpu-clock", "tick"))
     seen = {"perf record -a, 499 Hz": a, "perf record -a, 487 Hz": b, "profil, cpu-clock, 503 Hz": clock,
             "profil, the tick, 250 Hz": tick}
@@ -66,9 +69,12 @@ def judge(directory, began, seconds):
         ("cpu-clock: distance by image", distance(a, clock), 1.5 * distance(a, b) + 0.5),
         ("cpu-clock: share of the kernel, off by", abs(share(clock, "[kernel]") - kernel), 1),
         ("cpu-clock: samples without an image, %", share(clock, "[unknown]"), 0.01),
-        ("tick: distance by image", distance(a, tick), 5),
+        ("tick: distance by image", distance(a, tick), 2),
     ]
     print()
+    if a_lost + b_lost or distance(a, b) > 2:
+        print(f"no verdict: perf lost {a_lost} and {b_lost} events, and the two are {distance(a, b):.2f} points apart")
+        return 2
     for what, value, limit in limits:
         print(f"{what}: {value:.2f}, at most {limit:.2f}: {'met' if value <= limit else 'MISSED'}")
     return any(value > limit for _, value, limit in limits)

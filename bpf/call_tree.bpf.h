@@ -282,8 +282,10 @@ __attribute__((noinline)) int stack_count(__u32 slot, __u64 user_pc, __u64 kerne
 	if (u->limited)
 		u->frames = walk_begin(u, slot);
 	task_memory_read(&u->memory);
+	functions_begin(t, slot);
 	if (user_pc && u->memory.mm)
 		stack_walk(u, user_pc, kernel_pc);
+	functions_end(t, slot);
 	/* During execve() the old image's pc is in no mapping of the new one. */
 	if (!u->depth && kernel_pc && is_in_execve())
 		u->root = PROFIL_STACK_WHOLE;

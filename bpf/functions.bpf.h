@@ -100,6 +100,9 @@ struct interpreting {
 	__u64 words[16];  /* a frame's first ones */
 	__u64 object[32]; /* a code object's */
 	__u64 text[5];	  /* a string's */
+	/* This walk's part in the share of its user: the stack has no room to ask at each claim. */
+	__u32 no_share;
+	__u32 claimed;
 	struct profil_function fresh;
 	struct cached_function cache[FUNCTION_CACHE];
 };
@@ -116,6 +119,25 @@ static __always_inline struct interpreting *interpreting_here(void)
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&interpreting, &zero);
+}
+
+/* A walk of the running thread begins: may it claim functions? */
+static __always_inline void functions_begin(const struct table *t, __u32 slot)
+{
+	struct interpreting *in = t->observer->functions ? interpreting_here() : NULL;
+
+	if (in) {
+		in->claimed = 0;
+		in->no_share = !share_take(slot, SHARE_FUNCTIONS, payer(), 0);
+	}
+}
+
+static __always_inline void functions_end(const struct table *t, __u32 slot)
+{
+	const struct interpreting *in = t->observer->functions ? interpreting_here() : NULL;
+
+	if (in && in->claimed)
+		share_take(slot, SHARE_FUNCTIONS, payer(), (int)in->claimed);
 }
 
 /* Words of struct profil_function whose hash is its id: from `language` to the end of the name. */
@@ -175,10 +197,14 @@ static __always_inline __u32 function_number(__u32 slot)
 		for (__u32 i = 0; f && i < PROFIL_PAGE_FUNCTIONS; i++, f++) {
 			__u64 seen = *(volatile __u64 *)&f->id;
 
+			if (!seen && in->no_share)
+				break;
 			if (!seen)
 				seen = __sync_val_compare_and_swap(&f->id, 0, id);
-			if (!seen)
+			if (!seen) {
+				in->claimed++;
 				return function_fill(t, f, fresh);
+			}
 			if (seen == id)
 				return *(volatile __u32 *)&f->ready ? f->start : 0;
 		}

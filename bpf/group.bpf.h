@@ -3,7 +3,7 @@
 #define PROFIL_BPF_GROUP_BPF_H
 
 #include "image.bpf.h"
-#include "table.bpf.h"
+#include "share.bpf.h"
 
 /*
  * A hash of what the running process shows and may change: name, cgroup and user. Global, so that
@@ -47,20 +47,15 @@ __attribute__((noinline)) int group_fill(__u32 slot, __u32 number)
 	return 0;
 }
 
-#define GROUP_PROBES 16 /* elements tried in each of two pages */
-
-/* The number of the running task's group; 0 where there is no room for it. Global, as
- * image_number(). */
-__attribute__((noinline)) int group_number(__u32 slot)
+/* The id of the running task's group. Global, as image_number(). */
+__attribute__((noinline)) __u64 group_id(__u32 slot)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
-	__u64 cgroup = bpf_get_current_cgroup_id(), name[2] = { 0 }, id, h;
-	const struct profil_observer *o;
-	struct table table, *t = &table;
+	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
+	__u64 name[2] = { 0 }, id;
 
-	if (!table_of(t, slot))
+	if (!o)
 		return 0;
-	o = t->observer;
 	id = o->group_by;
 	if (o->group_by & PROFIL_GROUP_COMMAND) {
 		struct task_struct *leader = BPF_CORE_READ(task, group_leader);
@@ -69,7 +64,7 @@ __attribute__((noinline)) int group_number(__u32 slot)
 		id = mix(id ^ name[0]) ^ mix(name[1]);
 	}
 	if (o->group_by & PROFIL_GROUP_CGROUP)
-		id = mix(id ^ mix(cgroup));
+		id = mix(id ^ mix(bpf_get_current_cgroup_id()));
 	if (o->group_by & (PROFIL_GROUP_PROCESS | PROFIL_GROUP_THREAD))
 		id = mix(id ^ look_here());
 	if (o->group_by & PROFIL_GROUP_PROCESS)
@@ -80,27 +75,57 @@ __attribute__((noinline)) int group_number(__u32 slot)
 		id = mix(id ^ mix((__u32)task->pid ^ task->start_boottime << 24));
 		id = mix(id ^ name[0]) ^ mix(name[1]);
 	}
-	id |= 1;
-	h = mix(id);
-	for (int turn = 0; turn < 2; turn++) {
-		__u32 page = (__u32)h & o->group_mask, first = h >> 24 & 255;
-		struct profil_group *groups = table_page(t, o->group_page + page);
+	return id | 1;
+}
 
-		h >>= 32;
-		for (__u32 i = 0; groups && i < GROUP_PROBES; i++) {
-			__u32 at = (first + i) % PROFIL_PAGE_GROUPS;
-			__u64 *word = &groups[at].id, seen = *(volatile __u64 *)word;
-			int number = (int)(1 + page * PROFIL_PAGE_GROUPS + at);
+#define GROUP_PROBES 16 /* elements tried in each of two pages */
+#define GROUP_FRESH (1 << 30)
 
-			if (!seen)
-				seen = __sync_val_compare_and_swap(word, 0, id);
-			if (!seen)
-				group_fill(slot, (__u32)number);
-			if (!seen || seen == id)
-				return number;
-		}
+/*
+ * The number of the group @id in a page that @h selects; GROUP_FRESH is set if it is claimed now.
+ * 0: it is not there, or may not be claimed. Global, as image_number().
+ */
+__attribute__((noinline)) int group_probe(__u32 slot, __u64 id, __u32 h)
+{
+	struct table table, *t = &table;
+	struct profil_group *groups;
+	__u32 page;
+
+	if (!table_of(t, slot))
+		return 0;
+	page = h & t->observer->group_mask;
+	groups = table_page(t, t->observer->group_page + page);
+	for (__u32 i = 0; groups && i < GROUP_PROBES; i++) {
+		__u32 at = ((h >> 24) + i) % PROFIL_PAGE_GROUPS;
+		__u64 *word = &groups[at].id, seen = *(volatile __u64 *)word;
+		int number = (int)(1 + page * PROFIL_PAGE_GROUPS + at);
+
+		if (!seen)
+			seen = share_claim(slot, SHARE_GROUPS, word, id);
+		if (!seen)
+			return number | GROUP_FRESH;
+		if (seen == id)
+			return number;
+		if (seen == SHARE_REFUSED)
+			return 0;
 	}
 	return 0;
+}
+
+/* The number of the running task's group; 0 where there is no room for it. Global, as
+ * image_number(). */
+__attribute__((noinline)) int group_number(__u32 slot)
+{
+	__u64 id = group_id(slot), h = mix(id);
+	int number = group_probe(slot, id, (__u32)h);
+
+	if (!number)
+		number = group_probe(slot, id, (__u32)(h >> 32));
+	if (number & GROUP_FRESH) {
+		number &= ~GROUP_FRESH;
+		group_fill(slot, (__u32)number);
+	}
+	return number;
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include "kernel.bpf.h"
 #include "path.bpf.h"
 #include "origin.bpf.h"
+#include "share.bpf.h"
 #include "table.bpf.h"
 #include "vma.bpf.h"
 
@@ -349,7 +350,9 @@ __attribute__((noinline)) int image_number(__u32 slot, struct spot *s)
 			__u64 seen = *(volatile __u64 *)&image->id;
 
 			if (!seen)
-				seen = __sync_val_compare_and_swap(&image->id, 0, id);
+				seen = share_claim(slot, SHARE_IMAGES, &image->id, id);
+			if (seen == SHARE_REFUSED)
+				return 0;
 			if (seen && seen != id)
 				continue;
 			s->image = 1 + page * PROFIL_PAGE_IMAGES + i;

@@ -31,7 +31,8 @@ bool recorder_must_renew(const struct recorder *r)
 	const struct profil_table *head = r->reader.table.head;
 
 	return r->machine ? machine_is_over(r)
-			  : profil_table_fills_up(head) || profil_tree_fills_up(head);
+			  : profil_table_fills_up(head) || head->group_full || head->image_full ||
+				    profil_tree_fills_up(head);
 }
 
 static bool is_watched(const struct recorder *r, pid_t pid)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clocks.h"
 #include "base/log.h"
 #include "interpreters.h"
 #include "machine.h"
@@ -25,11 +26,14 @@
 #define MACHINE_UNWIND_ROWS (1u << 22)
 
 /*
- * Users can fill images and groups with programs and names that they make up, in seconds, and a
- * machine's own fill the places in weeks. The table is then replaced: what it counted is gone,
- * except where profil-http or a spool has read it.
+ * A machine's own programs fill images, groups and places in weeks. The table is then replaced: what
+ * it counted is gone, except where profil-http or a spool has read it. A user can make up programs
+ * and names, and fill its share of the table (bpf/share.bpf.h) in seconds. Its further ones are
+ * counted without a name until the table is replaced, which other users notice: not more often than
+ * after AGE_NS.
  */
 #define LOOK_US 10000000
+#define AGE_NS 600000000000ull
 
 /* Processes of a user can fill the tree in some seconds: its coldest nodes are then freed. */
 #define LOOK_STACKS_US 1000000
@@ -61,6 +65,12 @@ static int begin_next(struct profild *d, const struct beginning *b);
 
 static void call_look(struct profild *d);
 
+static bool is_used_up(const struct profil_table *t)
+{
+	return profil_table_fills_up(t) || ((t->group_full || t->image_full) &&
+					    clock_ns(CLOCK_BOOTTIME) - t->started_ns > AGE_NS);
+}
+
 static int look(sd_event_source *timer, uint64_t usec, void *userdata)
 {
 	struct profild *d = userdata;
@@ -72,7 +82,7 @@ static int look(sd_event_source *timer, uint64_t usec, void *userdata)
 	err = d->machine_next ? -EBUSY : table_read(&t, d->machine->table);
 	if (!err && profil_tree_fills_up(&t) && d->places->ops->fold)
 		d->places->ops->fold(d->places, d->machine);
-	if (!err && profil_table_fills_up(&t)) {
+	if (!err && is_used_up(&t)) {
 		err = begin_next(d, &(struct beginning){ .period_ns = d->machine->period_ns,
 							 .stack_mode = t.stack_mode });
 		if (err)
@@ -96,7 +106,7 @@ static void switch_over(struct profild *d)
 
 	d->machine = d->machine_next;
 	d->machine_next = NULL;
-	if (former && !table_read(&t, former->table) && profil_table_fills_up(&t))
+	if (former && !table_read(&t, former->table) && is_used_up(&t))
 		log_notice("the machine's profile begins anew: its table filled up, with %llu "
 			   "places, %u files and %u commands",
 			   t.used_places, t.used_images, t.used_groups);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/profil.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -196,8 +197,8 @@ Test(synth_places, without_room_are_counted_by_image)
 	munmap(code, pcs);
 }
 
-/* Code of the test's own at which @n samples are given, in a file of its own. */
-static void give_in_file(unsigned int file, uint32_t n)
+/* Code of the test's own, in a file of its own. It stays mapped, since its range is cached. */
+static uintptr_t map_file(unsigned int file)
 {
 	__cleanup(closep) int fd = -1;
 	char name[16];
@@ -208,8 +209,7 @@ static void give_in_file(unsigned int file, uint32_t n)
 	cr_assert(fd >= 0 && !ftruncate(fd, 4096));
 	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 	cr_assert_neq(code, MAP_FAILED);
-	give((uintptr_t)code, 0, n);
-	munmap(code, 4096);
+	return (uintptr_t)code;
 }
 
 Test(synth_places, of_images_without_room_are_counted)
@@ -220,7 +220,7 @@ Test(synth_places, of_images_without_room_are_counted)
 	ask.images = 1; /* rounded up to a page */
 	observe(&o, &ask);
 	for (unsigned int i = 0; i < PROFIL_PAGE_IMAGES + 3; i++)
-		give_in_file(i, 5);
+		give(map_file(i), 0, 5);
 	cr_expect_leq(o.table->used_images, PROFIL_PAGE_IMAGES);
 	cr_expect_eq(o.table->image_full, (PROFIL_PAGE_IMAGES + 3 - o.table->used_images) * 5ull,
 		     "%llu", o.table->image_full);
@@ -371,6 +371,106 @@ Test(synth_places, of_a_child_before_its_exec_are_where_its_parents_are)
 	cr_assert_eq(status, 0);
 	cr_expect_eq(in_loop(&o, 6, 0), 4 + 3);
 	cr_expect_eq(observer_check(&o), 4 + 3);
+	observer_close(&o);
+}
+
+/* --- shares ----------------------------------------------------------------------------------- */
+
+/* The CPU time of a real process that ends is never a sample of this. */
+#define LONG_NS 1000000000u
+
+static void give_long(uint64_t pc)
+{
+	struct synth_count a = { .user_pc = pc,
+				 .ns = LONG_NS,
+				 .clock_ns = LONG_NS,
+				 .periods = 1,
+				 .flags = PROFIL_TARGET_TICK,
+				 .wide = 1,
+				 .user_mode = 1 };
+
+	SYNTHETIC_RUN(&s, count, &a);
+}
+
+/* A process of user @uid has @n samples in loop @loop, each with a name of its own. */
+static void give_as(uid_t uid, const char *command, unsigned int n, unsigned int loop)
+{
+	int status;
+	pid_t pid = fork();
+
+	cr_assert_geq(pid, 0);
+	if (pid) {
+		cr_assert_eq(waitpid(pid, &status, 0), pid);
+		cr_assert_eq(status, 0);
+		return;
+	}
+	if (setreuid(uid, (uid_t)-1)) /* the other ids keep the right to give samples */
+		_exit(1);
+	for (unsigned int i = 0; i < n; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "%s%u", command, i);
+		prctl(PR_SET_NAME, name);
+		give_long(loop_at(loop));
+	}
+	_exit(0);
+}
+
+/* Samples in loop @loop of groups whose command begins with @command. */
+static uint64_t in_groups(const struct observer *o, const char *command, unsigned int loop)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 1; i <= o->table->groups; i++) {
+		const struct profil_group *group = observer_group(o, i);
+
+		if (group && !strncmp(group->command, command, strlen(command)))
+			sum += in_loop(o, loop, i);
+	}
+	return sum;
+}
+
+/* Three quarters of the table, less what the user and all others have. */
+Test(synth_places, of_names_that_a_user_makes_up_leave_room_for_other_users)
+{
+	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_MACHINE, LONG_NS);
+	const unsigned int room = PROFIL_PAGE_GROUPS / 4 * 3, first = room / 2,
+			   second = (room - first) / 2;
+	struct observer o;
+
+	ask.group_by = PROFIL_GROUP_COMMAND;
+	ask.groups = 1; /* rounded up to a page */
+	observe(&o, &ask);
+	give_as(60001, "made", 2 * PROFIL_PAGE_GROUPS, 1);
+	cr_expect_eq(in_groups(&o, "made", 1), first);
+	cr_expect_eq(o.table->group_full, 2 * PROFIL_PAGE_GROUPS - first);
+	give_as(60002, "other", 2, 2);
+	cr_expect_eq(in_groups(&o, "other", 2), 2);
+	give_as(60002, "other", PROFIL_PAGE_GROUPS, 2);
+	cr_expect_eq(o.table->used_groups, first + second);
+	give_as(0, "root", 2, 3);
+	cr_expect_eq(in_groups(&o, "root", 3), 2);
+	cr_expect_eq(observer_check(&o), 2 * PROFIL_PAGE_GROUPS + 2 + PROFIL_PAGE_GROUPS + 2);
+	observer_close(&o);
+}
+
+Test(synth_places, of_files_that_a_user_makes_up_leave_room_for_other_users)
+{
+	struct profil_msg_observe ask = observer_ask(PROFIL_SCOPE_MACHINE, LONG_NS);
+	const unsigned int files = 2 * PROFIL_PAGE_IMAGES, share = PROFIL_PAGE_IMAGES / 4 * 3 / 2;
+	struct observer o;
+
+	ask.images = 1; /* rounded up to a page */
+	observe(&o, &ask);
+	cr_assert_eq(setreuid(60001, (uid_t)-1), 0);
+	for (unsigned int i = 0; i < files; i++)
+		give_long(map_file(i));
+	cr_assert_eq(setreuid(0, (uid_t)-1), 0);
+	cr_expect_eq(o.table->used_images, share);
+	cr_expect_eq(o.table->image_full, files - share, "%llu", o.table->image_full);
+	cr_expect_eq(observer_check(&o), files);
+	give_long(loop_at(1));
+	cr_expect_eq(in_loop(&o, 1, 0), 1);
 	observer_close(&o);
 }
 

@@ -41,7 +41,10 @@ static int start_large(void)
 	return profil(next, sizeof(next), 0x400000, 65536);
 }
 
-/* strace, attached to all threads of the daemon; in each thread the @turn-th @call fails. */
+/*
+ * strace, attached to all threads of the daemon; in each thread the @turn-th @call fails, of mmap()
+ * the one of a BPF map: malloc() does without one of its own.
+ */
 struct tracer {
 	pid_t pid;
 	FILE *said;
@@ -59,7 +62,8 @@ static void tracer_start(struct tracer *t, const char *call, int turn)
 	t->pid = fork();
 	if (t->pid == 0) {
 		dup2(says[1], STDERR_FILENO);
-		execlp("strace", "strace", "-f", "-o", trace, "-e", inject, "-p", pid, NULL);
+		execlp("strace", "strace", "-f", "-o", trace, "-e", inject, "-p", pid,
+		       strcmp(call, "mmap") ? NULL : "-P", "anon_inode:bpf-map", NULL);
 		_exit(127);
 	}
 	close(says[1]);

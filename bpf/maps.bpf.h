@@ -61,14 +61,15 @@ struct profil_thread {
 	__u64 tick_epoch; /* ... and tables.clock.epoch then; 0: it has had no tick */
 	__u64 credit_ns;  /* the CPU time that its events have stood for */
 	__u64 event_epoch;
-	__u64 paid_ns;	  /* CPU time at its latest exec, or at its exit without a tick */
-	__u64 out_ns;	  /* CLOCK_MONOTONIC when its latest sleep began; 0: none yet, ... */
-	__u64 out_ran_ns; /* ... and its CPU time then */
-	__u64 slept_ns;	  /* the time of that sleep, or 0 */
-	__u64 overlap_ns; /* of earlier sleeps with CPU time, still to be taken from a sleep */
-	__u64 out_epoch;  /* tables.clock.epoch when it last lost its CPU; 0: not yet observed */
-	__u64 lock;	  /* the kernel's lock that it waits for, 0: none, ... */
-	__u64 lock_epoch; /* ... and tables.clock.epoch then */
+	__u64 paid_ns;	   /* CPU time at its latest exec, or at its exit without a tick */
+	__u64 out_ns;	   /* CLOCK_MONOTONIC when its latest sleep began; 0: none yet, ... */
+	__u64 out_ran_ns;  /* ... and its CPU time then */
+	__u64 slept_ns;	   /* the time of that sleep, or 0 */
+	__u64 overlap_ns;  /* of earlier sleeps with CPU time, still to be taken from a sleep */
+	__u64 out_epoch;   /* tables.clock.epoch when it last lost its CPU; 0: not yet observed */
+	__u64 lost_ran_ns; /* its CPU time then, until it was seen to get one again; else 0 */
+	__u64 lock;	   /* the kernel's lock that it waits for, 0: none, ... */
+	__u64 lock_epoch;  /* ... and tables.clock.epoch then */
 	struct profil_last last[PROFIL_LASTS];
 };
 

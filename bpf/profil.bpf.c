@@ -237,6 +237,7 @@ int sched_switch(__u64 *args)
 		running_note(tgid_of(next));
 	if (!*(volatile __u32 *)&tables.waits)
 		return 0;
+	sleep_end_unseen(prev);
 	if (s.flags) {
 		s.user_pc = arch_pc((struct arch_regs *)bpf_task_pt_regs(prev));
 		/* 0: a kernel thread of io_uring, with the process's memory */

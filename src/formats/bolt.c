@@ -66,7 +66,7 @@ int bolt_write(FILE *out, const struct profile *p)
 	__cleanup(symbol_names_fini) struct symbol_names names = { 0 };
 	__cleanup(closep) int fd = -1;
 	__u32 object;
-	int err = profile_main_object(&object, p);
+	int err = profile_is_off_cpu(p) ? -EOPNOTSUPP : profile_main_object(&object, p);
 
 	if (err)
 		return err;

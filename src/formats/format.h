@@ -8,7 +8,8 @@
 
 /*
  * A writer has no side effects but its output. It returns 0 or a negative errno, -EDOM if the
- * format cannot say that samples are of events, -ENODATA if it needs line numbers or symbols
+ * format cannot say that samples are of events, -EOPNOTSUPP if it is of code that runs and they are
+ * also of threads that do not, -ENODATA if it needs line numbers or symbols
  * and the program has none.
  */
 struct format {

@@ -216,7 +216,7 @@ int llvm_write(FILE *out, const struct profile *p)
 {
 	struct paths paths = { 0 };
 	__u32 object;
-	int err = profile_main_object(&object, p);
+	int err = profile_is_off_cpu(p) ? -EOPNOTSUPP : profile_main_object(&object, p);
 
 	if (!err && p->nobjects)
 		err = lines_open(&paths.lines, &p->objects[object]);

@@ -34,6 +34,9 @@ static const char *reason(int err)
 		return "more samples at one place than the format holds (try -f pprof)";
 	case EDOM:
 		return "the format is for samples of time, and these are of events (try -f pprof)";
+	case EOPNOTSUPP:
+		return "the format is of code that runs, and these samples are also of threads "
+		       "without a CPU (of --wall: try --state running)";
 	case ENODATA:
 		return "the file of the program with the most samples has no line numbers, for "
 		       "-f bolt no symbols, or is no longer the one that was profiled (build it "

@@ -102,6 +102,11 @@ at() { # SYMBOL FUNCTION
 	printf '%x' $((0x$(nm "$dir/sites" | awk -v s="$1" '$3 == s { print $1 }') - 0x$(nm "$dir/sites" | awk -v s="$2" '$3 == s { print $1 }')))
 }
 
+jq '.event = "wall" | .period = .tick_ns' "$dir/kept" >"$dir/waits"
+for format in llvm bolt; do
+	check "-f $format refuses time that threads wait" sh -c "! '$ctl' report -f $format '$dir/waits' >'$dir/out' 2>'$dir/err' &&
+		grep -q 'try --state running' '$dir/err' && test ! -s '$dir/out'"
+done
 prints "-f bolt has functions and offsets" "no_lbr cpu-clock
 1 outer 0 7
 1 main $(at in_main main) 70

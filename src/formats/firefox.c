@@ -10,6 +10,7 @@
 #include "profile/each_stack.h"
 #include "profile/json_name.h"
 #include "profile/stack_ends.h"
+#include "quantity.h"
 
 /*
  * Each thread has tables of its own, which are columns: functions, frames of these, and stacks of
@@ -84,6 +85,12 @@ static double tick_ms(const struct profile *p)
 	return p->tick_ns ? (double)p->tick_ns / 1e6 : 1;
 }
 
+/* Samples that do not stand for CPU time, but for time asleep, of threads or of processes. */
+static bool weighs_time(const struct profile *p)
+{
+	return p->event && p->tick_ns;
+}
+
 static void add_sample(struct tables *t, json_int_t stack, __u64 samples)
 {
 	if (!samples)
@@ -91,8 +98,8 @@ static void add_sample(struct tables *t, json_int_t stack, __u64 samples)
 	append(t, t->stacks, json_integer(stack));
 	append(t, t->times, json_real(t->now_ms));
 	append(t, t->weights,
-	       profile_is_off_cpu(t->profile) ? json_real((double)samples * tick_ms(t->profile))
-					      : json_integer((json_int_t)samples));
+	       weighs_time(t->profile) ? json_real((double)samples * tick_ms(t->profile))
+				       : json_integer((json_int_t)samples));
 	t->now_ms += (double)samples * tick_ms(t->profile);
 }
 
@@ -233,11 +240,11 @@ static json_t *thread_written(struct tables *t, __u32 group)
 			  jsonname(g ? g->thread ?: g->command : profile_base_name(program)),
 			  "isMainThread", tid == pid, "pid", id, "tid", tid, "samples", "stack",
 			  t->stacks, "time", t->times, "weight", t->weights, "weightType",
-			  profile_is_off_cpu(p) ? "tracing-ms" : "samples", "length",
-			  (json_int_t)samples, "markers", marks, "stackTable", stack_table(t),
-			  "frameTable", frame_table(t, n), "funcTable", function_table(t, n),
-			  "resourceTable", resource, "nativeSymbols", "libIndex", "address", "name",
-			  "functionSize", "length", 0, "stringArray", t->names);
+			  weighs_time(p) ? "tracing-ms" : "samples", "length", (json_int_t)samples,
+			  "markers", marks, "stackTable", stack_table(t), "frameTable",
+			  frame_table(t, n), "funcTable", function_table(t, n), "resourceTable",
+			  resource, "nativeSymbols", "libIndex", "address", "name", "functionSize",
+			  "length", 0, "stringArray", t->names);
 	if (t->failed) {
 		json_decref(whole);
 		whole = NULL;
@@ -502,19 +509,22 @@ static json_t *libraries(const struct profile *p)
 
 static json_t *meta(const struct profile *p)
 {
-	return json_pack("{sf sf si so si si si sb ss ss s[{ss ss s[s]}{ss ss s[s]}{ss ss s[s]}] "
-			 "s[{ss s[ss] "
-			 "s[{ss ss ss}]}]}",
-			 "interval", tick_ms(p), "startTime", (double)p->started * 1e3,
-			 "processType", 0, "product", jsonname(p->command), "stackwalk",
-			 has_stacks(p), "version", GECKO_VERSION, "preprocessedProfileVersion",
-			 VERSION, "symbolicated", 1, "importedFrom", "profilctl " PROFIL_VERSION,
-			 "platform", "Linux", "categories", "name", "Other", "color", "grey",
-			 "subcategories", "Other", "name", "User", "color", "yellow",
-			 "subcategories", "Other", "name", "Kernel", "color", "orange",
-			 "subcategories", "Other", "markerSchema", "name", "Slice", "display",
-			 "timeline-overview", "marker-chart", "data", "key", "samples", "label",
-			 "Samples", "format", "integer");
+	char quantity[96];
+
+	return json_pack(
+		"{sf sf si so si si si sb ss ss s[{ss ss s[s]}{ss ss s[s]}{ss ss s[s]}] "
+		"s[{ss s[ss] "
+		"s[{ss ss ss}]}] s[{ss s[{ss ss ss}]}]}",
+		"interval", tick_ms(p), "startTime", (double)p->started * 1e3, "processType", 0,
+		"product", jsonname(p->command), "stackwalk", has_stacks(p), "version",
+		GECKO_VERSION, "preprocessedProfileVersion", VERSION, "symbolicated", 1,
+		"importedFrom", "profilctl " PROFIL_VERSION, "platform", "Linux", "categories",
+		"name", "Other", "color", "grey", "subcategories", "Other", "name", "User", "color",
+		"yellow", "subcategories", "Other", "name", "Kernel", "color", "orange",
+		"subcategories", "Other", "markerSchema", "name", "Slice", "display",
+		"timeline-overview", "marker-chart", "data", "key", "samples", "label", "Samples",
+		"format", "integer", "extra", "label", "Samples", "entries", "label", "Weight",
+		"format", "string", "value", quantity_of_sample(quantity, sizeof(quantity), p));
 }
 
 int firefox_write(FILE *out, const struct profile *p)

@@ -75,6 +75,12 @@ prints "-f firefox has a thread for each process" $'one 1 samples 7870\ntwo 2 sa
 sed 's/"tick_ns": 1000000/"tick_ns": 500000, "event": "off-cpu", "period": 500000/' "$dir/stacks" >"$dir/asleep"
 prints "-f firefox has the milliseconds of time asleep" "spin 1 tracing-ms 3975" firefox "$dir/asleep"
 
+sed 's/"tick_ns": 1000000/"tick_ns": 500000, "event": "latency", "period": 500000/' "$dir/stacks" >"$dir/latency"
+prints "-f firefox has the milliseconds of latency" "spin 1 tracing-ms 3975" firefox "$dir/latency"
+"$ctl" report -f firefox "$dir/latency" >"$dir/latency.json"
+prints "and says what they are" "a sample stands for 0.5 ms in which a process ran" \
+	jq -r '.meta.extra[0].entries[0].value' "$dir/latency.json"
+
 # Slices have times, which samples without one follow.
 check "a profile with slices is made" tests/programs/stacks.py "$dir/slices" slices
 prints "-f firefox has the times of stacks, and a marker for each slice" "main;hot@0=7000

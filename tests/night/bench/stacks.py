@@ -277,7 +277,7 @@ def plain(name):
 
 
 def recorder(out):
-    return [CTL, "record", "-q", "-g", "-F", HZ, "--user-only", "-f", "folded", "-o", out, "--"]
+    return [CTL, "record", "-q", "-g", "--native", "-F", HZ, "--user-only", "-f", "folded", "-o", out, "--"]
 
 
 def record(argv, d, daemon):
@@ -287,7 +287,11 @@ def record(argv, d, daemon):
     return recorded(out, said, used + daemon_cpu(daemon.pid) - before)
 
 
-def recorded(out, said, used=None):
+# The wrapper's exec of the program is what the rules are read after; perf begins with it.
+NOT_YET = "[cut: before its unwind rules were read]"
+
+
+def recorded(out, said, used=None, without=None):
     p = Profile()
     p.used = used
     if not os.path.exists(out):
@@ -296,6 +300,8 @@ def recorded(out, said, used=None):
         for line in f:
             stack, n = line.rsplit(" ", 1)
             frames = stack.split(";")
+            if without and without in frames:
+                continue
             cut = len(frames) > 1 and frames[1].startswith("[cut") or frames[-1].startswith("[no stack")
             p.add([plain(x) for x in frames[1:] if not x.startswith("[cut")], not cut, int(n))
     os.unlink(out)
@@ -356,7 +362,7 @@ def both(argv, d):
         load.wait()
     if not is_on or ours.returncode:
         sys.exit(f"perf: {perf_said}; profilctl, status {ours.returncode}: {said}")
-    return recorded(out, said), perf_recorded(data)
+    return recorded(out, said, without=NOT_YET), perf_recorded(data)
 
 
 def perf_recorded(data, used=0, inlined=False):

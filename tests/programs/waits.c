@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -248,13 +249,15 @@ static void share_cpu(void)
 	pthread_barrier_wait(&is_held);
 }
 
-/* Needs 5 ms of CPU time at the lowest priority. */
+static bool is_asleep(void (*wait)(void));
+
+/* Needs 5 ms of CPU time at the lowest priority, and a thread that waits for it. */
 __attribute__((noinline)) static void hold_inverted(void)
 {
 	struct timespec used = { 0, 0 };
 
 	setpriority(PRIO_PROCESS, (id_t)gettid(), 19);
-	while (used.tv_nsec < 5000000 && !used.tv_sec) {
+	while ((used.tv_nsec < 5000000 && !used.tv_sec) || !is_asleep(wait_for_inversion)) {
 		spun++;
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
 	}
@@ -279,6 +282,7 @@ __attribute__((noinline)) static void compute(void)
 struct wait {
 	const char *name;
 	void (*wait)(void);
+	pid_t tid; /* 0: it does not wait yet */
 	struct scheduled took;
 };
 
@@ -319,6 +323,7 @@ __attribute__((noinline)) static void *measure(void *arg)
 	struct wait *w = arg;
 	struct scheduled before = begin(w), after;
 
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
 	w->wait();
 	after = scheduled_now();
 	w->took = (struct scheduled){ after.at_ms - before.at_ms, after.ran_ms - before.ran_ms,
@@ -331,6 +336,26 @@ static void *hold(void *arg)
 	pthread_mutex_lock(&inverted);
 	share_cpu();
 	return measure(arg);
+}
+
+/* Says whether the thread of @wait sleeps in it. */
+static bool is_asleep(void (*wait)(void))
+{
+	char path[64], state = 0;
+	pid_t tid = 0;
+	FILE *f;
+
+	for (size_t i = 0; i < WAITS; i++) {
+		if (waits[i].wait == wait)
+			tid = __atomic_load_n(&waits[i].tid, __ATOMIC_ACQUIRE);
+	}
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	f = tid ? fopen(path, "r") : NULL;
+	if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	if (f)
+		fclose(f);
+	return state == 'S';
 }
 
 static void tell(const struct wait *w)
@@ -349,7 +374,7 @@ static void sleep_ms(unsigned int ms)
 
 static int prepare(void)
 {
-	char *argv[] = { "sleep", "0.3", NULL };
+	char *argv[] = { "sleep", "100", NULL };
 
 	own_lock = malloc(sizeof(*own_lock));
 	event = eventfd(0, 0);
@@ -365,10 +390,21 @@ static int prepare(void)
 	return 0;
 }
 
+/* To threads that all wait. */
 static void give_all(void)
 {
+	static void (*const wait[])(void) = {
+		wait_for_lock,	    wait_for_own_lock,	wait_for_input,	   wait_for_poll,
+		wait_for_epoll,	    wait_for_socket,	wait_for_event,	   wait_for_process,
+		wait_for_file_lock, wait_for_semaphore, wait_for_condition
+	};
 	struct sembuf give = { 0, 1, 0 };
 
+	for (size_t i = 0; i < sizeof(wait) / sizeof(*wait); i++) {
+		while (!is_asleep(wait[i]))
+			sleep_ms(1);
+	}
+	kill(process, SIGTERM);
 	pthread_mutex_unlock(&lock);
 	pthread_mutex_unlock(own_lock);
 	pthread_mutex_lock(&guard);

@@ -97,7 +97,7 @@ static int list(struct spool_entry **out, size_t *n, DIR *dir, bool leftovers)
 		all = more;
 		all[(*n)++] = e;
 	}
-	if (*n)
+	if (all)
 		qsort(all, *n, sizeof(*all), by_name);
 	*out = steal(all);
 	return 0;

@@ -449,7 +449,7 @@ int table_reader_add(const struct table_reader *r, struct profile *into, __u64 k
 	return places_add(key & PROFIL_PLACE_FOLDED ? &into->folded : &into->places, &place);
 }
 
-/* The kernel counts meanwhile, so each counter is loaded once. Takes at most @most, and leaves the rest for the next reading. */
+/* Loads each counter once, as the kernel counts meanwhile. The next reading has what is above @most. */
 static __u32 take_place(struct table_seen *seen, size_t at, const __u32 *counter, __u64 most)
 {
 	__u32 before = seen ? seen->place[at] : 0;

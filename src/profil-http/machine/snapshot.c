@@ -144,26 +144,36 @@ static void limit_stacks(struct snapshot *s, const struct snapshot *last)
 	s->stackless = s->outcomes.total - sum;
 }
 
-static __u64 sum_of(const struct snapshot *s, const struct snapshot_count *c)
+/* The samples of a group's sum, NULL: it is a place. */
+static const __u32 *sum_of(const struct snapshot *s, const struct snapshot_count *c)
 {
 	const struct profil_line *line =
 		&table_lines(&s->source->table)[c->slot / PROFIL_LINE_PLACES];
+	__u32 k = c->slot % PROFIL_LINE_PLACES;
 
-	return line->key[c->slot % PROFIL_LINE_PLACES] & PROFIL_PLACE_SUM ? c->count : 0;
+	return line->key[k] & PROFIL_PLACE_SUM ? &line->count[k] : NULL;
 }
 
-/* Likewise the samples of groups, which must not be more than those of places. */
+/*
+ * Likewise the samples of groups, which must not be more than those of places. They are read once
+ * more, after the places, so that no place is without a group.
+ */
 static void limit_groups(struct snapshot *s, const struct snapshot *last)
 {
 	bool is_later = last && last->source == s->source;
 	__u64 sum = 0, most = s->outcomes.placed - (is_later ? last->groupless : 0);
 	size_t k = is_later ? last->n : 0;
 
-	for (size_t i = 0; i < s->n; i++)
-		sum += sum_of(s, &s->count[i]);
+	for (size_t i = 0; i < s->n; i++) {
+		const __u32 *count = sum_of(s, &s->count[i]);
+
+		if (count)
+			s->count[i].count = __atomic_load_n(count, __ATOMIC_RELAXED);
+		sum += count ? s->count[i].count : 0;
+	}
 	for (size_t i = s->n; i-- > 0 && sum > most;) {
 		struct snapshot_count *c = &s->count[i];
-		__u64 grown = sum_of(s, c), over;
+		__u64 grown = sum_of(s, c) ? c->count : 0, over;
 
 		while (k && last->count[k - 1].slot > c->slot)
 			k--;

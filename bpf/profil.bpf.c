@@ -7,6 +7,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "core/shared_maps.h"
+#include "branches.bpf.h"
 #include "kernel.bpf.h"
 #include "off_cpu.bpf.h"
 #include "process_table.bpf.h"
@@ -96,6 +97,19 @@ int observed_uprobe(void *ctx)
 	s.user_pc = arch_pc(user);
 	event_count(&s, task, bpf_get_attach_cookie(ctx), 1);
 	return 1;
+}
+
+/* A program of its own: other samples do not pay for its test. */
+SEC("perf_event")
+int branch_event(struct bpf_perf_event_data *ctx)
+{
+	struct branches *b = branches_here();
+	long bytes = b ? bpf_read_branch_records(ctx, b->record, sizeof(b->record), 0) : 0;
+
+	if (bytes > 0)
+		branches_all((__u32)bpf_get_attach_cookie(ctx) & PROFIL_TARGET_EVENTS,
+			     (__u32)bytes / sizeof(b->record[0]));
+	return 0;
 }
 
 /* Read again rather than kept: tick_event() has no room on the stack for it. */

@@ -288,6 +288,12 @@ _Static_assert(sizeof(struct profil_sleeper) == 64, "one cache line in a map");
 /* A uprobe as an event: in place of perf_event_attr's type; config as a tracepoint's. */
 #define PROFIL_EVENT_UPROBE 0x101
 
+/*
+ * Branches as an event: in place of perf_event_attr's type; config 0. A sample is one of the CPU's
+ * records of taken branches; what its frames are: bpf/branches.bpf.h.
+ */
+#define PROFIL_EVENT_BRANCHES 0x102
+
 /* Interpreted languages. */
 enum profil_language {
 	PROFIL_LANGUAGE_NONE,

@@ -193,6 +193,7 @@ struct profil_msg_observe {
 	 * With PROFIL_OBSERVE_EVENT: perf_event_attr's type and config. PROFIL_EVENT_OFF_CPU, 0:
 	 * the time that threads sleep; it needs a stack_mode, and period_ns is of that time.
 	 * PROFIL_EVENT_UPROBE, and the number of a tracepoint that is a uprobe.
+	 * PROFIL_EVENT_BRANCHES, 0: taken branches; it needs a stack_mode and a frequency.
 	 */
 	__u32 event_type;
 	__u32 frequency; /* not 0: samples of an event in a second, instead of period_ns */

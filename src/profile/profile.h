@@ -32,6 +32,7 @@
 #define PROFILE_WALL "wall" /* events; see struct profile */
 #define PROFILE_OFF_CPU "off-cpu"
 #define PROFILE_LATENCY "latency"
+#define PROFILE_BRANCHES "taken-branches"
 #define PROFILE_ANON "[anon]" /* memory without a file: mostly JIT-compiled code */
 #define PROFILE_VDSO "[vdso]"
 #define PROFILE_KERNEL "[kernel]"
@@ -129,7 +130,8 @@ struct profile {
 	 * A sample stands for @tick_ns of CPU time, or for @period events named @event. The event
 	 * "off-cpu" is the time that threads sleep, PROFILE_WALL all of their time, by states in
 	 * the stacks, PROFILE_LATENCY their CPU time, divided by the threads of the process that
-	 * run at the same time: all are its ns.
+	 * run at the same time: all are its ns. A sample of PROFILE_BRANCHES is a record of a
+	 * branch, and what it has in place of a stack says formats/branches.h.
 	 */
 	__u64 tick_ns; /* 0: the samples are not of time */
 	char *event;   /* as -e takes it; NULL: samples of CPU time */
@@ -306,6 +308,12 @@ static inline bool profile_is_off_cpu(const struct profile *p)
 static inline bool profile_is_wall(const struct profile *p)
 {
 	return profile_is_off_cpu(p) && !strcmp(p->event, PROFILE_WALL);
+}
+
+/* Says whether the samples are the CPU's records of taken branches. */
+static inline bool profile_is_branches(const struct profile *p)
+{
+	return p->event && !strcmp(p->event, PROFILE_BRANCHES);
 }
 
 /* Says whether the samples are of events, and not of time. */

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/branch_records.h"
 #include "base/cleanup.h"
 #include "core/observe_maps.h"
 
@@ -22,6 +23,7 @@ static const struct {
 	struct event event;
 } known[] = {
 	{ PROFILE_OFF_CPU, { PROFIL_EVENT_OFF_CPU, 0 } },
+	{ PROFILE_BRANCHES, { PROFIL_EVENT_BRANCHES, 0 } },
 	{ "cpu-clock", { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK } },
 	{ "page-faults", { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS } },
 	{ "minor-faults", { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN } },
@@ -51,6 +53,9 @@ static const struct {
 	{ "migrations", "cpu-migrations" },    { "cpu-cycles", "cycles" },
 	{ "branch-instructions", "branches" },
 };
+
+/* Cycles for each sample, of an event that is closed again at once. */
+#define BRANCHES_TRY_PERIOD 1000003
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
@@ -140,13 +145,17 @@ bool event_is_off_cpu(const struct event *e)
 	return e->type == PROFIL_EVENT_OFF_CPU;
 }
 
-bool event_is_hardware(const struct event *e)
+bool event_is_branches(const struct event *e)
 {
-	return e->type == PERF_TYPE_HARDWARE;
+	return e->type == PROFIL_EVENT_BRANCHES;
 }
 
-/* Tries to open the event for this process's user mode, which needs no privilege. */
-bool event_is_here(const struct event *e)
+bool event_is_hardware(const struct event *e)
+{
+	return e->type == PERF_TYPE_HARDWARE || event_is_branches(e);
+}
+
+int event_try(const struct event *e)
 {
 	struct perf_event_attr attr = { .type = e->type,
 					.size = sizeof(attr),
@@ -157,11 +166,37 @@ bool event_is_here(const struct event *e)
 	int fd;
 
 	if (event_is_off_cpu(e) || e->type == PROFIL_EVENT_UPROBE)
-		return true;
+		return 0;
+	if (event_is_branches(e)) {
+		attr.sample_period = BRANCHES_TRY_PERIOD;
+		branch_records_ask(&attr);
+	}
 	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0 || errno == EACCES || errno == EPERM;
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+bool event_is_here(const struct event *e)
+{
+	int err = event_try(e);
+
+	return !err || err == -EACCES || err == -EPERM;
+}
+
+const char *event_no_branches(int err)
+{
+	switch (err) {
+	case -ENOENT:
+	case -ENODEV:
+		return "this machine has no hardware counters, as most virtual machines";
+	case -EOPNOTSUPP:
+	case -EINVAL:
+		return "the CPU, or what emulates it, keeps no records of branches (Intel's, AMD's "
+		       "from Zen 4 on and Arm's with BRBE do)";
+	}
+	return strerror(-err);
 }
 
 void events_each(void (*show)(void *ctx, const char *name, const struct event *e), void *ctx)

@@ -23,11 +23,23 @@ const char *event_name(const char *name);
 /* Says whether @e is off-CPU time, which has a period in ns. */
 bool event_is_off_cpu(const struct event *e);
 
+/* Says whether @e is the CPU's records of taken branches, which have a frequency. */
+bool event_is_branches(const struct event *e);
+
 /* Says whether @e is a hardware counter: it counts far faster than samples can be taken. */
 bool event_is_hardware(const struct event *e);
 
-/* Says whether this kernel and CPU support @e. */
+/*
+ * Opens @e for this process's user mode, which needs no privilege, and closes it. Returns 0, or the
+ * negative errno with which this kernel or CPU refuses it.
+ */
+int event_try(const struct event *e);
+
+/* Says whether they support @e, as far as this process may know. */
 bool event_is_here(const struct event *e);
+
+/* Why branches cannot be recorded, in words, by the result of event_try(). */
+const char *event_no_branches(int err);
 
 /* Calls @show for each named event. */
 void events_each(void (*show)(void *ctx, const char *name, const struct event *e), void *ctx);

@@ -143,6 +143,8 @@ static const struct option_row rows[] = {
 	  .value = value_event },
 	{ OPTION_EVENT, 0, "off-cpu", NULL, "record the time that threads sleep, with call stacks",
 	  .value = value_off_cpu },
+	{ OPTION_EVENT, 0, "branches", NULL, "record which branches the CPU takes, for compilers",
+	  .value = value_branches },
 	{ OPTION_WALL, 0, "wall", NULL,
 	  "record all time of threads: on CPU, waiting for one, asleep", .value = value_wall },
 	{ OPTION_LATENCY, 0, "latency", NULL,

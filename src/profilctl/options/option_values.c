@@ -327,6 +327,17 @@ const char *value_latency(struct options *o, char *arg)
 	return NULL;
 }
 
+/* They are counted as stacks, but need no rules to unwind any. */
+const char *value_branches(struct options *o, char *arg)
+{
+	if (o->event && !options_branches(o))
+		return IS_SECOND_EVENT;
+	o->event = PROFILE_BRANCHES;
+	if (!o->stack_mode)
+		o->stack_mode = PROFIL_STACK_FP;
+	return NULL;
+}
+
 const char *value_record_wakers(struct options *o, char *arg)
 {
 	o->record_wakers = true;
@@ -352,6 +363,8 @@ const char *value_event(struct options *o, char *arg)
 		return value_off_cpu(o, arg);
 	if (!strcmp(arg, PROFILE_WALL))
 		return value_wall(o, arg);
+	if (!strcmp(arg, PROFILE_BRANCHES))
+		return value_branches(o, arg);
 	if (o->event && strcmp(o->event, arg) != 0)
 		return IS_SECOND_EVENT;
 	o->event = arg;

@@ -194,6 +194,12 @@ static inline bool options_wall(const struct options *o)
 	return o->event && !strcmp(o->event, PROFILE_WALL);
 }
 
+/* Says whether it is the CPU's records of taken branches. */
+static inline bool options_branches(const struct options *o)
+{
+	return o->event && !strcmp(o->event, PROFILE_BRANCHES);
+}
+
 /* Says whether it is CPU time, divided by the threads that run at the same time. */
 static inline bool options_latency(const struct options *o)
 {

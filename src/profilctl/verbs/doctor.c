@@ -19,6 +19,7 @@
 #include "core/wire.h"
 
 #include "profilctl/collect/daemon_spawn.h"
+#include "profilctl/collect/events.h"
 #include "profilctl/collect/private_dir.h"
 #include "profilctl/output/output.h"
 #include "symbols/interpreters/running.h"
@@ -262,6 +263,19 @@ static void find_rate(struct examination *e)
 	      "perf events: at most %s per second", *line ? line : "any number");
 }
 
+static void find_branches(struct examination *e)
+{
+	struct event branches;
+	int err = event_find(&branches, PROFILE_BRANCHES) ?: event_try(&branches);
+
+	if (err == -EACCES || err == -EPERM) /* find_paranoia() says so */
+		return;
+	found(e, "branches", err ? STATE_NOTE : STATE_OK,
+	      "record without --branches: -f llvm and -f bolt take samples of CPU time as well",
+	      "%s%s", err ? "cannot be recorded: " : "the CPU has records of them",
+	      err ? event_no_branches(err) : "");
+}
+
 /* The machine's stacks, if they are counted. */
 static void find_machine(struct examination *e)
 {
@@ -442,6 +456,7 @@ static void examine(struct examination *e)
 	find_paranoia(e);
 	find_bpffs(e);
 	find_rate(e);
+	find_branches(e);
 	find_machine(e);
 	find_nohz(e);
 	find_image_lookup(e);

@@ -193,6 +193,29 @@ static int off_cpu_period(struct profil_msg_observe *m, struct profile *p, const
 	return CTL_OK;
 }
 
+static int no_event_here(const struct options *o, int err)
+{
+	if (options_branches(o))
+		log_err("cannot record branches: perf_event_open() of cycles with branch records: "
+			"%s: %s (leave out --branches: report -f llvm and -f bolt take samples of "
+			"CPU time as well)",
+			strerror(-err), event_no_branches(err));
+	else
+		log_err("this machine has no event %s; 'profilctl list --events' shows those that "
+			"it has",
+			o->event);
+	return CTL_ERROR;
+}
+
+static int check_branches(const struct options *o)
+{
+	if (o->stack_mode == PROFIL_STACK_FP && !o->kernel_stacks && !o->period)
+		return CTL_OK;
+	log_err("--branches %s", o->period ? "takes samples at a rate: use -F in place of -c"
+					   : "records no call stacks: leave out -g");
+	return CTL_USAGE;
+}
+
 /*
  * Software events and tracepoints are rare enough to sample each one. Hardware events are sampled
  * at a frequency, to which the kernel adapts the period.
@@ -211,12 +234,10 @@ int scope_event(struct profil_msg_observe *m, struct profile *p, const struct op
 	err = uprobe_is(o->event) ? uprobe_define(&e, o->event) : event_find(&e, o->event);
 	if (err < 0)
 		return no_event(o, err);
-	if (!event_is_here(&e)) {
-		log_err("this machine has no event %s; 'profilctl list --events' shows those that "
-			"it has",
-			o->event);
-		return CTL_ERROR;
-	}
+	if (event_is_branches(&e) && check_branches(o))
+		return CTL_USAGE;
+	if (!event_is_here(&e))
+		return no_event_here(o, event_try(&e));
 	m->flags |= PROFIL_OBSERVE_EVENT;
 	m->event_type = e.type;
 	m->event_config = e.config;

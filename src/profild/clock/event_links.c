@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/branch_records.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "core/observe_maps.h"
@@ -89,6 +90,8 @@ int event_choice_check(const struct event_choice *c, bool privileged)
 		if (!privileged)
 			return -EACCES;
 		return c->config == TRACE_FN || c->frequency ? -EOPNOTSUPP : 0;
+	case PROFIL_EVENT_BRANCHES:
+		return c->config || !c->frequency ? -EINVAL : 0;
 	case PROFIL_EVENT_OFF_CPU:
 		return c->config || c->frequency || c->period < PROFIL_OFF_CPU_LEAST_NS ? -EINVAL
 											: 0;
@@ -108,6 +111,8 @@ static int perf_event(const struct event_choice *c, uint32_t frequency, int cpu)
 	};
 	int fd;
 
+	if (c->type == PROFIL_EVENT_BRANCHES)
+		branch_records_ask(&attr);
 	if (frequency) {
 		attr.freq = 1;
 		attr.sample_freq = frequency;
@@ -145,9 +150,10 @@ static uint64_t cookie_of(const struct event_links *e, const struct slot *s)
 static int program_of(const struct event_links *e, const struct event_choice *c)
 {
 	return event_programs_fd(e->programs,
-				 c->type == PERF_TYPE_TRACEPOINT  ? EVENT_PROGRAM_TRACEPOINT
-				 : c->type == PROFIL_EVENT_UPROBE ? EVENT_PROGRAM_UPROBE
-								  : EVENT_PROGRAM_PERF);
+				 c->type == PERF_TYPE_TRACEPOINT    ? EVENT_PROGRAM_TRACEPOINT
+				 : c->type == PROFIL_EVENT_UPROBE   ? EVENT_PROGRAM_UPROBE
+				 : c->type == PROFIL_EVENT_BRANCHES ? EVENT_PROGRAM_BRANCHES
+								    : EVENT_PROGRAM_PERF);
 }
 
 static int link_one(const struct event_links *e, struct slot *s, int cpu)

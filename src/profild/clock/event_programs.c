@@ -67,6 +67,8 @@ static struct bpf_program *program_of(const struct profil_bpf *skel, enum event_
 		return skel->progs.observed_tracepoint;
 	case EVENT_PROGRAM_UPROBE:
 		return skel->progs.observed_uprobe;
+	case EVENT_PROGRAM_BRANCHES:
+		return skel->progs.branch_event;
 	case EVENT_PROGRAM_SWITCH:
 		return skel->progs.sched_switch;
 	case EVENT_PROGRAM_WAKEUP:

@@ -21,6 +21,7 @@ enum event_program {
 	EVENT_PROGRAM_PERF, /* of perf events; the clock's own, which is always loaded */
 	EVENT_PROGRAM_TRACEPOINT,
 	EVENT_PROGRAM_UPROBE,
+	EVENT_PROGRAM_BRANCHES,
 	EVENT_PROGRAM_SWITCH, /* of off-CPU time, as the next ones */
 	EVENT_PROGRAM_WAKEUP,
 	EVENT_PROGRAM_WAKING,

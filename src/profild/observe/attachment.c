@@ -130,6 +130,7 @@ static int make_header(struct profil_table *header, const struct profil_msg_obse
 	    m->stack_mode > PROFIL_STACK_FP ||
 	    (m->flags & PROFIL_OBSERVE_LATER && m->scope == PROFIL_SCOPE_PROCESSES) ||
 	    (names_event(m) && !attachment_is_event(m)) ||
+	    (m->event_type == PROFIL_EVENT_BRANCHES && !m->stack_mode) ||
 	    (m->flags & PROFIL_OBSERVE_WAKERS && !(m->flags & PROFIL_OBSERVE_WAITS)) ||
 	    (m->flags & PROFIL_OBSERVE_LATENCY &&
 	     (m->flags & (PROFIL_OBSERVE_EVENT | PROFIL_OBSERVE_WAITS) ||

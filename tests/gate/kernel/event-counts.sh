@@ -63,6 +63,27 @@ cycles() {
 	fi
 }
 
+# CPUs with branch records are rarer still.
+branches() {
+	check "record --branches refuses -g" grep -q -- '--branches records no call stacks: leave out -g' <("$ctl" record --branches -g true 2>&1)
+	check "record --branches refuses -c" grep -q -- '--branches takes samples at a rate: use -F in place of -c' \
+		<("$ctl" record --branches -c 1000 true 2>&1)
+	if ! has_event taken-branches; then
+		"$ctl" record --branches -o "$dir/none" -- touch "$dir/ran" 2>"$dir/stderr"
+		check "record --branches returns 125 without branch records" test $? -eq 125
+		check "record --branches says what it has tried, why it failed and what to do" grep -qxE \
+			"profilctl: cannot record branches: perf_event_open\(\) of cycles with branch records: .*: (this machine has no|the CPU, or) .* \\(leave out --branches: report -f llvm and -f bolt take samples of CPU time as well\)" \
+			"$dir/stderr"
+		check "record --branches does not run the command then" test ! -e "$dir/ran"
+		check "record --branches writes no profile then" test ! -e "$dir/none"
+		check "doctor says that branches cannot be recorded" grep -q '^note *branches *cannot be recorded: ' <("$ctl" doctor)
+	else
+		check "record --branches has branches of a busy program" sh -c "'$ctl' record -q --branches -o '$dir/kept' -- \
+			sh -c 'i=0; while test \$i -lt 300000; do i=\$((i + 1)); done' && '$ctl' report -f bolt '$dir/kept' | grep -q '^F '"
+		check "doctor says that branches can be recorded" grep -q '^ok *branches ' <("$ctl" doctor)
+	fi
+}
+
 # Calls and static probes are met exactly so often, whatever else the machine does.
 probes() {
 	local probes=$dir/probes event
@@ -104,5 +125,6 @@ else
 	skip "each of 1000 sleeps is counted by sched:sched_switch" "this kernel has no such tracepoint"
 fi
 cycles
+branches
 daemon_stop
 finish

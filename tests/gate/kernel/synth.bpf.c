@@ -49,6 +49,13 @@ int synth_count(struct synth_count *a)
 }
 
 SEC("syscall")
+int synth_branches(struct synth_branches *a)
+{
+	branches_all(a->flags, a->n);
+	return 0;
+}
+
+SEC("syscall")
 int synth_inherit(struct synth_inherit *a)
 {
 	return inherit(a->entry, a->child, a->bits);

@@ -33,6 +33,12 @@ struct synth_count {
 	__u32 tgid; /* of the calling process */
 };
 
+/* synth_branches(): the first @n records in the map of branches, of the calling thread. */
+struct synth_branches {
+	__u32 flags; /* as in struct synth_count */
+	__u32 n;
+};
+
 /* synth_inherit(): process @child is forked by the process of @entry. */
 struct synth_inherit {
 	__u64 entry;

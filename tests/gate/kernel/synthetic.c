@@ -96,6 +96,7 @@ static void synthetic_open(struct synthetic *s, bool places)
 	bpf_object__for_each_program(program, s->object->obj) bpf_program__set_autoload(
 		program, !strncmp(bpf_program__name(program), "synth_", strlen("synth_")));
 	bpf_program__set_autoload(s->object->progs.synth_count, places);
+	bpf_program__set_autoload(s->object->progs.synth_branches, places);
 }
 
 static void synthetic_load(struct synthetic *s)

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <string.h>
 
 #include "tests/lib/actors.h"
 #include "tests/lib/kernel_ticks.h"
@@ -73,6 +74,22 @@ Test(kernel_observe_events, unknown_and_unsuitable_events_are_refused)
 	cr_expect_eq(answer_to(ask), 0);
 	ask.frequency = ~0u;
 	cr_expect_eq(answer_to(ask), EINVAL);
+}
+
+/* Few machines have them. */
+Test(kernel_observe_events, branches_need_a_frequency_and_nodes)
+{
+	struct profil_msg_observe ask = ask_event(PROFIL_EVENT_BRANCHES, 0, 1);
+	int err;
+
+	cr_expect_eq(answer_to(ask), EINVAL, "a period");
+	ask.frequency = 100;
+	cr_expect_eq(answer_to(ask), EINVAL, "no nodes");
+	ask.stack_mode = PROFIL_STACK_FP;
+	err = answer_to(ask);
+	cr_expect(!err || err == EOPNOTSUPP, "%s", strerror(err));
+	ask.event_config = 1;
+	cr_expect_eq(answer_to(ask), EINVAL, "a config");
 }
 
 /* Runs as ALICE; returns 0, or the number of the check that failed. */

@@ -55,6 +55,11 @@ const char *stack_end_text(enum call_root end)
 	return ends[end].text;
 }
 
+const char *stack_whole_text(const struct profile *p)
+{
+	return profile_is_branches(p) ? "are branches, not calls" : ends[CALL_WHOLE].text;
+}
+
 const char *stack_end_key(enum call_root end)
 {
 	return ends[end].key;
@@ -261,7 +266,7 @@ const char *stack_ends_summary(char *out, size_t bytes, const struct profile *p)
 	*out = '\0';
 	if (!stack_ends_init(&e, p))
 		append(out, bytes, "%.2f %% of the stacks %s",
-		       stack_ends_percent(&e, e.ended[CALL_WHOLE]), stack_end_text(CALL_WHOLE));
+		       stack_ends_percent(&e, e.ended[CALL_WHOLE]), stack_whole_text(p));
 	for (size_t i = 0; i < e.nshown; i++) {
 		const struct stack_cut *cut = &e.cut[i];
 		const struct object *o = &p->objects[cut->object];

@@ -35,6 +35,9 @@ bool stack_is_thread(const struct profile *p, const struct call_tree *t, __u32 n
 /* The share of @samples in all stacks, in per cent. */
 double stack_ends_percent(const struct stack_ends *e, __u64 samples);
 
+/* What those of @p are that are not truncated, in words. */
+const char *stack_whole_text(const struct profile *p);
+
 /* The reason for which walks ended, in words and as a JSON key; its remedy, NULL: none. */
 const char *stack_end_text(enum call_root end);
 const char *stack_end_key(enum call_root end);

@@ -51,7 +51,7 @@ void text_stacks(FILE *out, const struct profile *p)
 
 	if (has_stacks(p) && !stack_ends_init(&e, p)) {
 		fprintf(out, "%.2f %% of the stacks %s\n",
-			stack_ends_percent(&e, e.ended[CALL_WHOLE]), stack_end_text(CALL_WHOLE));
+			stack_ends_percent(&e, e.ended[CALL_WHOLE]), stack_whole_text(p));
 		for (size_t i = 0; i < e.nshown; i++)
 			cut_write(out, p, &e, i);
 		if (e.without)

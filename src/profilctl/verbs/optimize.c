@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/sanitize.h"
+#include "formats/branches.h"
 #include "formats/format.h"
 #include "profilctl/output/output.h"
 #include "load_operands.h"
@@ -221,11 +222,35 @@ static void say_other(const struct program *b, const struct profile *p, const ch
 		    sanitize(clean[1], sizeof(clean[1]), name));
 }
 
-/* Adds the samples that @p has of the program. */
-static int program_add(struct program *b, const struct profile *p, const char *file)
+/* Adds the branches that @p has from or to the program. Object 1 is all others. */
+static int program_add_branches(struct program *b, const struct profile *p)
+{
+	const char *build_id = b->profile->objects->build_id;
+	__cleanup(freep) struct branch *branch = NULL;
+	size_t n = 0;
+	__u32 other;
+	int err = b->profile->nobjects > 1
+			  ? 0
+			  : profile_add_object(b->profile, PROFILE_ANON, 0, 0, -1, &other);
+
+	err = err ?: branches_read(&branch, &n, p);
+	for (size_t i = 0; i < n && !err; i++) {
+		struct branch *own = &branch[i];
+
+		own->from_object = strcmp(p->objects[own->from_object].build_id, build_id) != 0;
+		own->object = strcmp(p->objects[own->object].build_id, build_id) != 0;
+		if (own->from_object && own->object)
+			continue;
+		err = branches_add(&b->profile->calls, own)
+			      ?: profile_add_place(b->profile, 0, own->object ? own->from : own->to,
+						   1, own->count);
+	}
+	return err;
+}
+
+static int program_add_places(struct program *b, const struct profile *p)
 {
 	const struct object *mine = b->profile->objects;
-	__u64 had = b->profile->binned;
 	int err = 0;
 
 	places_each(place, &p->places) {
@@ -235,6 +260,15 @@ static int program_add(struct program *b, const struct profile *p, const char *f
 			continue;
 		err = profile_add_place(b->profile, 0, place->offset, place->width, place->count);
 	}
+	return err;
+}
+
+/* Adds the samples that @p has of the program. */
+static int program_add(struct program *b, const struct profile *p, const char *file)
+{
+	__u64 had = b->profile->binned;
+	int err = profile_is_branches(p) ? program_add_branches(b, p) : program_add_places(b, p);
+
 	if (!err && b->profile->binned == had)
 		say_other(b, p, file);
 	else
@@ -250,6 +284,12 @@ static int program_read(struct program *b, const struct options *o)
 
 		if (status && status != CTL_PARTIAL)
 			return status;
+		if (i > 1 && profile_is_branches(p) != profile_is_branches(b->profile)) {
+			log_err("optimize: %s: branches and other samples do not add up: give "
+				"profiles of one kind",
+				o->argv[i]);
+			return CTL_USAGE;
+		}
 		if (!b->profile->event && p->event)
 			b->profile->event = strdup(p->event);
 		b->profile->tick_ns = p->tick_ns;
@@ -264,21 +304,26 @@ static int program_read(struct program *b, const struct options *o)
 	return CTL_ERROR;
 }
 
+#define LAYOUT " -reorder-blocks=ext-tsp -reorder-functions=hfsort\n"
+
 /* Prints what to do with @file. */
 static void say_command(const struct options *o, const struct program *b, const char *file)
 {
-	char clean[3][512];
+	char clean[2][512];
 
 	printf("%s: %llu samples of %llu profile%s of build %s\n",
 	       sanitize(clean[0], sizeof(clean[0]), file), b->profile->binned, b->profiles,
 	       b->profiles == 1 ? "" : "s", b->profile->objects->build_id);
-	if (!strcmp(o->format->name, "bolt"))
-		printf("  llvm-bolt %s -o %s.bolt -data=%s -nl -reorder-blocks=ext-tsp "
-		       "-reorder-functions=hfsort\n",
-		       sanitize(clean[1], sizeof(clean[1]), b->path),
-		       sanitize(clean[2], sizeof(clean[2]), b->path), clean[0]);
-	else
+	sanitize(clean[1], sizeof(clean[1]), b->path);
+	if (strcmp(o->format->name, "bolt") != 0)
 		printf("  clang -O2 -g -fdebug-info-for-profiling -fprofile-sample-use=%s ...\n",
+		       clean[0]);
+	else if (profile_is_branches(b->profile))
+		printf("  llvm-bolt %s -aggregate-only -pa -p %s -o %s.fdata\n"
+		       "  llvm-bolt %s -o %s.bolt -data=%s.fdata" LAYOUT,
+		       clean[1], clean[0], clean[0], clean[1], clean[1], clean[0]);
+	else
+		printf("  llvm-bolt %s -o %s.bolt -data=%s -nl" LAYOUT, clean[1], clean[1],
 		       clean[0]);
 }
 
@@ -293,7 +338,9 @@ static int program_write(const struct options *o, const struct program *b)
 	if (!to.format)
 		to.format = format_find("llvm");
 	snprintf(file, sizeof(file), "%s.%s", profile_base_name(b->path),
-		 !strcmp(to.format->name, "bolt") ? "fdata" : "prof");
+		 strcmp(to.format->name, "bolt") != 0 ? "prof"
+		 : profile_is_branches(b->profile)    ? "branches"
+						      : "fdata");
 	if (!to.output)
 		to.output = file;
 	status = output_open(&out, &to);

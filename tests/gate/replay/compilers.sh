@@ -30,6 +30,48 @@ json.dump({"schema": "profil/1", "command": program, "pid": 1, "started": 170000
 END
 }
 
+# Makes the kept profile one of branches: COUNT records of a branch FROM..TO, or FROM..TO..END where the code ran
+# to END without another. Each is a symbol of the program, or elsewhere.
+keep_branches() { # FILE FROM..TO[..END]=COUNT...
+	local file=$1 names
+
+	shift
+	names=$(printf '%s\n' "$@" | sed -e 's/=.*//' -e 's/\.\./\n/g' | grep -vx elsewhere | sort -u | sed 's/$/=1/')
+	# shellcheck disable=SC2086 # one for each name
+	keep "$file" $names && python3 - "$file" "$(nm "$dir/sites")" "$(readelf -lW "$dir/sites")" "$@" <<'END'
+import json, sys
+file, names, segments, records = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
+load = next(line.split() for line in segments.splitlines() if " R E " in line)
+address = {line.split()[-1]: int(line.split()[0], 16) - int(load[2], 16) + int(load[1], 16) for line in names.splitlines() if len(line.split()) == 3}
+p = json.load(open(file))
+p["objects"].append({"path": "/elsewhere", "build_id": ""})
+nodes, places, total = [], {}, 0
+def node(parent, name, outer, count):
+    key = [parent, len(nodes), int(name == "elsewhere"), address.get(name, 4096) + outer]
+    found = next((i for i, n in enumerate(nodes) if [n[0], n[2], n[3]] == [parent, *key[2:]]), None)
+    if found is None:
+        found = len(nodes)
+        nodes.append([*key, 0])
+    nodes[found][4] += count
+    return found + 1
+for record in records:
+    names, count = record.split("=")
+    names, parent, count = names.split(".."), 0, int(count)
+    for i, name in enumerate(names):
+        last = i == len(names) - 1
+        parent = node(parent, name, not last, count if last else 0)
+    place = tuple(nodes[parent - 1][2:4])
+    places[place] = places.get(place, 0) + count
+    total += count
+p["stacks"] = {"samples": total, "without": 0, "ends": [{"end": "whole", "samples": total, "without_frame": 0}], "cuts": [],
+               "frames": [[None, n[2], n[3]] for n in nodes], "nodes": nodes}
+p.update(event="taken-branches", period=0, tick_ns=0, places=[[o, at, 1, n] for (o, at), n in places.items()])
+p["samples"] = {"total": total, "binned": total, "unmatched": 0, "lost": 0}
+p["functions"][0]["samples"] = total
+json.dump(p, open(file, "w"))
+END
+}
+
 lines='main:70:0
  4: 70
 outer:110:10
@@ -57,6 +99,23 @@ taken() {
 }
 prints "clang takes the profile" $'11}\n1}\n-1}' taken
 
+# A line ran as often as its most frequent code, from the targets of branches to the next ones.
+check "a profile of its branches is made" keep_branches "$dir/branches" in_main..outer..in_block=30 in_main..in_outer..in_inner=20 \
+	elsewhere..main..in_main=8 in_main..elsewhere=5 in_main..in_other=3
+ran() {
+	"$ctl" report -f llvm "$dir/branches" | sed -n -e 's/^\([a-z]*\):[0-9]*:/\1 /p' -e 's/^ \([24]\): /line \1 /p' -e 's/^  2: /inner line 2 /p'
+}
+prints "-f llvm of branches counts the code between them" "main 8
+line 2 8
+line 4 8
+outer 50
+line 2 50
+inner line 2 50" ran
+both() {
+	cp "$dir/branches" "$dir/branches.too"
+	optimize -f bolt -o "$dir/preaggregated" "$dir/sites" "$dir/branches" "$dir/branches.too" && grep -c '^F .* 60$' "$dir/preaggregated"
+}
+
 # optimize adds up the profiles of a build, by its build id.
 optimize() { # ARGS...
 	"$ctl" optimize "$@" 2>&1
@@ -77,6 +136,12 @@ merged() {
 		llvm-profdata show --sample "$dir/merged" >"$dir/merged.text" && llvm-profdata show --sample "$dir/sites.prof" | cmp - "$dir/merged.text" && echo same
 }
 reads llvm-profdata "llvm-profdata adds them up to the same" same merged
+prints "optimize adds up branches" "$dir/preaggregated: 132 samples of 2 profiles of build $build_id
+  llvm-bolt $dir/sites -aggregate-only -pa -p $dir/preaggregated -o $dir/preaggregated.fdata
+  llvm-bolt $dir/sites -o $dir/sites.bolt -data=$dir/preaggregated.fdata -reorder-blocks=ext-tsp -reorder-functions=hfsort
+1" both
+prints "optimize refuses branches with other samples" "profilctl: optimize: $dir/branches: branches and other samples do not add up: give profiles of one kind" \
+	optimize -o "$dir/none" "$dir/sites" "$dir/kept" "$dir/branches"
 prints "optimize refuses a profile of another build" "profilctl: $dir/other is of another build of sites: build id 0123456789abcdef0123, and not $build_id
 profilctl: optimize: no profile is of this build of sites" optimize -o "$dir/none" "$dir/sites" "$dir/other"
 prints "optimize refuses --check without the program to compare with" \
@@ -118,6 +183,29 @@ optimized() {
 }
 reads_by_night llvm-bolt-19 "BOLT takes the profile" 'BOLT-INFO: operating with basic samples profiling data (no LBR).
 3 out of have non-empty execution profile' optimized
+
+check "a profile of its branches is made" keep_branches "$dir/branches" in_main..outer..in_inner=30 in_main..outer..in_outer=4 \
+	elsewhere..main..in_main=8 in_main..elsewhere=5 in_inner..in_block=3
+address() {
+	nm "$dir/sites" | awk -v s="$1" '$3 == s { sub("^0*", "", $1); print $1 }'
+}
+prints "-f bolt has branches, and code that ran without any" "B $(address in_inner) $(address in_block) 3 0
+B $(address in_main) $(address outer) 34 0
+B $(address in_main) X:0 5 0
+B X:0 $(address main) 8 0
+F $(address outer) $(address in_outer) 4
+F $(address outer) $(address in_inner) 30
+F $(address main) $(address in_main) 8" "$ctl" report -f bolt "$dir/branches"
+"$ctl" report -f bolt -o "$dir/bolt" "$dir/branches"
+aggregated() {
+	llvm-bolt-19 "$dir/sites" -aggregate-only -pa -p "$dir/bolt" -o "$dir/fdata" 2>&1 |
+		sed -n -e '/read .* entries/p' -e '/mismatching/p' && grep outer "$dir/fdata"
+}
+reads_by_night llvm-bolt-19 "BOLT takes the branches" "PERF2BOLT: read 7 aggregated LBR entries
+PERF2BOLT: traces mismatching disassembled function contents: 0 (0.0%)
+1 main $(at in_main main) 1 outer 0 0 34
+1 outer 0 1 outer 1 0 30
+1 outer 1 1 outer $(at in_block outer) 0 3" aggregated
 
 check "a program without debug information is built" "$clang" -O2 -no-pie -Wl,--build-id -o "$dir/sites" tests/programs/sites.c
 check "a profile of it is made" keep "$dir/kept" in_main=70

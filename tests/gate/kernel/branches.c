@@ -19,11 +19,13 @@ SYNTHETIC_SUITE(synth_branches, true);
 #define NOWHERE 8
 #define KERNEL 0xffffffff81000000ull
 
+static bool interrupts; /* samples come while the CPU walks a stack */
+
 /* A sample with @n records, the newest first, as the CPU that counts it finds them. */
 static void give(const struct perf_branch_entry *record, uint32_t n)
 {
 	const struct bpf_map *map = s.object->maps.branches;
-	struct synth_branches a = { .flags = PROFIL_TARGET_TICK, .n = n };
+	struct synth_branches a = { .flags = PROFIL_TARGET_TICK, .n = n, .busy = interrupts };
 	size_t bytes = bpf_map__value_size(map), cpus = (size_t)libbpf_num_possible_cpus();
 	__cleanup(freep) char *values = calloc(cpus, bytes);
 	uint32_t zero = 0;
@@ -180,6 +182,24 @@ Test(synth_branches, without_room_for_a_node_are_counted_and_told)
 	observe(&o, &ask);
 	given = give_many(200);
 	cr_expect_gt(o.table->node_full, 0);
+	cr_expect_eq(observer_check(&o), given);
+	cr_expect_eq(in_nodes(&o), given);
+	observer_close(&o);
+}
+
+Test(synth_branches, that_interrupt_a_walk_are_lost_and_told)
+{
+	struct profil_msg_observe ask = ask_stacks(PROFIL_SCOPE_PROCESSES);
+	struct observer o;
+	uint64_t lost, given;
+
+	observe(&o, &ask);
+	interrupts = true;
+	lost = give_many(20);
+	interrupts = false;
+	given = lost + give_many(20);
+	cr_expect_eq(o.table->lost, lost);
+	cr_expect_eq(o.table->stack_lost, lost);
 	cr_expect_eq(observer_check(&o), given);
 	cr_expect_eq(in_nodes(&o), given);
 	observer_close(&o);

@@ -37,6 +37,8 @@ struct synth_count {
 struct synth_branches {
 	__u32 flags; /* as in struct synth_count */
 	__u32 n;
+	__u32 busy; /* they interrupt the walk of a stack */
+	__u32 zero;
 };
 
 /* synth_inherit(): process @child is forked by the process of @entry. */

@@ -20,22 +20,31 @@
 
 #define DEPTH_MAX 1024 /* histograms of a page: enough for a week at 100 Hz in one instruction */
 
+/* gprof prints it behind the time of a sample, and its beginning above columns. */
+static const char *dimension_of(const struct profile *p)
+{
+	return profile_is_latency(p)   ? "latency seconds"
+	       : profile_is_wall(p)    ? "thread seconds"
+	       : profile_is_off_cpu(p) ? "seconds asleep"
+				       : "seconds";
+}
+
 /*
  * A bin holds at most 65535, so larger counts are divided among several histograms of the same
  * addresses, which gprof adds up. Returns 0, or -EOVERFLOW beyond DEPTH_MAX.
  */
 static int page_write(FILE *out, const struct profile *p, __u64 page, __u64 *count)
 {
-	const struct gmon_histogram h = { .low = page,
-					  .high = page + PAGE,
-					  .bins = BINS,
-					  .rate = p->tick_ns
-							  ? (__u32)(1e9 / (double)p->tick_ns + 0.5)
-							  : 100,
-					  .dimension = "seconds",
-					  .abbreviation = 's' };
+	struct gmon_histogram h = { .low = page,
+				    .high = page + PAGE,
+				    .bins = BINS,
+				    .rate = p->tick_ns ? (__u32)(1e9 / (double)p->tick_ns + 0.5)
+						       : 100,
+				    .abbreviation = 's' };
+	const char *of = dimension_of(p);
 	bool more = true;
 
+	memcpy(h.dimension, of, strnlen(of, sizeof(h.dimension)));
 	for (int depth = 0; more; depth++) {
 		if (depth == DEPTH_MAX)
 			return -EOVERFLOW;

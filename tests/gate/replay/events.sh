@@ -96,6 +96,11 @@ prints "HTML has seconds of time" 2 sh -c "'$ctl' report -f html '$dir/time' | g
 prints "gmon refuses events" "profilctl: cannot write $dir/none: the format is for samples of time, and these are of events (try -f pprof)" \
 	"$ctl" report -f gmon -o "$dir/none" "$dir/counted"
 check "gmon takes time" "$ctl" report -f gmon -o "$dir/gmon" "$dir/time"
+latency() {
+	jq '.event = "latency" | .period = .tick_ns' "$dir/time" >"$dir/latency" && "$ctl" report -f gmon -o "$dir/gmon" "$dir/latency" &&
+		gprof -b -p "$BUILD/profilctl" "$dir/gmon" | sed -n 's/Each sample counts as [0-9.e+]* \(.*\)/\1/p'
+}
+reads gprof "gprof says that samples are of latency" "latency seconds." latency
 check "no file is written then" test ! -e "$dir/none"
 
 # The kernel has no addresses for a user without the right: all of it is at offset 0, and has no name.

@@ -153,10 +153,15 @@ static __always_inline __u64 row_cfa(__u64 row)
 	return (row >> 32 & 0xffff) * 8;
 }
 
+static __always_inline __u64 row_saved(__u64 row)
+{
+	return (row >> 48 & 0xff) * 8;
+}
+
 /* Where the caller's registers are saved: below the CFA, or above the rule's register @base. */
 static __always_inline __u64 row_saved_at(__u64 row, __u64 cfa, __u64 base)
 {
-	__u64 saved = (row >> 48 & 0xff) * 8;
+	__u64 saved = row_saved(row);
 
 	return row_rule(row) & PROFIL_UNWIND_SAVED_ABOVE ? base + saved : cfa - saved;
 }

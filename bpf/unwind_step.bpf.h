@@ -51,8 +51,9 @@ struct unwind {
 	__u64 pc;
 	__u64 sp;
 	__u64 fp;
-	__u64 link;  /* arm64: return address of a function that has not saved it yet */
-	__u64 start; /* the range of addresses that the latest pc was in, ... */
+	__u64 link;	     /* arm64: return address of a function that has not saved it yet */
+	__u64 base_register; /* of an interrupted frame */
+	__u64 start;	     /* the range of addresses that the latest pc was in, ... */
 	__u64 bytes;
 	__u64 base; /* ... as in struct spot */
 	__u32 image;
@@ -173,6 +174,7 @@ static __always_inline int step_signal(struct unwind *u)
 	if (!user_word(u, &u->fp, sp + ARCH_SIGNAL_FP) ||
 	    !user_word(u, &u->pc, sp + ARCH_SIGNAL_PC) ||
 	    !user_word(u, &u->link, sp + ARCH_SIGNAL_LINK) ||
+	    !user_word(u, &u->base_register, sp + ARCH_SIGNAL_BASE) ||
 	    !user_word(u, &u->sp, sp + ARCH_SIGNAL_SP))
 		return PROFIL_STACK_UNREADABLE;
 	u->exact = u->next = 1;
@@ -258,6 +260,19 @@ static __always_inline int step_saved(struct unwind *u, __u64 row, __u64 cfa, __
 	return step_to(u, ra, cfa);
 }
 
+/* ld.so's trampolines save the vector registers below rbx: up to 11 KiB. */
+#define BASE_FRAME_MAX 16384
+
+static __always_inline bool cfa_by_base(struct unwind *u, __u64 row, __u64 *cfa)
+{
+	__u64 saved = row_saved(row), base = u->base_register;
+
+	if (!u->exact && (!saved || !user_word(u, &base, u->sp - saved)))
+		return false;
+	*cfa = base + row_cfa(row);
+	return base - u->sp <= BASE_FRAME_MAX;
+}
+
 /*
  * Steps by a row of a kind that has a CFA. SP_WORD is hand-written assembly that aligns its stack
  * and saves the original stack pointer on it; FP_WORD is what compilers emit for that.
@@ -279,6 +294,10 @@ static __always_inline int step_row(struct unwind *u, __u64 row, __u32 kind)
 		if (!user_word(u, &cfa, base + (__u64)row_word(row)))
 			return PROFIL_STACK_UNREADABLE;
 		cfa += row_more(row);
+		break;
+	case PROFIL_UNWIND_BASE:
+		if (!cfa_by_base(u, row, &cfa))
+			return PROFIL_STACK_BEYOND;
 		break;
 	case PROFIL_UNWIND_SWITCH:
 		u->sp = 0; /* the other stack can be below this one */

@@ -23,6 +23,12 @@ enum profil_unwind_kind {
 	 */
 	PROFIL_UNWIND_FP_WORD,
 	PROFIL_UNWIND_SWITCH, /* CFA = frame pointer + 8 * cfa, on another stack than this frame */
+	/*
+	 * x86-64: CFA = rbx + 8 * cfa, as in the trampolines of ld.so, which align the stack. At a
+	 * return address the callee has saved rbx `saved` words below its CFA (0: not known); in an
+	 * interrupted frame it is in the register.
+	 */
+	PROFIL_UNWIND_BASE,
 	PROFIL_UNWIND_KINDS,
 	/* Private to the kernel: what profil_unwind_image.looked says. */
 	PROFIL_UNWIND_NO_ROOM = 0x0e,

@@ -189,6 +189,61 @@ static void add_go_function(struct reader *r, const struct go_function *f, enum 
 		add_row(r, f->end, none);
 }
 
+static int by_start(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Where the function that begins at @vaddr saves the base register, once it does. 0: not known. */
+static __u8 base_saved_by(struct reader *r, __u64 vaddr)
+{
+	const struct function key = { .start = vaddr };
+	const struct function *f = bsearch(&key, r->function, r->nfunctions, sizeof(key), by_start);
+	__u64 limit = f && f + 1 < r->function + r->nfunctions ? f[1].start : ~0ull;
+	__u8 saved = 0;
+
+	for (__u64 at = vaddr; f && f->cfi && at < limit && !saved && !is_late(r);) {
+		__cleanup(freep) Dwarf_Frame *frame = NULL;
+		Dwarf_Addr from, to;
+		bool signal;
+
+		if (dwarf_cfi_addrframe(f->cfi, at, &frame) < 0 ||
+		    dwarf_frame_info(frame, &from, &to, &signal) < 0 || to <= at)
+			break;
+		saved = unwind_base_saved(frame);
+		at = to;
+	}
+	return saved;
+}
+
+#define CALL_BYTES 5
+
+/*
+ * In code whose CFA depends on the base register, gives each call the row with the place where its
+ * callee has saved the register. What only looks like a call is no return address of any frame.
+ */
+static void add_base_calls(struct reader *r, __u64 from, __u64 to, struct profil_unwind_row row)
+{
+	__u64 offset;
+	__s32 distance;
+
+	if (!r->raw || !segments_offset(&r->segments, from, &offset))
+		return;
+	for (; from + CALL_BYTES <= to && offset + CALL_BYTES <= r->raw_bytes; from++, offset++) {
+		if ((unsigned char)r->raw[offset] != 0xe8)
+			continue;
+		memcpy(&distance, r->raw + offset + 1, sizeof(distance));
+		row.saved = base_saved_by(r, from + CALL_BYTES + (__u64)distance);
+		if (!row.saved)
+			continue;
+		add_row(r, from, row);
+		row.saved = 0;
+		add_row(r, from + CALL_BYTES, row);
+	}
+}
+
 /* Adds the rows of @f, which ends before @limit. */
 static void read_function(struct reader *r, const struct function *f, __u64 limit)
 {
@@ -211,6 +266,8 @@ static void read_function(struct reader *r, const struct function *f, __u64 limi
 			break;
 		row = unwind_row(frame, signal);
 		add_row(r, at, f->go ? go_row(row, go) : row);
+		if (row.rule == PROFIL_UNWIND_BASE)
+			add_base_calls(r, at, to, row);
 		at = to;
 	}
 	if (at < limit && (limit - at > PADDING_MAX || begins_frame(r, at)))
@@ -267,13 +324,6 @@ static int find_debug_frame(struct reader *r, const struct frames *frames, Dwarf
 			err = add_function(r, &(struct function){ .start = start, .cfi = cfi });
 	}
 	return err;
-}
-
-static int by_start(const void *a, const void *b)
-{
-	const struct function *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
 }
 
 static int by_go_start(const void *a, const void *b)

@@ -267,6 +267,30 @@ Test(unwind_table, has_the_numbers_of_each_rule)
 	build_dir_close();
 }
 
+/* As _dl_runtime_resolve() of ld.so: what it calls has saved the register below its own frame. */
+Test(unwind_table, says_where_a_callee_has_saved_the_base_register)
+{
+	struct unwind_table t = { 0 };
+
+	build_dir_open(
+		"asm(\".globl before, call, after\\n"
+		"resolve: .cfi_startproc\\npush %rbx\\n.cfi_def_cfa_offset 16\\n"
+		".cfi_offset 3, -16\\nmov %rsp, %rbx\\n.cfi_def_cfa_register 3\\n"
+		"before: and $-64, %rsp\\n"
+		"call: call fixup\\nafter: mov %rbx, %rsp\\npop %rbx\\n.cfi_def_cfa 7, 8\\nret\\n"
+		".cfi_endproc\\n"
+		"fixup: .cfi_startproc\\npush %r12\\n.cfi_def_cfa_offset 16\\npush %rbx\\n"
+		".cfi_def_cfa_offset 24\\n.cfi_offset 3, -24\\nnop\\n.cfi_endproc\");\n"
+		"int main(void) { return 0; }\n",
+		"store");
+	build_dir_run("gcc -o a a.c");
+	expect_row(&t, "before", PROFIL_UNWIND_BASE, 2, 0);
+	expect_row(&t, "call", PROFIL_UNWIND_BASE, 2, 3);
+	expect_row(&t, "after", PROFIL_UNWIND_BASE, 2, 0);
+	unwind_table_fini(&t);
+	build_dir_close();
+}
+
 /*
  * V8's PushAllRegistersAndIterateStack has no rules but a frame pointer. glibc's clone3 leaves its
  * rules out behind the system call, where those before it are right for the parent.

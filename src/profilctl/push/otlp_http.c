@@ -1,4 +1,4 @@
-/* otlp_http.c - sends requests of OTLP over HTTP, and reads the answers */
+/* otlp_http.c - sends requests of OTLP over HTTP or gRPC, and reads the answers */
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/gzip.h"
 #include "base/log.h"
+#include "otlp_grpc.h"
 #include "otlp_http.h"
 #include "profilctl/util/exit_status.h"
 
@@ -76,6 +77,8 @@ struct otlp_http {
 	char *url;
 	char *shown; /* without a password */
 	bool gzip;
+	bool grpc;
+	struct grpc_status status;
 	int stop;
 	char *answer; /* received so far */
 	size_t answer_n;
@@ -114,16 +117,27 @@ static bool has_path(const char *url)
 	return path && path[1];
 }
 
-/* With @is_base, adds the path of the signal. */
-static char *complete_url(const char *endpoint, bool is_base)
+/* For OpenTelemetry gRPC is a setting; these schemes are our own. */
+static bool has_grpc_scheme(const char *url)
 {
-	size_t n = strlen(endpoint);
+	return !strncmp(url, "grpc://", 7) || !strncmp(url, "grpcs://", 8);
+}
+
+/* With @is_base, adds the path of the signal; gRPC always has its own. */
+static char *complete_url(const char *endpoint, bool is_base, bool grpc)
+{
+	const char *host = host_of(endpoint), *end = host + strcspn(host, grpc ? "/" : "");
+	const char *path = grpc ? GRPC_PATH : is_base ? OTLP_PATH : "", *scheme = "http://";
 	char *url;
 
-	while (is_base && n && endpoint[n - 1] == '/')
-		n--;
-	return asprintf(&url, "%s%.*s%s", host_of(endpoint) == endpoint ? "http://" : "", (int)n,
-			endpoint, is_base ? OTLP_PATH : "") < 0
+	while (*path && end > host && end[-1] == '/')
+		end--;
+	if (!strncmp(endpoint, "https://", 8) || !strncmp(endpoint, "grpcs://", 8))
+		scheme = "https://";
+	else if (host != endpoint && strncmp(endpoint, "grpc://", 7) != 0)
+		scheme = NULL; /* libcurl refuses it, or it is http */
+	return asprintf(&url, "%.*s%.*s%s", scheme ? 8 : (int)(host - endpoint),
+			scheme ? scheme : endpoint, (int)(end - host), host, path) < 0
 		       ? NULL
 		       : url;
 }
@@ -211,6 +225,14 @@ static size_t on_answer(char *bytes, size_t one, size_t n, void *http)
 	return n;
 }
 
+static size_t on_header(char *line, size_t one, size_t n, void *http)
+{
+	struct otlp_http *h = http;
+
+	grpc_read_header(&h->status, line, n);
+	return n;
+}
+
 static int on_progress(void *http, curl_off_t all, curl_off_t now, curl_off_t all_up,
 		       curl_off_t now_up)
 {
@@ -243,6 +265,8 @@ static void set_options(struct otlp_http *h)
 	c->easy_setopt(h->easy, CURLOPT_ERRORBUFFER, h->error);
 	c->easy_setopt(h->easy, CURLOPT_WRITEFUNCTION, on_answer);
 	c->easy_setopt(h->easy, CURLOPT_WRITEDATA, h);
+	c->easy_setopt(h->easy, CURLOPT_HEADERFUNCTION, on_header);
+	c->easy_setopt(h->easy, CURLOPT_HEADERDATA, h);
 	c->easy_setopt(h->easy, CURLOPT_NOPROGRESS, 0L);
 	c->easy_setopt(h->easy, CURLOPT_XFERINFOFUNCTION, on_progress);
 	c->easy_setopt(h->easy, CURLOPT_XFERINFODATA, h);
@@ -254,14 +278,29 @@ static void set_options(struct otlp_http *h)
 		c->easy_setopt(h->easy, CURLOPT_SSLCERT, certificate);
 }
 
+static int set_http_version(const struct otlp_http *h)
+{
+	long version = strncmp(h->url, "https:", 6) ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
+						    : CURL_HTTP_VERSION_2TLS;
+
+	if (!h->grpc)
+		return 0;
+	/* libcurl 7.88 sends nothing over a connection of HTTP/2 that it has from a request before. */
+	h->curl->easy_setopt(h->easy, CURLOPT_FORBID_REUSE, 1L);
+	return h->curl->easy_setopt(h->easy, CURLOPT_HTTP_VERSION, version) ? -EPROTONOSUPPORT : 0;
+}
+
 static int prepare(struct otlp_http *h, const char *const *header, size_t nheaders)
 {
 	const char *compression = setting("COMPRESSION", NULL);
 
 	h->gzip = !compression || strcmp(compression, "none") != 0;
 	/* Without "Expect:", libcurl would wait a second for "100 Continue". */
-	if (add_header(h, "Content-Type: application/x-protobuf") || add_header(h, "Expect:") ||
-	    (h->gzip && add_header(h, "Content-Encoding: gzip")) ||
+	if (add_header(h, h->grpc ? "Content-Type: application/grpc"
+				  : "Content-Type: application/x-protobuf") ||
+	    add_header(h, h->grpc ? "TE: trailers" : "Expect:") ||
+	    (h->gzip &&
+	     add_header(h, h->grpc ? "grpc-encoding: gzip" : "Content-Encoding: gzip")) ||
 	    add_headers(h, setting("HEADERS", NULL)))
 		return -ENOMEM;
 	for (size_t i = 0; i < nheaders; i++) {
@@ -272,17 +311,18 @@ static int prepare(struct otlp_http *h, const char *const *header, size_t nheade
 	if (!h->easy)
 		return -ENOMEM;
 	set_options(h);
-	return 0;
+	return set_http_version(h);
 }
 
-static int check_protocol(void)
+static int choose_protocol(struct otlp_http *h, const char *endpoint)
 {
 	const char *protocol = setting("PROTOCOL", NULL);
 
-	if (!protocol || !strcmp(protocol, "http/protobuf"))
+	h->grpc = has_grpc_scheme(endpoint) || (protocol && !strcmp(protocol, "grpc"));
+	if (h->grpc || !protocol || !strcmp(protocol, "http/protobuf"))
 		return CTL_OK;
-	log_err("machine push: OTEL_EXPORTER_OTLP_PROTOCOL=%s: only http/protobuf is supported; a "
-		"collector forwards to receivers of grpc",
+	log_err("machine push: OTEL_EXPORTER_OTLP_PROTOCOL=%s: only http/protobuf and grpc are "
+		"supported",
 		protocol);
 	return CTL_USAGE;
 }
@@ -292,6 +332,7 @@ int otlp_http_open(struct otlp_http **out, const char *endpoint, const char *con
 {
 	bool complete = endpoint && has_path(endpoint);
 	struct otlp_http *h;
+	int err;
 
 	if (!endpoint)
 		endpoint = setting("ENDPOINT", &complete);
@@ -300,23 +341,29 @@ int otlp_http_open(struct otlp_http **out, const char *endpoint, const char *con
 			"OTEL_EXPORTER_OTLP_ENDPOINT");
 		return CTL_USAGE;
 	}
-	if (check_protocol())
-		return CTL_USAGE;
 	h = calloc(1, sizeof(*h));
-	if (h) {
-		h->stop = stop;
-		h->url = complete_url(endpoint, !complete);
-		h->shown = h->url ? without_password(h->url) : NULL;
-		h->curl = curl_load();
-	}
-	if (h && !h->curl)
-		log_err("machine push: libcurl is not installed (apt install libcurl4)");
-	else if (!h || !h->shown || prepare(h, header, nheaders) < 0)
+	if (!h) {
 		log_err("machine push: %s", strerror(ENOMEM));
-	else {
+		return CTL_ERROR;
+	}
+	err = choose_protocol(h, endpoint);
+	if (err) {
+		free(h);
+		return err;
+	}
+	h->stop = stop;
+	h->url = complete_url(endpoint, !complete, h->grpc);
+	h->shown = h->url ? without_password(h->url) : NULL;
+	h->curl = curl_load();
+	err = h->shown && h->curl ? prepare(h, header, nheaders) : -ENOMEM;
+	if (!err) {
 		*out = h;
 		return CTL_OK;
 	}
+	log_err("machine push: %s", !h->curl ? "libcurl is not installed (apt install libcurl4)"
+				    : err == -EPROTONOSUPPORT
+					    ? "this libcurl has no HTTP/2, which gRPC needs"
+					    : strerror(-err));
 	otlp_http_close(h);
 	return CTL_ERROR;
 }
@@ -340,24 +387,33 @@ const char *otlp_http_url(const struct otlp_http *h)
 	return h->shown;
 }
 
-/* Compresses *@bytes into *@own, if that is wanted. */
-static int compress_request(const struct otlp_http *h, char **own, const char **bytes, size_t *n)
+/* Puts the request into *@own as it is sent: compressed, and for gRPC behind a frame. */
+static int pack_request(const struct otlp_http *h, char **own, const char **bytes, size_t *n)
 {
-	size_t packed;
+	static const char frame[GRPC_FRAME_BYTES];
+	size_t packed, begin = h->grpc ? sizeof(frame) : 0;
 	FILE *f;
-	int err;
+	int err = 0;
 
-	if (!h->gzip)
+	if (!h->gzip && !h->grpc)
 		return 0;
 	f = open_memstream(own, &packed);
-	err = f ? gzip_write(f, *bytes, *n) : -ENOMEM;
-	if (f && fclose(f) && !err)
+	if (!f)
+		return -ENOMEM;
+	fwrite(frame, 1, begin, f);
+	if (h->gzip)
+		err = gzip_write(f, *bytes, *n);
+	else
+		fwrite(*bytes, 1, *n, f);
+	if ((ferror(f) | fclose(f)) && !err)
 		err = -ENOMEM;
-	if (!err) {
-		*bytes = *own;
-		*n = packed;
-	}
-	return err;
+	if (err)
+		return err;
+	if (h->grpc)
+		grpc_put_frame(*own, h->gzip, packed - begin);
+	*bytes = *own;
+	*n = packed;
+	return 0;
 }
 
 /* OTLP: only these are worth another try. */
@@ -374,6 +430,8 @@ static enum otlp_outcome read_answer(const struct otlp_http *h, struct otlp_answ
 
 	c->easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
 	c->easy_getinfo(h->easy, CURLINFO_RETRY_AFTER, &wait_s);
+	if (h->grpc && status == 200)
+		return grpc_read_answer(&h->status, h->answer, h->answer_n, a);
 	if (status / 100 == 2) {
 		otlp_read_response(a, h->answer ? h->answer : "", h->answer_n);
 		return OTLP_TAKEN;
@@ -416,11 +474,12 @@ enum otlp_outcome otlp_http_send(struct otlp_http *h, const char *bytes, size_t 
 			 OTLP_REQUEST_MAX >> 20);
 		return OTLP_REFUSED;
 	}
-	if (compress_request(h, &packed, &bytes, &n) < 0) {
+	if (pack_request(h, &packed, &bytes, &n) < 0) {
 		snprintf(a->why, sizeof(a->why), "%s", strerror(ENOMEM));
 		return OTLP_LATER;
 	}
 	h->answer_n = 0;
+	h->status = (struct grpc_status){ .code = -1 };
 	h->too_long = false;
 	*h->error = '\0';
 	c->easy_setopt(h->easy, CURLOPT_POSTFIELDS, bytes);

@@ -1,4 +1,4 @@
-/* otlp_http.h - sends requests of OTLP over HTTP, and reads the answers */
+/* otlp_http.h - sends requests of OTLP over HTTP or gRPC, and reads the answers */
 #ifndef PROFIL_PROFILCTL_PUSH_OTLP_HTTP_H
 #define PROFIL_PROFILCTL_PUSH_OTLP_HTTP_H
 
@@ -28,6 +28,7 @@ struct otlp_http;
  * Prepares to send to @endpoint, a URL, or to what the environment names, as OpenTelemetry's
  * exporters do: OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _TIMEOUT, _COMPRESSION, _PROTOCOL,
  * _CERTIFICATE, _CLIENT_KEY and _CLIENT_CERTIFICATE, each also with PROFILES_ before its last part.
+ * With protocol "grpc", or a URL grpc://HOST:PORT (grpcs:// with TLS), it calls Export of gRPC.
  * @header has lines "NAME: VALUE" to send as well. @stop, a descriptor, interrupts a request when
  * it is readable. Prints a message on failure and returns an enum ctl_status.
  */

@@ -39,11 +39,12 @@ receive() { # BEHAVIOUR...
 	test -z "$receiver" || { kill "$receiver" 2>/dev/null; wait "$receiver" 2>/dev/null; }
 	test "${kept_port:-}" || rm -rf "$dir/in"
 	mkdir -p "$dir/in"
+	test -z "${grpc:-}" || touch "$dir/in/grpc"
 	rm -f "$dir/in/ready"
 	tests/lib/otlp_receiver.js "$dir/in" "$@" &
 	receiver=$!
 	await "$receiver" test -e "$dir/in/ready" || fail "receiver" "$(cat "$dir/await")"
-	url=http://localhost:$(cat "$dir/in/port")
+	url=${grpc:-http}://localhost:$(cat "$dir/in/port")
 }
 
 push() { # ARG...
@@ -162,4 +163,28 @@ prints "push needs a receiver" "profilctl: machine push: needs a URL: 'profilctl
 	"$ctl" machine push --spool "$spool" --state "$dir/state"
 prints "push does not show a password" 0 sh -c "'$ctl' machine push --once --spool '$spool' --state '$dir/state' \
 	http://user:secret@localhost:1 -d 1 2>&1 | grep -c secret"
+
+grpc=grpc
+keep 1 2 3 4
+receive 14 wait close half
+check "push calls a receiver of gRPC, again where it fails for a time" push --once "$url"
+prints "each call is taken, and one without a status comes again" "1 1 2 3 4" taken
+prints "calls are as gRPC has them" \
+	"POST /opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export application/grpc gzip/true" \
+	sh -c "tail -n 1 $dir/in/log | cut -d' ' -f 3-6"
+keep 1 2 3
+receive 3 partial 8
+push --once "$url"
+check "push returns 3 when a receiver of gRPC refuses profiles" test $? -eq 3
+check "push says with which status" said 'is dropped: .* refuses it: gRPC status 3 INVALID_ARGUMENT: no thanks'
+check "push reads the answer of gRPC" said 'is dropped: .* has rejected 1 profiles in it: too old'
+check "what is too large for the receiver is dropped" said 'gRPC status 8 RESOURCE_EXHAUSTED'
+keep 1
+receive
+OTEL_EXPORTER_OTLP_PROTOCOL=grpc OTEL_EXPORTER_OTLP_COMPRESSION=none push --once "http://${url#*://}/"
+prints "push obeys OpenTelemetry's variable of the protocol" "undefined/false 1" \
+	sh -c "echo \$(cut -d' ' -f 6 $dir/in/log) \$(/usr/bin/python3 tests/lib/otlp.py total $dir/in/0001.otlp)"
+keep 1
+"$ctl" machine push --spool "$spool" --state "$dir/state" --once -d 1 "grpcs://${url#*://}" 2>"$dir/said"
+check "grpcs asks for TLS" said 'https://localhost'
 finish

@@ -29,19 +29,28 @@ static bool is_sound(const struct profil_table *head)
 		has_room(head, head->function_page, head->functions, PROFIL_PAGE_FUNCTIONS));
 }
 
-/* The size of the table is in its first page. */
-int table_open(struct table *t, int fd)
+int table_read_head(struct profil_table *out, int fd)
 {
-	const struct profil_table *head;
-	size_t bytes;
+	const struct profil_table *head =
+		mmap(NULL, PROFIL_TABLE_PAGE, PROT_READ, MAP_SHARED, fd, 0);
 
-	head = mmap(NULL, PROFIL_TABLE_PAGE, PROT_READ, MAP_SHARED, fd, 0);
 	if (head == MAP_FAILED)
 		return -errno;
-	bytes = is_sound(head) ? (size_t)head->pages * PROFIL_TABLE_PAGE : 0;
+	*out = *head;
 	munmap((void *)head, PROFIL_TABLE_PAGE);
-	if (!bytes)
-		return -EPROTO;
+	return is_sound(out) ? 0 : -EPROTO;
+}
+
+int table_open(struct table *t, int fd)
+{
+	struct profil_table first;
+	const struct profil_table *head;
+	int err = table_read_head(&first, fd);
+	size_t bytes;
+
+	if (err)
+		return err;
+	bytes = (size_t)first.pages * PROFIL_TABLE_PAGE;
 	head = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
 	if (head == MAP_FAILED)
 		return -errno;

@@ -20,6 +20,12 @@ int table_open(struct table *t, int fd);
 
 void table_close(struct table *t);
 
+/*
+ * Copies the head of the table @fd, whose started_ns tells tables apart. table_open() takes
+ * milliseconds of a large one, as Linux maps each page of it at once. The same errors.
+ */
+int table_read_head(struct profil_table *out, int fd);
+
 /* Image or group @index, from 1 to head->images or groups; NULL: not complete (yet). */
 const struct profil_image *table_image(const struct table *t, __u32 index);
 const struct profil_group *table_group(const struct table *t, __u32 index);

@@ -74,32 +74,32 @@ int source_open(struct source **out, int fd)
 	return 0;
 }
 
-/* Tables are identified by their start. */
-static bool is_same(const struct source *a, const struct source *b)
+/* Whether @s has the table that begins with @head. */
+static bool has_table(const struct source *s, const struct profil_table *head)
 {
-	return a && a->table.head->started_ns == b->table.head->started_ns &&
-	       a->table.head->started_real_ns == b->table.head->started_real_ns &&
-	       a->table.bytes == b->table.bytes;
+	return s && s->table.head->started_ns == head->started_ns &&
+	       s->table.head->started_real_ns == head->started_real_ns &&
+	       s->table.head->pages == head->pages;
 }
 
 int source_query(struct source **s, const char *socket, const char **why)
 {
-	struct source *now = NULL;
+	struct profil_table head;
 	int fd = -1, err = ask(&fd, socket, why);
 
 	if (!err) {
-		err = source_open(&now, fd);
+		err = table_read_head(&head, fd);
 		*why = explain(err);
 	}
-	if (err) {
-		*s = source_unref(*s);
-		return err;
-	}
-	if (is_same(*s, now)) {
-		source_unref(now);
+	if (!err && has_table(*s, &head)) {
+		close(fd);
 		return 0;
 	}
-	source_unref(*s);
-	*s = now;
-	return 0;
+	*s = source_unref(*s);
+	if (!err) {
+		err = source_open(s, steal_fd(fd));
+		*why = explain(err);
+	}
+	closep(&fd);
+	return err;
 }

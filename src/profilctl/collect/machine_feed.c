@@ -64,20 +64,18 @@ static void tell_state(struct feed *f, const char *lack)
 
 static int open_table(struct feed *f, int table, int unwind)
 {
-	struct table t = { 0 };
-	int err = table_open(&t, table);
+	struct profil_table head;
+	int err = table_read_head(&head, table);
 
 	if (err)
 		return err;
 	tell_state(f, NULL);
-	if (f->table_ns != t.head->started_ns) {
-		close_feeder(f);
-		f->table_ns = t.head->started_ns;
-		guarded_files_copy_network(); /* the map must be fed though a file server hangs */
-		err = machine_feeder_open(&f->feeder, table, unwind);
-	}
-	table_close(&t);
-	return err;
+	if (f->table_ns == head.started_ns)
+		return 0;
+	close_feeder(f);
+	f->table_ns = head.started_ns;
+	guarded_files_copy_network(); /* the map must be fed though a file server hangs */
+	return machine_feeder_open(&f->feeder, table, unwind);
 }
 
 /* Continues with the daemon's present table. Returns 0, also without one, or a negative errno. */

@@ -14,16 +14,13 @@
 static bool machine_is_over(const struct recorder *r)
 {
 	__cleanup(closep) int fd = -1;
-	struct table now = { 0 };
+	struct profil_table now;
 	struct profil_msg_reply reply;
 	int err = client_machine(r->client, PROFIL_MACHINE_QUERY, 0, &reply, &fd);
-	bool over;
 
-	if (err || table_open(&now, fd) < 0)
+	if (err || table_read_head(&now, fd) < 0)
 		return err == -ENOENT;
-	over = now.head->started_ns != r->reader.table.head->started_ns;
-	table_close(&now);
-	return over;
+	return now.started_ns != r->reader.table.head->started_ns;
 }
 
 bool recorder_must_renew(const struct recorder *r)

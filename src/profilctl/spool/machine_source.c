@@ -71,14 +71,9 @@ static int open_table(struct machine_source *s, int fd)
 /* The start of the table @fd; 0: it cannot be read. */
 static __u64 started_ns(int fd)
 {
-	struct table t = { 0 };
-	__u64 ns;
+	struct profil_table head;
 
-	if (table_open(&t, fd) < 0)
-		return 0;
-	ns = t.head->started_ns;
-	table_close(&t);
-	return ns;
+	return table_read_head(&head, fd) < 0 ? 0 : head.started_ns;
 }
 
 /* Prints one message when there is no table, and one when there is one again. */

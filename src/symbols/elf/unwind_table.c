@@ -18,6 +18,7 @@
 #include "go_pclntab.h"
 #include "go_stack_switch.h"
 #include "read_budget.h"
+#include "startup_rows.h"
 #include "symbols/proc/file_account.h"
 #include "unpack_limit.h"
 #include "unwind_row.h"
@@ -99,6 +100,37 @@ static void add_row(struct reader *r, __u64 vaddr, struct profil_unwind_row row)
 	t->row = grown;
 	t->row[t->n++] = row;
 	t->beyond += (row.rule & PROFIL_UNWIND_KIND) == PROFIL_UNWIND_BEYOND;
+}
+
+#define STARTUP_BYTES 1024 /* in which crtstuff.c's functions begin: behind _start(), or first */
+
+/* What has been recognised of the code from @from on, which has no rules. */
+static void add_startup(struct reader *r, __u64 from, __u64 limit)
+{
+	struct startup_rows s;
+	__u64 offset, n;
+
+	if (!r->raw || !segments_offset(&r->segments, from, &offset) || offset >= r->raw_bytes)
+		return;
+	n = r->raw_bytes - offset < limit - from ? r->raw_bytes - offset : limit - from;
+	n = n < STARTUP_BYTES ? n : STARTUP_BYTES;
+	startup_crt_rows(&s, (const unsigned char *)r->raw + offset, n, from);
+	for (unsigned int i = 0; i < s.n && s.at[i] < limit; i++)
+		add_row(r, s.at[i], s.row[i]);
+}
+
+/* .init or .fini, which is _init() or _fini(), if it is in that range. */
+static void add_startup_section(struct reader *r, const char *name, __u64 from, __u64 limit)
+{
+	struct startup_rows s;
+	GElf_Shdr sh;
+	Elf_Data *data = elf_image_bytes(r->elf, name, &sh);
+
+	if (!data || !data->d_buf || sh.sh_addr < from || sh.sh_addr + data->d_size > limit)
+		return;
+	startup_init_rows(&s, data->d_buf, data->d_size, sh.sh_addr);
+	for (unsigned int i = 0; i < s.n; i++)
+		add_row(r, s.at[i], s.row[i]);
 }
 
 /* What is between functions up to this size is padding, or assembly that is part of one. */
@@ -270,8 +302,10 @@ static void read_function(struct reader *r, const struct function *f, __u64 limi
 			add_base_calls(r, at, to, row);
 		at = to;
 	}
-	if (at < limit && (limit - at > PADDING_MAX || begins_frame(r, at)))
+	if (at < limit && (limit - at > PADDING_MAX || begins_frame(r, at))) {
 		add_row(r, at, none);
+		add_startup(r, at, limit);
+	}
 	add_entry(r, at, limit);
 }
 
@@ -368,14 +402,23 @@ static int find_go_functions(struct reader *r)
 
 static void read_functions(struct reader *r)
 {
+	__u64 first, last;
+	GElf_Shdr text;
+
 	if (!r->nfunctions)
 		return;
-	add_entry(r, 0, r->function[0].start);
+	first = r->function[0].start;
+	last = r->function[r->nfunctions - 1].start;
+	add_startup_section(r, ".init", 0, first);
+	if (elf_image_section(r->elf, ".text", &text) && text.sh_addr < first)
+		add_startup(r, text.sh_addr, first);
+	add_entry(r, 0, first);
 	for (size_t i = 0; i < r->nfunctions && !r->late; i++) {
 		__u64 limit = i + 1 < r->nfunctions ? r->function[i + 1].start : ~0ull;
 
 		read_function(r, &r->function[i], limit);
 	}
+	add_startup_section(r, ".fini", last, ~0ull);
 }
 
 static bool has_debug_frame(Elf *elf)

@@ -291,6 +291,46 @@ Test(unwind_table, says_where_a_callee_has_saved_the_base_register)
 	build_dir_close();
 }
 
+/* The compiler's own start-up code has no rules in the file. */
+Test(unwind_table, has_rules_of_start_up_code)
+{
+	struct unwind_table t = { 0 };
+
+	build_dir_open("int main(void) { return 0; }\n", "store");
+	build_dir_run("gcc -o a a.c");
+	expect_row(&t, "_init", PROFIL_UNWIND_SP, 1, 0);
+	expect_row(&t, "deregister_tm_clones", PROFIL_UNWIND_SP, 1, 0);
+	expect_row(&t, "__do_global_dtors_aux", PROFIL_UNWIND_SP, 1, 0);
+	cr_expect_gt(count(&t, PROFIL_UNWIND_FP), 0, "its frame");
+	expect_row(&t, "frame_dummy", PROFIL_UNWIND_SP, 1, 0);
+	expect_row(&t, "main", PROFIL_UNWIND_SP, 1, 0);
+	expect_row(&t, "_fini", PROFIL_UNWIND_SP, 1, 0);
+	unwind_table_fini(&t);
+	build_dir_close();
+}
+
+/* The same bytes in the middle of other code begin at their own function. */
+Test(unwind_table, leaves_unknown_code_before_start_up_code_alone)
+{
+	struct unwind_table t = { 0 };
+
+	build_dir_open("asm(\".globl unknown, dtors, behind\\n"
+		       "first: .cfi_startproc\\nret\\n.cfi_endproc\\n.balign 16\\n"
+		       "unknown: push %rbx\\n.fill 128, 1, 0x90\\npop %rbx\\nret\\n.balign 16\\n"
+		       "dtors: cmpb $0, x(%rip)\\njne 1f\\npush %rbp\\nmov %rsp, %rbp\\n"
+		       "call first\\npop %rbp\\nret\\n1: ret\\n.balign 16\\n"
+		       "jmp first\\n.balign 16\\nbehind: .fill 128, 1, 0x90\\n"
+		       "last: .cfi_startproc\\nret\\n.cfi_endproc\");\n"
+		       "char x;\nint main(void) { return 0; }\n",
+		       "store");
+	build_dir_run("gcc -o a a.c");
+	expect_row(&t, "unknown", PROFIL_UNWIND_NONE, 0, 0);
+	expect_row(&t, "dtors", PROFIL_UNWIND_SP, 1, 0);
+	expect_row(&t, "behind", PROFIL_UNWIND_NONE, 0, 0);
+	unwind_table_fini(&t);
+	build_dir_close();
+}
+
 /*
  * V8's PushAllRegistersAndIterateStack has no rules but a frame pointer. glibc's clone3 leaves its
  * rules out behind the system call, where those before it are right for the parent.

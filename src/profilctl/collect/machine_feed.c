@@ -15,8 +15,9 @@
 #include "symbols/proc/guarded_file.h"
 #include "table/machine_feeder.h"
 
-#define UPDATE_MS 100	   /* in which a new file gets its rows */
-#define ASK_NS 1000000000u /* in which a new table, or a restarted daemon, is found */
+#define UPDATE_MS 100	       /* in which a new file gets its rows */
+#define ASK_NS 1000000000u     /* in which a table, or a restarted daemon, is found, ... */
+#define ASK_FED_NS 5000000000u /* ... and another table than the one that is fed */
 
 struct feed {
 	const struct options *options;
@@ -69,6 +70,7 @@ static int open_table(struct feed *f, int table, int unwind)
 
 	if (err)
 		return err;
+	f->ask_ns = now_ns() + ASK_FED_NS;
 	tell_state(f, NULL);
 	if (f->table_ns == head.started_ns)
 		return 0;
@@ -124,8 +126,10 @@ static int step(struct feed *f, int signals, pid_t *other)
 		return -errno;
 	if (n > 0 && p[0].revents)
 		return 1;
-	if (n > 0 && p[1].revents) /* the daemon sends only replies: it has ended */
+	if (n > 0 && p[1].revents) { /* the daemon sends only replies: it has ended */
 		f->client = client_close(f->client);
+		f->ask_ns = 0;
+	}
 	if (now_ns() >= f->ask_ns)
 		err = ask(f, other);
 	if (!err && f->table_ns)

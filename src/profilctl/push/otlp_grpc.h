@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <linux/types.h>
 
-#include "otlp_http.h"
+#include "otlp_response.h"
 
 #define GRPC_PATH "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
 #define GRPC_FRAME_BYTES 5

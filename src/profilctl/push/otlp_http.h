@@ -2,25 +2,12 @@
 #ifndef PROFIL_PROFILCTL_PUSH_OTLP_HTTP_H
 #define PROFIL_PROFILCTL_PUSH_OTLP_HTTP_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <linux/types.h>
+
+#include "otlp_response.h"
 
 #define OTLP_PATH "/v1development/profiles"
 #define OTLP_REQUEST_MAX (64ul << 20) /* before compression; receivers refuse a larger one */
-
-enum otlp_outcome {
-	OTLP_TAKEN,
-	OTLP_LATER,	  /* the same request can succeed later */
-	OTLP_REFUSED,	  /* it never will */
-	OTLP_INTERRUPTED, /* by @stop */
-};
-
-struct otlp_answer {
-	__u64 wait_s;	/* LATER: as long as the receiver asks for, 0: it does not say */
-	__u64 rejected; /* TAKEN: profiles that it did not take */
-	char why[512];	/* not sanitized */
-};
 
 struct otlp_http;
 
@@ -41,11 +28,5 @@ const char *otlp_http_url(const struct otlp_http *h);
 
 enum otlp_outcome otlp_http_send(struct otlp_http *h, const char *bytes, size_t n,
 				 struct otlp_answer *answer);
-
-/*
- * Reads an ExportProfilesServiceResponse: the number of rejected profiles, and why. One that cannot
- * be read rejects none.
- */
-void otlp_read_response(struct otlp_answer *a, const char *bytes, size_t n);
 
 #endif

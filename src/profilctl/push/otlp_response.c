@@ -1,8 +1,9 @@
 /* otlp_response.c - reads an ExportProfilesServiceResponse */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "otlp_http.h"
+#include "otlp_response.h"
 
 /* partial_success = 1, with rejected_profiles = 1 and error_message = 2 */
 enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };

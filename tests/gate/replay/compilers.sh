@@ -31,23 +31,23 @@ END
 }
 
 # Makes the kept profile one of branches: COUNT records of a branch FROM..TO, or FROM..TO..END where the code ran
-# to END without another. Each is a symbol of the program, or elsewhere.
+# to END without another. Each is a symbol of the program, an address as 0x1139, or elsewhere.
 keep_branches() { # FILE FROM..TO[..END]=COUNT...
-	local file=$1 names
+	local file=$1
 
 	shift
-	names=$(printf '%s\n' "$@" | sed -e 's/=.*//' -e 's/\.\./\n/g' | grep -vx elsewhere | sort -u | sed 's/$/=1/')
-	# shellcheck disable=SC2086 # one for each name
-	keep "$file" $names && python3 - "$file" "$(nm "$dir/sites")" "$(readelf -lW "$dir/sites")" "$@" <<'END'
+	keep "$file" main=1 && python3 - "$file" "$(nm "$dir/sites")" "$(readelf -lW "$dir/sites")" "$@" <<'END'
 import json, sys
 file, names, segments, records = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
 load = next(line.split() for line in segments.splitlines() if " R E " in line)
-address = {line.split()[-1]: int(line.split()[0], 16) - int(load[2], 16) + int(load[1], 16) for line in names.splitlines() if len(line.split()) == 3}
+shift = int(load[1], 16) - int(load[2], 16)
+address = {line.split()[-1]: int(line.split()[0], 16) + shift for line in names.splitlines() if len(line.split()) == 3}
 p = json.load(open(file))
 p["objects"].append({"path": "/elsewhere", "build_id": ""})
 nodes, places, total = [], {}, 0
 def node(parent, name, outer, count):
-    key = [parent, len(nodes), int(name == "elsewhere"), address.get(name, 4096) + outer]
+    at = int(name, 16) + shift if name.startswith("0x") else address.get(name, 4096)
+    key = [parent, len(nodes), int(name == "elsewhere"), at + outer]
     found = next((i for i, n in enumerate(nodes) if [n[0], n[2], n[3]] == [parent, *key[2:]]), None)
     if found is None:
         found = len(nodes)
@@ -206,6 +206,35 @@ PERF2BOLT: traces mismatching disassembled function contents: 0 (0.0%)
 1 main $(at in_main main) 1 outer 0 0 34
 1 outer 0 1 outer 1 0 30
 1 outer 1 1 outer $(at in_block outer) 0 3" aggregated
+
+# All branches that a program takes, each once, count how often its lines are executed.
+traced() { # as keep_branches() takes them
+	python3 - "$(objdump -d --no-show-raw-insn "$dir/sites")" "$dir/steps" <<'END'
+import collections, re, sys
+listed = [int(m[1], 16) for m in re.finditer(r"^ *([0-9a-f]+):\t", sys.argv[1], re.M)]
+following = dict(zip(listed, listed[1:]))
+steps = [None if line == "-\n" else int(line, 16) for line in open(sys.argv[2])]
+taken = [(a, b) for a, b in zip(steps, steps[1:]) if a is None or following.get(a) != b]
+counts = collections.Counter((a, b, after[0]) for (a, b), after in zip(taken, taken[1:]))
+for record, n in counts.items():
+    print("..".join("elsewhere" if at is None else hex(at) for at in record[:3 if None not in record[1:] else 2]) + f"={n}")
+END
+}
+check "a program with known counts is built" "$clang" -O0 -g -fdebug-info-for-profiling -fPIE -pie -Wl,--build-id -o "$dir/sites" tests/programs/kinds.c
+check "a program that follows another is built" "${CC:-gcc}" -O2 -o "$dir/step" tests/programs/steps.c
+check "it follows the program" "$dir/step" "$dir/sites" "$dir/steps"
+mapfile -t records < <(traced)
+check "a profile of all branches is made" keep_branches "$dir/branches" "${records[@]}"
+executed() {
+	"$ctl" report -f llvm "$dir/branches" | sed -n '/^kind:/,/^main:/s/^\(kind:\)[0-9]*\|^ \([2-7]:\) /\1\2/p'
+}
+prints "-f llvm of branches has the number of executions of each line" "kind::100
+2:100
+3:7
+4:93
+5:50
+6:43
+7:100" executed
 
 check "a program without debug information is built" "$clang" -O2 -no-pie -Wl,--build-id -o "$dir/sites" tests/programs/sites.c
 check "a profile of it is made" keep "$dir/kept" in_main=70

@@ -8,8 +8,8 @@
 needs podman "the image runs"
 needs node "the image runs"
 archive=$(echo "$BUILD"/image/profil-*.tar)
-busy=profil-busy-$$ server=profil-server-$$ feed=profil-feed-$$ receiver=
-trap 'podman rm -f -t 0 "$busy" "$feed" "$server" >/dev/null 2>&1; test -z "$receiver" || kill "$receiver"; lib_end' EXIT
+busy=profil-busy-$$ server=profil-server-$$ receiver=
+trap 'podman rm -f -t 0 "$busy" "$server" >/dev/null 2>&1; test -z "$receiver" || kill "$receiver"; lib_end' EXIT
 engine=(podman --log-level=error)
 # crun wants cgroup2 alone.
 test "$(stat -f -c %T /sys/fs/cgroup)" = cgroup2fs || engine+=(--runtime runc --cgroup-manager cgroupfs)
@@ -56,19 +56,15 @@ of_unit() { # CAPABILITY...
 check "the manifests have the same capabilities" capabilities profild
 # shellcheck disable=SC2046 # words
 check "the units have these capabilities, too" of_unit $(capabilities profild) $(capabilities spool)
-check "a container runs profild with them alone" run "$server" "$(capabilities profild)" --security-opt seccomp=unconfined "$image" profild --machine=97,stacks
+check "a container runs profild with them alone" run "$server" "$(capabilities profild)" --security-opt seccomp=unconfined "$image" profild --machine
 await $$ test -S "$dir/run/profil.sock"
 id=$(run "$busy" "" "$image" sh -c 'while :; do :; done')
-check "a container among the host's processes feeds its stacks" run "$feed" "$(sed -n '/- name: feed/,/seccomp/s/.*add: \[\(.*\)\]}/\1/p' deploy/kubernetes.yaml | tr -d ,)" \
-	--pid host "$image" profilctl machine feed
 check "a container spools the machine's profile" run - "$(capabilities spool)" "$image" profilctl machine spool -i 4 -d 9 /var/lib/profil-spool
 report() { # ARGS...
 	run - "" "$image" profilctl report --since -1h "$@"
 }
 check "a container beside it carries its id" grep -q " ${id:0:12}$" <(report --by container)
 check "its samples are those of its command" grep -q " sh$" <(report --by command)
-check "its stacks are those of sh" grep -qE "^sh;.*;" <(report -f folded)
-check "the profile is fed" grep -q "^fed by  *process" <(run - "" "$image" profilctl machine status)
 check "files of the image have functions" grep -q "libc.so.6" <(report)
 check "the kernel's functions have names" jq -e '.functions | any(.object == "[kernel]" and .named)' <(report -f json)
 # shellcheck disable=SC2016 # the container's

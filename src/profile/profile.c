@@ -413,6 +413,8 @@ const char *profile_program(char *out, size_t bytes, const struct profile *p)
 	const char *name = p->command + (strncmp(p->command, "./", 2) ? 0 : 2);
 	size_t first = strcspn(name, " "), n = first;
 
+	if (!strncmp(name, PROFILE_MACHINE, strlen(PROFILE_MACHINE)))
+		first = n = strlen(PROFILE_MACHINE);
 	while (name[n] && !is_object(p, name, n))
 		n += 1 + strcspn(name + n + 1, " ");
 	if (!name[n] && !is_object(p, name, n))

@@ -277,6 +277,9 @@ struct function *profile_same_function(const struct profile *p, struct function 
 const char *profile_function_name(const struct profile *p, const struct function *f, char *out,
 				  size_t bytes);
 
+/* The command of a profile of all processes. */
+#define PROFILE_MACHINE "the whole machine"
+
 /*
  * Writes the command without its arguments. These are separated by blanks, which the name of a file
  * can have, too: it is the name of an object, or else ends at the first blank. Returns @out.

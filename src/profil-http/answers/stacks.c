@@ -26,7 +26,7 @@ static int profile_of(struct profile **out, struct names *n, struct difference *
 		p->unmatched = d->outcomes.unmatched;
 		p->lost = d->outcomes.lost;
 		p->total = d->outcomes.total;
-		p->command = strdup("the whole machine");
+		p->command = strdup(PROFILE_MACHINE);
 		err = p->command ? symbolize(p, &n->symbols) : -ENOMEM;
 	}
 	if (err < 0)

@@ -35,7 +35,7 @@ static int take_table(struct machine_source *s, struct merge *into)
 	int err = p ? stack_reader_read_since(&s->reader, &s->seen, &s->stacks, p) : -ENOMEM;
 
 	if (!err && into)
-		p->command = strdup("the whole machine");
+		p->command = strdup(PROFILE_MACHINE);
 	if (!err && into)
 		err = p->command ? symbolize(p, &s->cache) : -ENOMEM;
 	if (!err && into)

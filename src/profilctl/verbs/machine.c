@@ -188,7 +188,7 @@ static void set_head(struct recorder *r)
 {
 	const struct profil_table *head = r->reader.table.head;
 
-	r->profile->command = strdup("the whole machine");
+	r->profile->command = strdup(PROFILE_MACHINE);
 	r->profile->started = (time_t)(head->started_real_ns / 1000000000u);
 	r->profile->duration_ns = clock_ns(CLOCK_BOOTTIME) - head->started_ns;
 }

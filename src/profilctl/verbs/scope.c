@@ -270,7 +270,7 @@ char *scope_name(const struct profil_msg_observe *m, const struct options *o)
 	int n = -1;
 
 	if (m->scope == PROFIL_SCOPE_MACHINE)
-		return strdup("the whole machine");
+		return strdup(PROFILE_MACHINE);
 	if (m->scope == PROFIL_SCOPE_USER)
 		n = asprintf(&name, "all processes of user %u", m->uid);
 	else if (s->comm)

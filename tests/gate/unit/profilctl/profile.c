@@ -374,6 +374,7 @@ Test(ctl_profile, a_program_can_have_blanks_in_its_name)
 	expect_program("spin -a b", "/usr/bin/spin", "spin");
 	expect_program("spin", "/usr/bin/other", "spin");
 	expect_program("", "/usr/bin/other", "");
+	expect_program("the whole machine (3 profiles)", "/usr/bin/other", "the whole machine");
 }
 
 Test(ctl_profile, the_segments_of_an_object_have_extents_of_their_own)

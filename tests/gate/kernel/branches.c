@@ -205,6 +205,38 @@ Test(synth_branches, that_interrupt_a_walk_are_lost_and_told)
 	observer_close(&o);
 }
 
+/* Makes the only attachment one of an owner that may not observe others. */
+static void narrow(void)
+{
+	int observers = bpf_map__fd(s.object->maps.observers);
+	struct profil_observer o;
+	uint32_t i = 0;
+
+	while (i < PROFIL_MAX_TARGETS && !(s.tables->target[i].flags & PROFIL_TARGET_OBSERVE))
+		i++;
+	cr_assert_lt(i, PROFIL_MAX_TARGETS);
+	cr_assert_eq(bpf_map_lookup_elem(observers, &s.tables->target[i].slot, &o), 0);
+	o.flags |= PROFIL_OBSERVER_NARROW;
+	cr_assert_eq(bpf_map_update_elem(observers, &s.tables->target[i].slot, &o, BPF_ANY), 0);
+}
+
+/* One sample after the other takes more than the part of the time that such an owner has. */
+Test(synth_branches, beyond_the_time_of_their_owner_are_lost_and_told)
+{
+	struct profil_msg_observe ask = ask_stacks(PROFIL_SCOPE_PROCESSES);
+	struct observer o;
+	uint64_t given = 0;
+
+	observe(&o, &ask);
+	narrow();
+	while (!o.table->lost)
+		given += give_many(10);
+	cr_expect_eq(o.table->stack_lost, o.table->lost);
+	cr_expect_eq(observer_check(&o), given);
+	cr_expect_eq(in_nodes(&o), given);
+	observer_close(&o);
+}
+
 Test(synth_branches, of_another_clock_are_not_counted)
 {
 	struct profil_msg_observe ask = ask_stacks(PROFIL_SCOPE_PROCESSES);

@@ -2,60 +2,64 @@
  *
  * A message can carry a TCP socket with SO_LINGER, whose last close blocks for as long as its
  * sender chose. The last close of the socket that contains the message closes that one, too. But a
- * process that exits does not linger. So a child is forked, which has copies of the sockets; the
- * daemon closes its own, then the child exits.
+ * process that exits does not linger. So a worker gets copies of the sockets; the daemon closes its
+ * own, and the worker exits.
  *
  * Any client can cause this as often as it connects, also beyond its limit of connections. So
- * sockets are collected: at most one child in DELAY_US, and one at a time.
+ * sockets are collected: at most one worker in DELAY_US, and one at a time. The daemon does not
+ * fork one itself: see spawner.h.
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/log.h"
 #include "disposal.h"
+#include "worker.h"
 
 #define DELAY_US 20000
 
 struct disposal {
 	sd_event *event;
 	sd_event_source *timer;
-	pid_t child;
+	struct worker *worker; /* NULL: none is asked for */
+	bool told;	       /* to exit */
 	int *sock;
 	unsigned int n;
 	unsigned int room;
 };
 
-/* Closes all collected sockets. Returns -EAGAIN if it must be called again, for a child. */
+/* Sends all collected sockets to the worker, and tells it to exit. Returns 0 or -EAGAIN. */
+static int send_all(struct disposal *d)
+{
+	while (d->n) {
+		unsigned int n = d->n < PROFIL_MSG_FDS ? d->n : PROFIL_MSG_FDS;
+		const struct work w = { .kind = n == d->n ? WORK_EXIT : WORK_HOLD };
+
+		if (worker_send(d->worker, &w, d->sock + d->n - n, n))
+			return -EAGAIN;
+		while (n--)
+			close(d->sock[--d->n]);
+	}
+	d->told = true;
+	return 0;
+}
+
+/* Does the next step. Returns -EAGAIN if it must be called again. */
 static int dispose(struct disposal *d)
 {
-	int gate[2];
-	char byte;
-
-	if (d->child && waitpid(d->child, NULL, WNOHANG) == 0)
-		return -EAGAIN;
-	d->child = 0;
-	if (!d->n)
+	if (d->worker && !worker_is_alive(d->worker)) {
+		worker_close(d->worker);
+		d->worker = NULL;
+		d->told = false;
+	}
+	if (!d->worker && !d->n)
 		return 0;
-	if (pipe(gate) < 0)
-		return -EAGAIN;
-	d->child = fork();
-	if (d->child == 0) {
-		close(gate[1]);
-		_exit(read(gate[0], &byte, 1) != 0);
-	}
-	close(gate[0]);
-	if (d->child < 0) {
-		d->child = 0;
-		close(gate[1]);
-		return -EAGAIN;
-	}
-	while (d->n)
-		close(d->sock[--d->n]);
-	close(gate[1]);
-	return -EAGAIN; /* to reap the child */
+	if (!d->worker)
+		worker_new(&d->worker, d->event);
+	else if (!d->told && worker_is_born(d->worker))
+		send_all(d);
+	return -EAGAIN;
 }
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
@@ -89,7 +93,6 @@ struct disposal *disposal_close(struct disposal *d)
 {
 	if (!d)
 		return NULL;
-	dispose(d);
 	sd_event_source_disable_unref(d->timer);
 	free(d->sock);
 	free(d);
@@ -108,7 +111,7 @@ void disposal_add(struct disposal *d, int sock)
 		d->room = room;
 	}
 	d->sock[d->n++] = sock;
-	if (d->n == 1 && !d->child) {
+	if (d->n == 1 && !d->worker) {
 		sd_event_source_set_time_relative(d->timer, DELAY_US);
 		sd_event_source_set_enabled(d->timer, SD_EVENT_ONESHOT);
 	}

@@ -8,7 +8,7 @@ struct disposal;
 
 int disposal_open(struct disposal **out, sd_event *event);
 
-/* Closes the remaining sockets, too. Does not block. */
+/* At the daemon's end, which closes the remaining sockets. Its worker is workers_forget()'s. */
 struct disposal *disposal_close(struct disposal *d);
 
 /* Takes ownership of @sock. */

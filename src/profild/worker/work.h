@@ -43,6 +43,10 @@ enum work_kind {
 	WORK_DROP,
 	/* Closes @slot. No answer. */
 	WORK_CLOSE,
+	/* Keeps the packet's descriptors. No answer. */
+	WORK_HOLD,
+	/* Exits, with all descriptors. */
+	WORK_EXIT,
 };
 
 #define WORK_MEMBER 1u /* of group profil */

@@ -200,6 +200,11 @@ bool worker_is_alive(const struct worker *w)
 	return w->running && !w->ended;
 }
 
+bool worker_is_born(const struct worker *w)
+{
+	return w->pidfd >= 0;
+}
+
 union work_area *worker_area(struct worker *w)
 {
 	return w->area;

@@ -26,6 +26,9 @@ int worker_send(struct worker *w, const struct work *work, const int *fds, unsig
 /* False if the event loop has seen the end of the process. */
 bool worker_is_alive(const struct worker *w);
 
+/* True once the process exists: what is sent to it is in no other's hands. */
+bool worker_is_born(const struct worker *w);
+
 union work_area *worker_area(struct worker *w);
 
 /* The worker ends when it has done all requests. */

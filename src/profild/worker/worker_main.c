@@ -219,7 +219,7 @@ static int work_authorize(struct served *w, const struct work *q, struct work_an
 
 static bool is_answered(const struct work *q)
 {
-	return q->kind != WORK_CLOSE;
+	return q->kind != WORK_CLOSE && q->kind != WORK_HOLD;
 }
 
 static void serve(struct served *w, const struct work *q)
@@ -249,6 +249,8 @@ static void serve(struct served *w, const struct work *q)
 		if (memory_at(w, q->slot))
 			w->slot[q->slot] = memory_close(w->slot[q->slot]);
 		break;
+	case WORK_EXIT:
+		_exit(0);
 	default:
 		break;
 	}

@@ -26,7 +26,8 @@
 #include "profild/worker/disposal.h"
 #include "profild/worker/lane.h"
 
-#define KEEP_BYTES 32768 /* of freed heap that malloc may keep */
+#define KEEP_BYTES \
+	(1 << 19) /* of freed heap that malloc may keep: the regions of the largest START */
 
 static void on_pc(struct target *t, const struct profil_event *event)
 {

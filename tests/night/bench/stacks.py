@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # stacks.py - how many stacks are whole, and whether they are right, against perf record --call-graph dwarf
 #
-# usage: tests/night/bench/stacks.py [judge] [PROGRAM...]    as root, after make; STACKS_S seconds a run, STACKS_HZ
+# usage: tests/night/bench/stacks.py [judge|whole] [PROGRAM...]    as root, after make; STACKS_S seconds a run, STACKS_HZ
 #
 # Each program runs under profilctl record -g, twice, and under perf record, one after the other: the second
 # time with what the first has put into the cache. A stack is whole when its outermost frame is where a thread
@@ -32,6 +32,9 @@
 #	- No range of a hot function is off perf's by more than 5 standard deviations: 1 in 1.7 million for each
 #	  function, of which there are fewer than 20 in a program. None that perf sees is missing in profilctl's.
 #	- At least 95 % of all stacks are whole: no chance, nearly all are.
+#
+# "whole" prints the table of COSTS.md: each program by itself under profilctl record -g, without a wrapper, whose
+# exec of the program would come before the rules of that are read, and by reason how many stacks are cut.
 import collections
 import ctypes
 import os
@@ -51,6 +54,7 @@ HZ = os.environ.get("STACKS_HZ", "199")
 PERF_HZ = int(HZ) * 7 // 8  # in "judge"
 CTL = os.path.abspath(f"{BUILD}/profilctl")
 os.environ["PATH"] = "/usr/bin:/bin:" + os.environ["PATH"]  # Debian's own programs
+DEBIANS = ("sqlite3", "xz", "python3", "perl", "openssl", "cc1", "cc1-short", "git", "redis", "node")
 JUDGED = ("sqlite3", "xz", "python3", "perl", "openssl", "cc1", "git", "redis")
 WHOLE_SIGMAS, SHARE_SIGMAS = 4.2, 5
 LEAST = 300  # samples: fewer agree with nearly anything
@@ -178,7 +182,7 @@ def programs(d):
         "xz": (["xz", "-T1", "-kc", f"{d}/text"], shutil.which("xz")),
         "python3": (["python3", "-c", python], shutil.which("python3")),
         "perl": (["perl", "-e", perl], shutil.which("perl")),
-        "openssl": (["openssl", "speed", "-seconds", "1", "rsa2048", "ecdsap256"], shutil.which("openssl")),
+        "openssl": (["openssl", "speed", "-seconds", str(max(1, int(SECONDS / 4))), "rsa2048", "ecdsap256"], shutil.which("openssl")),
         "cc1": ([cc1, "-quiet", "-O2", f"{d}/big.i", "-o", "/dev/null"], cc1),
         "cc1-short": ([cc1, "-quiet", "-O0", f"{d}/big.i", "-o", "/dev/null"], cc1),
         "git": (["git", "-C", f"{d}/repository", "log", "-p", "--stat"], shutil.which("git")),
@@ -288,23 +292,28 @@ def record(argv, d, daemon):
 
 
 # The wrapper's exec of the program is what the rules are read after; perf begins with it.
-NOT_YET = "[cut: before its unwind rules were read]"
+NOT_YET = "[cut: rules not read yet]"
 
 
-def recorded(out, said, used=None, without=None):
-    p = Profile()
-    p.used = used
+def folded(out, said):
+    """Each stack of the file with its count and the frame that says how it is cut, if it is."""
     if not os.path.exists(out):
         sys.exit(f"profilctl: {said}")
     with open(out) as f:
         for line in f:
             stack, n = line.rsplit(" ", 1)
             frames = stack.split(";")
-            if without and without in frames:
-                continue
-            cut = len(frames) > 1 and frames[1].startswith("[cut") or frames[-1].startswith("[no stack")
-            p.add([plain(x) for x in frames[1:] if not x.startswith("[cut")], not cut, int(n))
+            cut = frames[1] if len(frames) > 1 and frames[1].startswith("[cut") else frames[-1] if frames[-1].startswith("[no stack") else None
+            yield frames, int(n), cut
     os.unlink(out)
+
+
+def recorded(out, said, used=None, without=None):
+    p = Profile()
+    p.used = used
+    for frames, n, cut in folded(out, said):
+        if not without or without not in frames:
+            p.add([plain(x) for x in frames[1:] if not x.startswith("[cut")], not cut, n)
     return p
 
 
@@ -458,6 +467,8 @@ def main():
         try:
             if names[:1] == ["judge"]:
                 judge(all_programs, names[1:] or JUDGED, d, daemon)
+            elif names[:1] == ["whole"]:
+                whole_table(all_programs, names[1:] or DEBIANS, d)
             else:
                 compare(all_programs, names or all_programs, d, daemon)
         finally:
@@ -504,6 +515,36 @@ def judge(all_programs, names, d, daemon):
         whole += ours.whole
         total += ours.total
     verdict(whole >= 0.95 * total, "of all stacks at least 95 % are whole", f"{whole} of {total}")
+
+
+def percent(n, total):
+    return f"{100 * n / total:.2f} %"
+
+
+def whole_table(all_programs, names, d):
+    """Prints how many stacks of each program are whole, in the table's own form."""
+    print("| program | samples | whole | rules not read yet | cut otherwise |\n|---|---|---|---|---|")
+    totals = collections.Counter()
+    for name in names:
+        argv, there = all_programs[name]
+        if not there:
+            sys.exit(f"{name} is not installed: sudo make deps")
+        out, cuts = f"{d}/folded", collections.Counter()
+        load = load_redis(f"{d}/redis") if "redis-server" in argv else None
+        said = subprocess.run([*recorder(out), *argv], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace").stderr
+        if load:
+            load.wait()
+        for _, n, cut in folded(out, said):
+            cuts[cut] += n
+        totals += cuts
+        whole_row(name, cuts)
+    whole_row("all", totals)
+
+
+def whole_row(name, cuts):
+    total = sum(cuts.values())
+    others = ", ".join(f"{cut.removeprefix('[cut: ').strip('[]')} {n}" for cut, n in cuts.most_common() if cut not in (None, NOT_YET))
+    print(f"| {name} | {total} | {cuts[None]}, {percent(cuts[None], total)} | {cuts[NOT_YET]} | {others or 0} |", flush=True)
 
 
 def compare(all_programs, names, d, daemon):

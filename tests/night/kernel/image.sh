@@ -9,7 +9,7 @@ needs podman "the image runs"
 needs node "the image runs"
 archive=$(echo "$BUILD"/image/profil-*.tar)
 busy=profil-busy-$$ server=profil-server-$$ receiver=
-trap 'podman rm -f -t 0 "$busy" "$server" >/dev/null 2>&1; test -z "$receiver" || kill "$receiver"; lib_end' EXIT
+trap '"${engine[@]}" rm -f -t 0 "$busy" "$server" >/dev/null 2>&1; test -z "$receiver" || kill "$receiver"; lib_end' EXIT
 engine=(podman --log-level=error)
 # crun wants cgroup2 alone.
 test "$(stat -f -c %T /sys/fs/cgroup)" = cgroup2fs || engine+=(--runtime runc --cgroup-manager cgroupfs)

@@ -51,9 +51,9 @@ struct unwind {
 	__u64 pc;
 	__u64 sp;
 	__u64 fp;
-	__u64 link;	     /* arm64: return address of a function that has not saved it yet */
-	__u64 base_register; /* of an interrupted frame */
-	__u64 start;	     /* the range of addresses that the latest pc was in, ... */
+	__u64 link;  /* arm64: return address of a function that has not saved it yet */
+	__u64 rbx;   /* of an interrupted frame */
+	__u64 start; /* the range of addresses that the latest pc was in, ... */
 	__u64 bytes;
 	__u64 base; /* ... as in struct spot */
 	__u32 image;
@@ -174,7 +174,7 @@ static __always_inline int step_signal(struct unwind *u)
 	if (!user_word(u, &u->fp, sp + ARCH_SIGNAL_FP) ||
 	    !user_word(u, &u->pc, sp + ARCH_SIGNAL_PC) ||
 	    !user_word(u, &u->link, sp + ARCH_SIGNAL_LINK) ||
-	    !user_word(u, &u->base_register, sp + ARCH_SIGNAL_BASE) ||
+	    !user_word(u, &u->rbx, sp + ARCH_SIGNAL_RBX) ||
 	    !user_word(u, &u->sp, sp + ARCH_SIGNAL_SP))
 		return PROFIL_STACK_UNREADABLE;
 	u->exact = u->next = 1;
@@ -261,16 +261,16 @@ static __always_inline int step_saved(struct unwind *u, __u64 row, __u64 cfa, __
 }
 
 /* ld.so's trampolines save the vector registers below rbx: up to 11 KiB. */
-#define BASE_FRAME_MAX 16384
+#define RBX_FRAME_MAX 16384
 
-static __always_inline bool cfa_by_base(struct unwind *u, __u64 row, __u64 *cfa)
+static __always_inline bool cfa_by_rbx(struct unwind *u, __u64 row, __u64 *cfa)
 {
-	__u64 saved = row_saved(row), base = u->base_register;
+	__u64 saved = row_saved(row), base = u->rbx;
 
 	if (!u->exact && (!saved || !user_word(u, &base, u->sp - saved)))
 		return false;
 	*cfa = base + row_cfa(row);
-	return base - u->sp <= BASE_FRAME_MAX;
+	return base - u->sp <= RBX_FRAME_MAX;
 }
 
 /*
@@ -295,8 +295,8 @@ static __always_inline int step_row(struct unwind *u, __u64 row, __u32 kind)
 			return PROFIL_STACK_UNREADABLE;
 		cfa += row_more(row);
 		break;
-	case PROFIL_UNWIND_BASE:
-		if (!cfa_by_base(u, row, &cfa))
+	case PROFIL_UNWIND_RBX:
+		if (!cfa_by_rbx(u, row, &cfa))
 			return PROFIL_STACK_BEYOND;
 		break;
 	case PROFIL_UNWIND_SWITCH:

@@ -10,7 +10,7 @@
  * arch_pc()		the program counter in them
  * arch_sp(), arch_fp()	stack and frame pointer
  * arch_link()		the link register; x86-64: rdi, in which vfork() has its return address
- * arch_base()		x86-64: rbx, from which ld.so's trampolines find their frames
+ * arch_rbx()		x86-64: rbx, from which ld.so's trampolines find their frames
  * ARCH_COUNT_IN_TASK	the kernel's count of interrupts is in the task, not the CPU's variable
  * arch_mode()		the word after the program counter, which has the processor's mode
  * arch_mode_is_user()	true if that is user mode
@@ -23,8 +23,8 @@
  *			behind the frame pointer at @fp_at, or at @fp_at if that is not saved
  * arch_return_address() strips the bits of pointer authentication
  * ARCH_RA_ON_STACK	a call pushes the return address
- * ARCH_DWARF_SP, _FP, _RA, _LINK, _BASE  DWARF's numbers of stack pointer, frame pointer, return
- *			address, arch_link() and arch_base(); -1: none
+ * ARCH_DWARF_SP, _FP, _RA, _LINK, _RBX  DWARF's numbers of stack pointer, frame pointer, return
+ *			address, arch_link() and arch_rbx(); -1: none
  * ARCH_ELF_MACHINE	e_machine of native ELF files
  * ARCH_SIGNAL_*	offsets from sp of the interrupted registers in a signal frame
  * ARCH_MCOUNT_ASIDE	mcount must preserve all registers: -pg calls it outside of the ABI
@@ -38,7 +38,7 @@
 #define arch_sp(regs) ((regs)->rsp)
 #define arch_fp(regs) ((regs)->rbp)
 #define arch_link(regs) ((regs)->rdi)
-#define arch_base(regs) ((regs)->rbx)
+#define arch_rbx(regs) ((regs)->rbx)
 #define arch_mode(regs) ((regs)->cs)
 #define arch_mode_is_user(mode) (((mode)&3) != 0)
 #define arch_mode_is_native(mode) ((mode) == 0x33)
@@ -53,13 +53,13 @@
 #define ARCH_DWARF_FP 6
 #define ARCH_DWARF_RA 16
 #define ARCH_DWARF_LINK 5
-#define ARCH_DWARF_BASE 3
+#define ARCH_DWARF_RBX 3
 #define ARCH_ELF_MACHINE EM_X86_64
 #define ARCH_SIGNAL_FP 120 /* ucontext.uc_mcontext.gregs[] */
 #define ARCH_SIGNAL_SP 160
 #define ARCH_SIGNAL_PC 168
 #define ARCH_SIGNAL_LINK 104
-#define ARCH_SIGNAL_BASE 128
+#define ARCH_SIGNAL_RBX 128
 #define ARCH_MCOUNT_ASIDE 1
 #elif defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
 #define ARCH_PC_SHIFT 2
@@ -69,7 +69,7 @@
 #define arch_sp(regs) ((regs)->sp)
 #define arch_fp(regs) ((regs)->regs[29])
 #define arch_link(regs) ((regs)->regs[30])
-#define arch_base(regs) ((void)(regs), 0)
+#define arch_rbx(regs) ((void)(regs), 0)
 #define arch_mode(regs) ((regs)->pstate)
 #define arch_mode_is_user(mode) (((mode)&0xf) == 0) /* EL0 */
 #define arch_mode_is_native(mode) (((mode)&0x10) == 0)
@@ -85,14 +85,14 @@
 #define ARCH_DWARF_FP 29
 #define ARCH_DWARF_RA 30
 #define ARCH_DWARF_LINK 30
-#define ARCH_DWARF_BASE -1
+#define ARCH_DWARF_RBX -1
 #define ARCH_ELF_MACHINE EM_AARCH64
 /* struct rt_sigframe: siginfo (128), ucontext; uc_mcontext at 176 of it: fault_address, regs[31] */
 #define ARCH_SIGNAL_FP (128 + 176 + 8 + 29 * 8)
 #define ARCH_SIGNAL_SP (128 + 176 + 8 + 31 * 8)
 #define ARCH_SIGNAL_PC (128 + 176 + 8 + 32 * 8)
 #define ARCH_SIGNAL_LINK (128 + 176 + 8 + 30 * 8)
-#define ARCH_SIGNAL_BASE ARCH_SIGNAL_LINK /* not used */
+#define ARCH_SIGNAL_RBX ARCH_SIGNAL_LINK /* not used */
 #define ARCH_MCOUNT_ASIDE 0
 #else
 #error "name what is special about this architecture here"

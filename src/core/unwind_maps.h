@@ -28,7 +28,7 @@ enum profil_unwind_kind {
 	 * return address the callee has saved rbx `saved` words below its CFA (0: not known); in an
 	 * interrupted frame it is in the register.
 	 */
-	PROFIL_UNWIND_BASE,
+	PROFIL_UNWIND_RBX,
 	PROFIL_UNWIND_KINDS,
 	/* Private to the kernel: what profil_unwind_image.looked says. */
 	PROFIL_UNWIND_NO_ROOM = 0x0e,

@@ -110,8 +110,8 @@ static __u8 cfa_rule(Dwarf_Frame *frame, __u16 *words)
 	*words = (__u16)(at / 8);
 	if (reg == ARCH_DWARF_SP)
 		return PROFIL_UNWIND_SP;
-	if (reg == ARCH_DWARF_BASE)
-		return PROFIL_UNWIND_BASE;
+	if (reg == ARCH_DWARF_RBX)
+		return PROFIL_UNWIND_RBX;
 	return reg == ARCH_DWARF_FP ? PROFIL_UNWIND_FP : PROFIL_UNWIND_BEYOND;
 }
 
@@ -194,7 +194,7 @@ struct profil_unwind_row unwind_row(Dwarf_Frame *frame, bool signal)
 	if (row.rule == PROFIL_UNWIND_BEYOND)
 		return beyond;
 	fp = saved_rule(frame, ARCH_DWARF_FP, &fp_words);
-	if (row.rule == PROFIL_UNWIND_BASE && fp != SAVED_NOT)
+	if (row.rule == PROFIL_UNWIND_RBX && fp != SAVED_NOT)
 		return beyond; /* `saved` has another use */
 	if (fp == SAVED_BELOW) {
 		row.rule |= PROFIL_UNWIND_FP_SAVED;
@@ -212,11 +212,11 @@ struct profil_unwind_row unwind_row(Dwarf_Frame *frame, bool signal)
 	return row;
 }
 
-__u8 unwind_base_saved(Dwarf_Frame *frame)
+__u8 unwind_rbx_saved(Dwarf_Frame *frame)
 {
 	__u32 words = 0;
 
-	if (ARCH_DWARF_BASE < 0 || saved_rule(frame, ARCH_DWARF_BASE, &words) != SAVED_BELOW)
+	if (ARCH_DWARF_RBX < 0 || saved_rule(frame, ARCH_DWARF_RBX, &words) != SAVED_BELOW)
 		return 0;
 	return words <= UINT8_MAX ? (__u8)words : 0;
 }

@@ -228,8 +228,8 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Where the function that begins at @vaddr saves the base register, once it does. 0: not known. */
-static __u8 base_saved_by(struct reader *r, __u64 vaddr)
+/* Where the function that begins at @vaddr saves rbx, once it does. 0: not known. */
+static __u8 rbx_saved_by(struct reader *r, __u64 vaddr)
 {
 	const struct function key = { .start = vaddr };
 	const struct function *f = bsearch(&key, r->function, r->nfunctions, sizeof(key), by_start);
@@ -244,7 +244,7 @@ static __u8 base_saved_by(struct reader *r, __u64 vaddr)
 		if (dwarf_cfi_addrframe(f->cfi, at, &frame) < 0 ||
 		    dwarf_frame_info(frame, &from, &to, &signal) < 0 || to <= at)
 			break;
-		saved = unwind_base_saved(frame);
+		saved = unwind_rbx_saved(frame);
 		at = to;
 	}
 	return saved;
@@ -253,10 +253,10 @@ static __u8 base_saved_by(struct reader *r, __u64 vaddr)
 #define CALL_BYTES 5
 
 /*
- * In code whose CFA depends on the base register, gives each call the row with the place where its
- * callee has saved the register. What only looks like a call is no return address of any frame.
+ * In code whose CFA depends on rbx, gives each call the row with the place where its callee has saved
+ * the register. What only looks like a call is no return address of any frame.
  */
-static void add_base_calls(struct reader *r, __u64 from, __u64 to, struct profil_unwind_row row)
+static void add_rbx_calls(struct reader *r, __u64 from, __u64 to, struct profil_unwind_row row)
 {
 	__u64 offset;
 	__s32 distance;
@@ -267,7 +267,7 @@ static void add_base_calls(struct reader *r, __u64 from, __u64 to, struct profil
 		if ((unsigned char)r->raw[offset] != 0xe8)
 			continue;
 		memcpy(&distance, r->raw + offset + 1, sizeof(distance));
-		row.saved = base_saved_by(r, from + CALL_BYTES + (__u64)distance);
+		row.saved = rbx_saved_by(r, from + CALL_BYTES + (__u64)distance);
 		if (!row.saved)
 			continue;
 		add_row(r, from, row);
@@ -298,8 +298,8 @@ static void read_function(struct reader *r, const struct function *f, __u64 limi
 			break;
 		row = unwind_row(frame, signal);
 		add_row(r, at, f->go ? go_row(row, go) : row);
-		if (row.rule == PROFIL_UNWIND_BASE)
-			add_base_calls(r, at, to, row);
+		if (row.rule == PROFIL_UNWIND_RBX)
+			add_rbx_calls(r, at, to, row);
 		at = to;
 	}
 	if (at < limit && (limit - at > PADDING_MAX || begins_frame(r, at))) {

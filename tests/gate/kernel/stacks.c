@@ -28,7 +28,7 @@ SYNTHETIC_SUITE(synth_stacks, true);
  */
 #define STACK 64 /* words */
 #define SP 8	 /* where the pointers point, in words */
-#define BASE 12
+#define RBX 12
 #define FP 24
 #define OUTER_FP 40
 
@@ -91,7 +91,7 @@ static const struct rule rules[] = {
 	  .saved = FP,
 	  .word = FP - 2,
 	  .points = SP + 9 },
-	{ "base register", { .rule = PROFIL_UNWIND_BASE, .cfa = 3, .saved = 2 }, .cfa = BASE + 3 },
+	{ "rbx", { .rule = PROFIL_UNWIND_RBX, .cfa = 3, .saved = 2 }, .cfa = RBX + 3 },
 	{ "switch to a lower stack",
 	  { .rule = PROFIL_UNWIND_SWITCH | FP_SAVED, .cfa = 2, .saved = 2 },
 	  .fp = 2,
@@ -114,7 +114,7 @@ static const struct rule rules[] = {
 _Static_assert(RULES < BEFORE, "a loop for each");
 #define SIGNAL RULES
 
-/* Runs synth_count() with @a, while the stack and frame pointer are @sp and @fp, and rbx BASE. */
+/* Runs synth_count() with @a, while the stack and frame pointer are @sp and @fp, and rbx RBX. */
 static void give_with(struct synth_count *a, const uint64_t *sp, const uint64_t *fp)
 {
 	union bpf_attr attr = { 0 };
@@ -129,7 +129,7 @@ static void give_with(struct synth_count *a, const uint64_t *sp, const uint64_t 
 			 "mov %%r12, %%rsp\n mov %%r13, %%rbp\n"
 			 : "+a"(ret)
 			 : "D"((long)BPF_PROG_RUN), "S"(&attr),
-			   "d"((long)sizeof(attr)), [sp] "r"(sp), [fp] "r"(fp), "b"(&stack[BASE])
+			   "d"((long)sizeof(attr)), [sp] "r"(sp), [fp] "r"(fp), "b"(&stack[RBX])
 			 : "rcx", "r11", "r12", "r13", "memory");
 	cr_assert_eq(ret, 0, "%s", strerror((int)-ret));
 }
@@ -261,12 +261,12 @@ Test(synth_stacks, of_each_rule_have_the_frames_of_the_stack)
 }
 
 /* In a caller the register is what its callee has saved, if the row says where. */
-Test(synth_stacks, of_a_base_register_that_a_callee_has_saved_have_its_frame)
+Test(synth_stacks, of_an_rbx_that_a_callee_has_saved_have_its_frame)
 {
 	unsigned int i = 0;
 	struct observer o;
 
-	while (rules[i].row.rule != PROFIL_UNWIND_BASE)
+	while (rules[i].row.rule != PROFIL_UNWIND_RBX)
 		i++;
 	for (unsigned int wrong = 0; wrong < 2; wrong++) {
 		uintptr_t pc[] = { loop_at(0), loop_at(i) + 5, loop_at(CALLER) + 5,
@@ -280,7 +280,7 @@ Test(synth_stacks, of_a_base_register_that_a_callee_has_saved_have_its_frame)
 		stack[SP + 7] = pc[2];
 		put_caller(FP);
 		give_at(pc[0], 0);
-		expect_stack(&o, "base register", pc, wrong ? 2 : 4,
+		expect_stack(&o, "rbx", pc, wrong ? 2 : 4,
 			     wrong ? PROFIL_STACK_BEYOND : PROFIL_STACK_WHOLE);
 		observer_close(&o);
 	}

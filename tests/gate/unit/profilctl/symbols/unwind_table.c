@@ -268,7 +268,7 @@ Test(unwind_table, has_the_numbers_of_each_rule)
 }
 
 /* As _dl_runtime_resolve() of ld.so: what it calls has saved the register below its own frame. */
-Test(unwind_table, says_where_a_callee_has_saved_the_base_register)
+Test(unwind_table, says_where_a_callee_has_saved_rbx)
 {
 	struct unwind_table t = { 0 };
 
@@ -284,9 +284,9 @@ Test(unwind_table, says_where_a_callee_has_saved_the_base_register)
 		"int main(void) { return 0; }\n",
 		"store");
 	build_dir_run("gcc -o a a.c");
-	expect_row(&t, "before", PROFIL_UNWIND_BASE, 2, 0);
-	expect_row(&t, "call", PROFIL_UNWIND_BASE, 2, 3);
-	expect_row(&t, "after", PROFIL_UNWIND_BASE, 2, 0);
+	expect_row(&t, "before", PROFIL_UNWIND_RBX, 2, 0);
+	expect_row(&t, "call", PROFIL_UNWIND_RBX, 2, 3);
+	expect_row(&t, "after", PROFIL_UNWIND_RBX, 2, 0);
 	unwind_table_fini(&t);
 	build_dir_close();
 }

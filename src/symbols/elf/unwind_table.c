@@ -86,6 +86,8 @@ static void add_row(struct reader *r, __u64 vaddr, struct profil_unwind_row row)
 	if (!to_offset(r, vaddr, &offset) || offset > UINT32_MAX)
 		return;
 	row.offset = (__u32)offset;
+	if (last && last->offset > row.offset)
+		return; /* code that was recognised is in the order of a linker that we know */
 	if (last && last->offset == row.offset) {
 		*last = row;
 		return;
@@ -304,7 +306,9 @@ static void read_function(struct reader *r, const struct function *f, __u64 limi
 	}
 	if (at < limit && (limit - at > PADDING_MAX || begins_frame(r, at))) {
 		add_row(r, at, none);
+		add_entry(r, at, limit);
 		add_startup(r, at, limit);
+		return;
 	}
 	add_entry(r, at, limit);
 }
@@ -410,9 +414,9 @@ static void read_functions(struct reader *r)
 	first = r->function[0].start;
 	last = r->function[r->nfunctions - 1].start;
 	add_startup_section(r, ".init", 0, first);
+	add_entry(r, 0, first);
 	if (elf_image_section(r->elf, ".text", &text) && text.sh_addr < first)
 		add_startup(r, text.sh_addr, first);
-	add_entry(r, 0, first);
 	for (size_t i = 0; i < r->nfunctions && !r->late; i++) {
 		__u64 limit = i + 1 < r->nfunctions ? r->function[i + 1].start : ~0ull;
 

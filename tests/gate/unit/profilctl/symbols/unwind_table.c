@@ -331,6 +331,27 @@ Test(unwind_table, leaves_unknown_code_before_start_up_code_alone)
 	build_dir_close();
 }
 
+/* musl's _start() has no rules; start-up code follows it. */
+Test(unwind_table, has_rows_in_order_where_the_entry_point_has_no_rules)
+{
+	struct unwind_table t = { 0 };
+
+	build_dir_open("asm(\".globl _start, dtors\\n"
+		       "_start: xor %ebp, %ebp\\ncall main\\n.balign 16\\n"
+		       "dtors: cmpb $0, x(%rip)\\njne 1f\\npush %rbp\\nmov %rsp, %rbp\\n"
+		       "call _start\\npop %rbp\\nret\\n1: ret\\n.balign 16\\n"
+		       "jmp dtors\\n.balign 16\\n.skip 128, 0x90\");\n"
+		       "char x;\nint main(void) { return 0; }\n",
+		       "store");
+	build_dir_run("gcc -nostdlib -static -o a a.c");
+	expect_row(&t, "_start", PROFIL_UNWIND_END, 0, 0);
+	expect_row(&t, "dtors", PROFIL_UNWIND_SP, 1, 0);
+	for (size_t i = 1; i < t.n; i++)
+		cr_expect_lt(t.row[i - 1].offset, t.row[i].offset);
+	unwind_table_fini(&t);
+	build_dir_close();
+}
+
 /*
  * V8's PushAllRegistersAndIterateStack has no rules but a frame pointer. glibc's clone3 leaves its
  * rules out behind the system call, where those before it are right for the parent.

@@ -28,8 +28,7 @@
 #include "observe.bpf.h"
 #include "sample.bpf.h"
 
-#define BRANCHES_MAX 64		  /* Arm's; of others 16 or 32 */
-#define BRANCH_RUN_MAX (1u << 16) /* bytes of code without a taken branch */
+#define BRANCHES_MAX 64 /* Arm's; of others 16 or 32 */
 
 /*
  * The records of the sample that this CPU counts. The kernel runs no second program of a perf event
@@ -97,7 +96,7 @@ static __always_inline __u64 branch_outer(__u64 place)
 static __always_inline bool branch_runs(__u64 to, __u64 end)
 {
 	return profil_place_image(to) == profil_place_image(end) &&
-	       (__u32)end - (__u32)to < BRANCH_RUN_MAX;
+	       (__u32)end - (__u32)to < PROFIL_BRANCH_RUN_MAX;
 }
 
 /*

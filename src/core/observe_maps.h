@@ -294,6 +294,9 @@ _Static_assert(sizeof(struct profil_sleeper) == 64, "one cache line in a map");
  */
 #define PROFIL_EVENT_BRANCHES 0x102
 
+/* Bytes of code that can have run without a taken branch, less one. */
+#define PROFIL_BRANCH_RUN_MAX (1u << 16)
+
 /* Interpreted languages. */
 enum profil_language {
 	PROFIL_LANGUAGE_NONE,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "branches.h"
+#include "core/observe_maps.h"
 
 #define FRAMES 3
 
@@ -14,7 +15,10 @@ static __u32 frame_at(const struct call_tree *t, __u32 at)
 	return at;
 }
 
-/* Reads the record of node @at. False: it has another number of frames, as without room for all. */
+/*
+ * Reads the record of node @at. False: it has another number of frames, as without room for all, or
+ * the file says what the kernel does not count.
+ */
 static bool read_one(struct branch *b, const struct call_tree *t, __u32 at)
 {
 	const struct call_node *node[FRAMES + 1]; /* innermost first */
@@ -32,7 +36,7 @@ static bool read_one(struct branch *b, const struct call_tree *t, __u32 at)
 	b->to = node[n - 2]->offset - b->runs;
 	b->object = node[n - 2]->object;
 	b->end = node[0]->offset;
-	return node[0]->object == b->object && b->end >= b->to;
+	return !b->runs || (node[0]->object == b->object && b->end - b->to < PROFIL_BRANCH_RUN_MAX);
 }
 
 int branches_read(struct branch **out, size_t *n, const struct profile *p)

@@ -19,7 +19,6 @@ struct branch {
 	__u32 from_object;
 	__u32 object; /* of @to and @end */
 	bool runs;    /* @end is known */
-	bool zero[7];
 };
 
 /* Reads those of @p, in an array that the caller frees. Returns 0 or -ENOMEM. */

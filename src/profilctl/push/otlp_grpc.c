@@ -41,7 +41,7 @@ void grpc_put_frame(char frame[GRPC_FRAME_BYTES], bool compressed, size_t n)
 }
 
 /* Decodes base64 until something else comes. Returns the number of bytes. */
-static size_t decode_base64(unsigned char *out, size_t room, const char *text)
+static size_t decode_base64(char *out, size_t room, const char *text)
 {
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -54,39 +54,15 @@ static size_t decode_base64(unsigned char *out, size_t room, const char *text)
 		nbits += 6;
 		if (nbits >= 8) {
 			nbits -= 8;
-			out[n++] = (unsigned char)(bits >> nbits);
+			out[n++] = (char)(bits >> nbits);
 		}
 	}
 	return n;
 }
 
-/*
- * grpc-status-details-bin is a google.rpc.Status, one of whose details can be a RetryInfo: the name
- * of its type, then value = 2 with retry_delay = 1, whose seconds = 1 are left out if they are 0.
- */
-static void read_details(struct grpc_status *s, const char *text)
-{
-	static const char type[] = "google.rpc.RetryInfo";
-	unsigned char details[4096];
-	size_t n = decode_base64(details, sizeof(details), text);
-	const unsigned char *at = memmem(details, n, type, sizeof(type) - 1), *end = details + n;
-
-	if (!at)
-		return;
-	s->retry = true;
-	at += sizeof(type) - 1;
-	if (end - at < 6 || at[0] != 0x12 || at[2] != 0x0a || at[4] != 0x08)
-		return;
-	for (unsigned int shift = 0; (at += shift ? 1 : 5) < end && shift < 28; shift += 7) {
-		s->wait_s |= (__u64)(*at & 0x7f) << shift;
-		if (!(*at & 0x80))
-			break;
-	}
-}
-
 void grpc_read_header(struct grpc_status *s, const char *line, size_t n)
 {
-	char copy[8192], *value, *end;
+	char copy[8192], details[sizeof(copy) / 4 * 3], *value, *end;
 
 	if (n >= sizeof(copy))
 		return;
@@ -105,7 +81,8 @@ void grpc_read_header(struct grpc_status *s, const char *line, size_t n)
 	} else if (!strcmp(copy, "grpc-message")) {
 		snprintf(s->text, sizeof(s->text), "%s", value);
 	} else if (!strcmp(copy, "grpc-status-details-bin")) {
-		read_details(s, value);
+		n = decode_base64(details, sizeof(details), value);
+		s->retry = otlp_read_retry(&s->wait_s, details, n);
 	}
 }
 

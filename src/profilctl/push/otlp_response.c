@@ -1,5 +1,4 @@
-/* otlp_response.c - reads an ExportProfilesServiceResponse */
-#include <stdbool.h>
+/* otlp_response.c - reads what receivers of OTLP answer */
 #include <stdio.h>
 #include <string.h>
 
@@ -91,4 +90,40 @@ void otlp_read_response(struct otlp_answer *a, const char *bytes, size_t n)
 		if (f.number == 1)
 			partial_success(a, &f.bytes);
 	}
+}
+
+/* Sets *@to to field @number of @m, a message or text. */
+static bool find(struct reader *to, struct reader m, __u64 number)
+{
+	struct field f;
+
+	while (next(&m, &f)) {
+		if (f.number == number) {
+			*to = f.bytes;
+			return true;
+		}
+	}
+	return false;
+}
+
+#define RETRY_INFO "type.googleapis.com/google.rpc.RetryInfo"
+
+/* details = 3 of any types: type_url = 1, value = 2; of RetryInfo: retry_delay = 1; seconds = 1. */
+bool otlp_read_retry(__u64 *wait_s, const char *bytes, size_t n)
+{
+	struct reader status = { bytes, bytes + n, false }, type, retry, delay;
+	struct field f;
+
+	*wait_s = 0;
+	while (next(&status, &f)) {
+		if (f.number != 3 || !find(&type, f.bytes, 1) ||
+		    type.end - type.at != sizeof(RETRY_INFO) - 1 ||
+		    memcmp(type.at, RETRY_INFO, sizeof(RETRY_INFO) - 1) != 0)
+			continue;
+		if (find(&retry, f.bytes, 2) && find(&delay, retry, 1) && next(&delay, &f) &&
+		    f.number == 1)
+			*wait_s = f.value;
+		return true;
+	}
+	return false;
 }

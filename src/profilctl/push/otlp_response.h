@@ -2,6 +2,7 @@
 #ifndef PROFIL_PROFILCTL_PUSH_OTLP_RESPONSE_H
 #define PROFIL_PROFILCTL_PUSH_OTLP_RESPONSE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <linux/types.h>
 
@@ -23,5 +24,11 @@ struct otlp_answer {
  * be read rejects none.
  */
 void otlp_read_response(struct otlp_answer *a, const char *bytes, size_t n);
+
+/*
+ * Reads a google.rpc.Status: true if it has a RetryInfo, with which a receiver of gRPC says that the
+ * same request can succeed after *@wait_s.
+ */
+bool otlp_read_retry(__u64 *wait_s, const char *bytes, size_t n);
 
 #endif

@@ -114,6 +114,7 @@ sources_zstd() {
 
 apt_source() { # PACKAGE
 	mkdir -p lists/partial
+	# shellcheck disable=SC2016 # apt-get's own variables
 	apt-get indextargets --format 'deb-src $(SITE) $(RELEASE) main' 'Created-By: Packages' | sort -u >list
 	set -- "$1" -qq -o Dir::Etc::sourcelist="$PWD/list" -o Dir::Etc::sourceparts=/dev/null -o Dir::State::lists="$PWD/lists"
 	apt-get "${@:2}" update && apt-get "${@:2}" source "$1"

@@ -18,12 +18,15 @@
 #include "symbols/demangle.h"
 #include "symbols/elf/elf_file.h"
 #include "symbols/elf_symbols.h"
+#include "symbols/jit_codes.h"
 #include "base/grow.h"
 
 /* The code of a function, or a part of it, in offsets of the object. */
 struct code {
 	const struct object *object;
 	const struct function *function;
+	int fd;		       /* the file; -1: */
+	struct jit_codes *jit; /* the code was compiled at run time */
 	struct symbols *symbols;
 	const char *machine; /* for objdump -m */
 	__u64 start;
@@ -48,28 +51,33 @@ void disassembler_fini(struct disassembler *d)
 
 static struct symbols *symbols_of(struct disassembler *d, __u32 object, int fd)
 {
-	if (!d->tried[object])
+	if (!d->tried[object] && fd >= 0)
 		symbols_open(&d->symbols[object], fd, d->profile->objects[object].path);
 	d->tried[object] = true;
 	return d->symbols[object];
 }
 
 /* NULL: code of this machine is not disassembled. */
+static const char *machine_name(__u32 machine)
+{
+	return machine == EM_X86_64    ? "i386:x86-64"
+	       : machine == EM_386     ? "i386"
+	       : machine == EM_AARCH64 ? "aarch64"
+				       : NULL;
+}
+
 static const char *machine_of(int fd)
 {
-	const char *machine = NULL;
+	__u32 machine = EM_NONE;
 	GElf_Ehdr eh;
 	Elf *elf;
 
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	if (elf && gelf_getehdr(elf, &eh))
-		machine = eh.e_machine == EM_X86_64    ? "i386:x86-64"
-			  : eh.e_machine == EM_386     ? "i386"
-			  : eh.e_machine == EM_AARCH64 ? "aarch64"
-						       : NULL;
+		machine = eh.e_machine;
 	elf_end(elf);
-	return machine;
+	return machine_name(machine);
 }
 
 /* The first place of @f. Its places are contiguous, except for those of functions nested in it. */
@@ -114,7 +122,7 @@ static void choose_part(struct code *c, const struct spots *s)
 }
 
 /* Returns a descriptor of the bytes of the code, or a negative errno. */
-static int copy_code(const struct code *c, int fd)
+static int copy_code(const struct code *c)
 {
 	__cleanup(closep) int copy = memfd_create("code", MFD_CLOEXEC);
 	__cleanup(freep) char *bytes = malloc(c->end - c->start);
@@ -122,7 +130,8 @@ static int copy_code(const struct code *c, int fd)
 
 	if (copy < 0 || !bytes)
 		return -ENOMEM;
-	n = pread(fd, bytes, c->end - c->start, (off_t)c->start);
+	n = c->jit ? (ssize_t)jit_codes_read(c->jit, c->start, bytes, c->end - c->start)
+		   : pread(c->fd, bytes, c->end - c->start, (off_t)c->start);
 	if (n <= 0)
 		return -ENOENT;
 	return write(copy, bytes, (size_t)n) == n ? steal_fd(copy) : -ENOMEM;
@@ -237,23 +246,35 @@ static int run_objdump(struct listing *out, const struct code *c, int code)
 	return pclose(objdump) ? -ENOSYS : err;
 }
 
+static int open_code(struct code *c)
+{
+	if (c->object->kind == OBJECT_ANON && !jit_codes_open(&c->jit, c->object))
+		c->machine = machine_name(jit_codes_machine(c->jit));
+	else if ((c->fd = elf_file_open(c->object)) >= 0)
+		c->machine = machine_of(c->fd);
+	return c->machine ? 0 : -ENOENT;
+}
+
+static void code_fini(struct code *c)
+{
+	closep(&c->fd);
+	jit_codes_close(c->jit);
+}
+
 int disassemble(struct listing *out, struct disassembler *d, const struct function *f)
 {
-	const struct object *o = &d->profile->objects[f->object];
-	__cleanup(closep) int fd = elf_file_open(o);
+	__cleanup(code_fini) struct code c = { .object = &d->profile->objects[f->object],
+					       .function = f,
+					       .fd = -1 };
 	__cleanup(closep) int copy = -1;
-	struct code c = { .object = o, .function = f };
-	int err;
+	int err = open_code(&c);
 
 	*out = (struct listing){ .readable = true };
-	if (fd < 0)
-		return -ENOENT;
-	c.machine = machine_of(fd);
-	if (!c.machine)
-		return -ENOENT;
-	c.symbols = symbols_of(d, f->object, fd);
+	if (err < 0)
+		return err;
+	c.symbols = symbols_of(d, f->object, c.fd);
 	choose_part(&c, d->spots);
-	copy = copy_code(&c, fd);
+	copy = copy_code(&c);
 	if (copy < 0)
 		return copy;
 	err = run_objdump(out, &c, copy);

@@ -145,6 +145,8 @@ static json_t *object_of(const struct profile *p, __u32 index)
 		err |= json_object_set_new(j, "path_hex", hex_of(o->path));
 	if (*o->unnamed)
 		err |= json_object_set_new(j, "unnamed", json_string(o->unnamed));
+	if (o->jitdump)
+		err |= json_object_set_new(j, "jitdump", jsonname(o->jitdump));
 	if (o->host)
 		err |= json_object_set_new(j, "host", jsonname(o->host));
 	if (o->interpreted)

@@ -102,6 +102,7 @@ static int load_objects(struct profile *p, const json_t *objects)
 			 unnamed ? unnamed : "");
 		p->objects[index].pid = pid;
 		err = load_name(&p->objects[index].host, o, "host")
+			      ?: load_name(&p->objects[index].jitdump, o, "jitdump")
 			      ?: load_segments(&p->objects[index].segments, o)
 			      ?: json_interpreted_load(&p->objects[index],
 						       json_object_get(o, "interpreted"));

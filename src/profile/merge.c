@@ -147,7 +147,8 @@ static int add_object(struct merge *m, const struct object *o, __u32 *index)
 	memcpy(own->unnamed, o->unnamed, sizeof(o->unnamed));
 	own->program = o->program;
 	own->pid = o->pid;
-	return segments_copy(&own->segments, &o->segments) ?: copy_name(&own->host, o->host);
+	return segments_copy(&own->segments, &o->segments) ?: copy_name(&own->host, o->host)
+			      ?: copy_name(&own->jitdump, o->jitdump);
 }
 
 int merge_object(struct merge *m, const struct numbers *n, const struct profile *from, __u32 object,

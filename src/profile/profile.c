@@ -38,6 +38,7 @@ void profile_free(struct profile *p)
 		segments_fini(&p->objects[i].segments);
 		free(p->objects[i].path);
 		free(p->objects[i].host);
+		free(p->objects[i].jitdump);
 		interpreted_free(p->objects[i].interpreted);
 	}
 	for (size_t i = 0; i < p->nfunctions; i++) {

@@ -69,6 +69,11 @@ struct object {
 	 * known.
 	 */
 	char unnamed[PROFILE_UNNAMED_MAX];
+	/*
+	 * ANON: the path of the jitdump, of which the first file_bytes were read, and which was
+	 * begun at file_mtime_ns by its own clock; or NULL.
+	 */
+	char *jitdump;
 	char *host; /* ANON: its machine, in a sum of several hosts' profiles; NULL: the profile's
 		     */
 	bool ended; /* ANON: the process had ended before its perf map was last looked for */

@@ -14,6 +14,7 @@
 #include "demangle.h"
 #include "die_ranges.h"
 #include "dwarf_lines.h"
+#include "jit_codes.h"
 #include "symbols/elf/elf_file.h"
 #include "symbols/elf/elf_image.h"
 #include "symbols/elf/line_program.h"
@@ -31,6 +32,7 @@
 
 struct lines {
 	const struct interpreted *interpreted; /* of an interpreted language: it has no DWARF */
+	struct jit_codes *jit;		       /* of a JIT compiler: the same */
 	struct debug_file *file;
 	Dwarf *dwarf;
 	Dwarf_Die unit; /* of the last look-up */
@@ -102,6 +104,7 @@ void lines_close(struct lines *l)
 	segments_fini(&l->segments);
 	segments_fini(&l->code);
 	debug_file_close(l->file);
+	jit_codes_close(l->jit);
 	free(l);
 }
 
@@ -175,13 +178,13 @@ static int read_layout(struct lines *l, int fd)
 int lines_open(struct lines **out, const struct object *o)
 {
 	__cleanup(lines_closep) struct lines *l = calloc(1, sizeof(*l));
-	__cleanup(closep) int fd = elf_file_open(o);
+	__cleanup(closep) int fd = o->kind == OBJECT_FILE ? elf_file_open(o) : -1;
 	int err;
 
 	if (!l)
 		return -ENOMEM;
-	if (o->interpreted) {
-		l->interpreted = o->interpreted;
+	l->interpreted = o->interpreted;
+	if (o->interpreted || (o->kind == OBJECT_ANON && !jit_codes_open(&l->jit, o))) {
 		*out = steal(l);
 		return 0;
 	}
@@ -396,6 +399,21 @@ static bool find_interpreted(const struct lines *l, __u64 offset, const char **f
 	return *line > 0;
 }
 
+static bool find_generated(struct lines *l, __u64 offset, const char **file, int *line)
+{
+	char *const *known;
+	char path[PATH_MAX];
+	char *text;
+
+	*line = jit_codes_line(l->jit, offset, path, sizeof(path));
+	text = *line ? strdup(path) : NULL;
+	known = text ? tsearch(text, &l->texts, by_text) : NULL;
+	if (!known || *known != text)
+		free(text);
+	*file = known ? *known : NULL;
+	return *file;
+}
+
 bool lines_find(struct lines *l, __u64 offset, const char **file, int *line)
 {
 	const struct line_row *row;
@@ -406,6 +424,8 @@ bool lines_find(struct lines *l, __u64 offset, const char **file, int *line)
 
 	if (l && l->interpreted)
 		return find_interpreted(l, offset, file, line);
+	if (l && l->jit)
+		return find_generated(l, offset, file, line);
 	if (!find_address(l, offset, &addr))
 		return false;
 	s = scopes_of(l);

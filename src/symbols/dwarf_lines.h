@@ -1,4 +1,4 @@
-/* dwarf_lines.h - source lines and inlined functions by offset in an ELF file, from DWARF */
+/* dwarf_lines.h - source lines and inlined functions by offset in an object, mostly from DWARF */
 #ifndef PROFIL_SYMBOLS_DWARF_LINES_H
 #define PROFIL_SYMBOLS_DWARF_LINES_H
 
@@ -9,8 +9,8 @@
 struct lines;
 
 /*
- * Reads the line numbers of @o, from the file or its separate debug file. Returns 0, -ENOENT if
- * there are none or the file no longer exists, or another negative errno.
+ * Reads the line numbers of @o, from the file, its separate debug file or the jitdump. Returns 0,
+ * -ENOENT if there are none or the file no longer exists, or another negative errno.
  */
 int lines_open(struct lines **out, const struct object *o);
 

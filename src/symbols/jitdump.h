@@ -9,17 +9,33 @@
 
 #define JITDUMP_NAME_MAX 1024
 
-/* Code that was written at some time; what was at its addresses before is gone. */
+/* Code that was written or moved at some time; what was at its addresses before is gone. */
 struct jitdump_code {
-	__u64 start;		     /* an address */
-	__u64 bytes;		     /* 0: the record is of another kind */
-	char name[JITDUMP_NAME_MAX]; /* cut to fit, with a blank for each newline */
+	__u64 start;	   /* an address */
+	__u64 bytes;	   /* 0: the record is of another kind */
+	__u64 first;	   /* where it was before it moved */
+	__u64 at;	   /* of its bytes in the file */
+	__u64 lines_at;	   /* of its lines in the file; 0: none */
+	__u64 lines_bytes; /* of these */
 };
 
-/* Zeroed but for @fd, it is at the first record. */
+/* The code that a record describes. */
+struct jitdump_load {
+	__u64 number;
+	__u64 at; /* of the record */
+	__u64 lines_at;
+	__u64 lines_bytes;
+};
+
+/* Zeroed but for @fd, it is at the first record. jitdump_fini() when done. */
 struct jitdump {
 	int fd;
 	__u64 at;
+	char name[JITDUMP_NAME_MAX]; /* of the code read last; cut, with a blank for each newline */
+	__u64 lines_of;		     /* the address of the code whose lines were read last */
+	struct jitdump_load lines;   /* these */
+	struct jitdump_load *load;   /* by rising number, as compilers count */
+	size_t loads;
 };
 
 /*
@@ -32,10 +48,21 @@ int jitdump_open(pid_t pid, int inner, const char *root, uid_t owner);
 /* Says whether @fd is a jitdump of this machine's byte order. */
 bool jitdump_is(int fd);
 
+/* When the jitdump @fd was begun, by its runtime's clock, and the ELF machine of its code. */
+bool jitdump_made(int fd, __u64 *ns, __u32 *machine);
+
 /*
  * Reads the next record into @code. Returns 1, or 0 at the end: of the file, or where no record can
- * be read. Code that was moved keeps its old address.
+ * be read.
  */
 int jitdump_next(struct jitdump *d, struct jitdump_code *code);
+
+void jitdump_fini(struct jitdump *d);
+
+/*
+ * Finds the source line at @offset of @code. Returns its number and writes its file, cut to @bytes;
+ * 0: unknown.
+ */
+int jitdump_line(int fd, const struct jitdump_code *code, __u64 offset, char *file, size_t bytes);
 
 #endif

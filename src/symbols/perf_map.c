@@ -175,7 +175,7 @@ static int read_text(struct perfmap *map, int fd)
 /* Reads a jitdump into the lines of a perf map. */
 static int read_dump(struct perfmap *map, int fd)
 {
-	struct jitdump dump = { .fd = fd };
+	__cleanup(jitdump_fini) struct jitdump dump = { .fd = fd };
 	struct jitdump_code code;
 	size_t n = 0, room = 0;
 	int err = extend(map, &room);
@@ -188,11 +188,11 @@ static int read_dump(struct perfmap *map, int fd)
 			return -EFBIG;
 		if (!code.bytes)
 			continue;
-		err = room - n > sizeof(code) ? 0 : extend(map, &room);
+		err = room - n > sizeof(dump) ? 0 : extend(map, &room);
 		if (err < 0)
 			return err;
 		n += (size_t)snprintf(map->text + n, room - n, "%llx %llx %s\n", code.start,
-				      code.bytes, code.name);
+				      code.bytes, dump.name);
 	}
 	shrink(map, room);
 	return 0;

@@ -8,6 +8,7 @@
 
 #include "interpreters/interpreter.h"
 #include "demangle.h"
+#include "jit_codes.h"
 #include "symbolize.h"
 #include "symbolize_calls.h"
 #include "elf_symbols.h"
@@ -124,6 +125,7 @@ static int symbolize_with(struct profile *p, struct symbolize_cache *cache)
 		err = symbolize_cached(&s, p, object, cache);
 		if (!err && s)
 			note_unnamed(&p->objects[object]);
+		err = err ?: jit_codes_identify(&p->objects[object]);
 		for (; !err && i < n && places[i].object == object; i++)
 			err = take(&parts, p, s, &places[i]);
 		err = err ?: add_functions(p, object, &parts);

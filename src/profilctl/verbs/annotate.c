@@ -135,8 +135,9 @@ static const char *unreadable(const struct object *o)
 	case OBJECT_VDSO:
 		return "the vdso is in no file; 'disassemble' of gdb shows it in a process";
 	case OBJECT_ANON:
-		return "compiled at run time, it was in the memory of the process only; its "
-		       "runtime can print it";
+		return o->jitdump ? "the jitdump, in which the code was, was removed or replaced"
+				  : "compiled at run time, it was in the memory of the process "
+				    "only; its runtime can print it, or write a jitdump";
 	case OBJECT_INTERPRETED:
 		return "an interpreter executes it: it has no instructions of the machine";
 	case OBJECT_FILE:

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "symbols/jit_codes.h"
 #include "symbols/perf_map.h"
 #include "symbols/elf_symbols.h"
 #include "symbols/proc/file_account.h"
@@ -267,6 +268,42 @@ static size_t put_record(char *out, __u32 id, __u64 start, __u64 bytes, const ch
 	return load.all;
 }
 
+static size_t put_move(char *out, __u64 to, __u64 number)
+{
+	struct {
+		__u32 id, all;
+		__u64 ns;
+		__u32 pid, tid;
+		__u64 vma, from, to, bytes, number;
+	} move = { 1, sizeof(move), 0, 1, 1, to, 0, to, 0, number };
+
+	memcpy(out, &move, sizeof(move));
+	return sizeof(move);
+}
+
+/* Lines 10 and 11 of @file, which begin at @first and 4 bytes later. */
+static size_t put_lines(char *out, __u64 start, __u64 first, const char *file)
+{
+	size_t name_bytes = strlen(file) + 1;
+	struct {
+		__u64 address;
+		__u32 line, discriminator;
+	} line[] = { { first, 10, 0 }, { first + 4, 11, 0 } };
+	struct {
+		__u32 id, all;
+		__u64 ns, start, n;
+	} info = { 2, (__u32)(sizeof(info) + sizeof(line) + name_bytes + 2), 0, start, 2 };
+
+	memcpy(out, &info, sizeof(info));
+	out += sizeof(info);
+	memcpy(out, &line[0], sizeof(line[0]));
+	memcpy(out + sizeof(line[0]), file, name_bytes);
+	out += sizeof(line[0]) + name_bytes;
+	memcpy(out, &line[1], sizeof(line[1]));
+	memcpy(out + sizeof(line[1]), "\xff", 2);
+	return info.all;
+}
+
 #define JITDUMP 0x4a695444u
 #define LOAD 0
 #define DEBUG_LINES 2
@@ -335,6 +372,109 @@ Test(ctl_perfmap, a_jitdump_of_wrong_sizes_ends_or_lacks_their_code)
 	map = map_of(dump, n);
 	cr_expect_eq(map.n, 0);
 	perfmap_fini(&map);
+}
+
+static void expect_line(const struct jit_codes *c, __u64 address, const char *file, int line)
+{
+	char found[64] = "";
+
+	cr_expect_eq(jit_codes_line(c, address, found, sizeof(found)), line, "%llx", address);
+	cr_expect_str_eq(found, file, "%llx", address);
+}
+
+/* Writes the @n bytes to a new file, as whose jitdump @o has. */
+static void jitdump_of(struct object *o, const char *bytes, size_t n)
+{
+	*o = (struct object){ .kind = OBJECT_ANON, .fd = memfd_create("dump", 0) };
+	cr_assert_eq(write(o->fd, bytes, n), (ssize_t)n);
+}
+
+Test(ctl_perfmap, a_jitdump_has_lines_and_bytes_of_its_newest_code)
+{
+	static char dump[1 << 16];
+	size_t n = put_head(dump, JITDUMP);
+	unsigned char bytes[64];
+	struct jit_codes *c;
+	struct object o;
+
+	n += put_lines(dump + n, 0x1000, 0x1000, "/old");
+	n += put_record(dump + n, LOAD, 0x1000, 0x100, "old");
+	n += put_lines(dump + n, 0x1000, 0x1040, "/of.v8"); /* behind an ELF header */
+	n += put_record(dump + n, LOAD, 0x1000, 0x80, "new");
+	n += put_lines(dump + n, 0x9000, 0x3000, "/of.another");
+	n += put_record(dump + n, LOAD, 0x3000, 0x10, "without");
+	n += put_lines(dump + n, 0x5000, 0x5000, "/no\x1b[text");
+	n += put_record(dump + n, LOAD, 0x5000, 0x10, "strange");
+	jitdump_of(&o, dump, n);
+	cr_assert_eq(jit_codes_open(&c, &o), 0);
+	expect_line(c, 0x1000, "/of.v8", 10);
+	expect_line(c, 0x107f, "/of.v8", 11);
+	expect_line(c, 0x1080, "/old", 11);
+	expect_line(c, 0x3000, "", 0);
+	expect_line(c, 0x5000, "", 0);
+	expect_line(c, 0x7000, "", 0);
+	cr_expect_eq(jit_codes_read(c, 0x1080, bytes, sizeof(bytes)), sizeof(bytes));
+	cr_expect_eq(bytes[0], 0xc3);
+	cr_expect_eq(jit_codes_read(c, 0x300f, bytes, sizeof(bytes)), 1);
+	cr_expect_eq(jit_codes_read(c, 0x3010, bytes, sizeof(bytes)), 0);
+	jit_codes_close(c);
+	close(o.fd);
+}
+
+/* All records have the number 0, of which the first is meant. */
+Test(ctl_perfmap, code_of_a_jitdump_keeps_its_name_and_lines_when_it_moves)
+{
+	static char dump[1 << 16];
+	size_t n = put_head(dump, JITDUMP);
+	struct jit_codes *c;
+	struct perfmap map;
+	struct object o;
+
+	n += put_move(dump + n, 0x8000, 0); /* before there is any */
+	n += put_lines(dump + n, 0x1000, 0x1000, "/source");
+	n += put_record(dump + n, LOAD, 0x1000, 0x10, "moves");
+	n += put_record(dump + n, LOAD, 0x2000, 0x10, "stays");
+	n += put_move(dump + n, 0x4000, 0);
+	n += put_move(dump + n, 0x6000, 1); /* of no code */
+	map = map_of(dump, n);
+	cr_assert_eq(map.n, 3);
+	cr_expect_eq(map.name[2].start, 0x4000);
+	cr_expect_str_eq(map.name[2].name, "moves");
+	perfmap_fini(&map);
+	jitdump_of(&o, dump, n);
+	cr_assert_eq(jit_codes_open(&c, &o), 0);
+	expect_line(c, 0x4004, "/source", 11);
+	expect_line(c, 0x6000, "", 0);
+	jit_codes_close(c);
+	close(o.fd);
+}
+
+/* What was written after the functions were named is not read, and no other file at the path. */
+Test(ctl_perfmap, a_jitdump_is_found_again_as_it_was)
+{
+	static char dump[1 << 16];
+	size_t head = put_head(dump, JITDUMP), n = head;
+	char path[] = "/tmp/profil-jitdump-XXXXXX";
+	struct object o = { .kind = OBJECT_ANON, .fd = mkstemp(path) };
+	struct jit_codes *c;
+
+	n += put_lines(dump + n, 0x1000, 0x1000, "/then");
+	n += put_record(dump + n, LOAD, 0x1000, 0x10, "then");
+	cr_assert_eq(write(o.fd, dump, n), (ssize_t)n);
+	cr_assert_eq(jit_codes_identify(&o), 0);
+	cr_assert_str_eq(o.jitdump, path);
+	n = put_lines(dump, 0x1000, 0x1000, "/later");
+	n += put_record(dump + n, LOAD, 0x1000, 0x10, "later");
+	cr_assert_eq(write(o.fd, dump, n), (ssize_t)n);
+	close(o.fd);
+	o.fd = -1;
+	cr_assert_eq(jit_codes_open(&c, &o), 0);
+	expect_line(c, 0x1000, "/then", 10);
+	jit_codes_close(c);
+	o.file_mtime_ns++;
+	cr_expect_eq(jit_codes_open(&c, &o), -ENOENT);
+	unlink(path);
+	free(o.jitdump);
 }
 
 Test(ctl_perfmap, finds_the_jitdump_that_the_process_has_mapped)

@@ -1,0 +1,33 @@
+/* jit_codes.h - the bytes and source lines of code of a JIT compiler, from its jitdump */
+#ifndef PROFIL_SYMBOLS_JIT_CODES_H
+#define PROFIL_SYMBOLS_JIT_CODES_H
+
+#include "jitdump.h"
+#include "profile/profile.h"
+
+struct jit_codes;
+
+/* Notes which jitdump @o->fd is, if it is one, so that it is found again. Returns 0 or -ENOMEM. */
+int jit_codes_identify(struct object *o);
+
+/* Reads where the code of @o is described. -ENOENT: in no jitdump, or that has been replaced. */
+int jit_codes_open(struct jit_codes **out, const struct object *o);
+
+void jit_codes_close(struct jit_codes *c);
+
+/* The ELF machine of the code. */
+__u32 jit_codes_machine(const struct jit_codes *c);
+
+/* The newest code at @address; NULL: none. */
+const struct jitdump_code *jit_codes_find(const struct jit_codes *c, __u64 address);
+
+/*
+ * Finds the source line at @address. Returns its number and writes its file, cut to @bytes; 0:
+ * unknown.
+ */
+int jit_codes_line(const struct jit_codes *c, __u64 address, char *file, size_t bytes);
+
+/* Copies the @bytes at @address, which one piece of code has. Returns how many there are. */
+size_t jit_codes_read(const struct jit_codes *c, __u64 address, void *out, size_t bytes);
+
+#endif

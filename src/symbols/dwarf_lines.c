@@ -35,7 +35,8 @@ struct lines {
 	struct jit_codes *jit;		       /* of a JIT compiler: the same */
 	struct debug_file *file;
 	Dwarf *dwarf;
-	Dwarf_Die unit; /* of the last look-up */
+	struct split_package *package; /* of split units; NULL: not opened */
+	Dwarf_Die unit;		       /* of the last look-up */
 	struct die_ranges units;
 	struct segments segments;
 	struct segments code; /* the sections with code, at the addresses of @dwarf */
@@ -103,6 +104,7 @@ void lines_close(struct lines *l)
 	die_ranges_fini(&l->units);
 	segments_fini(&l->segments);
 	segments_fini(&l->code);
+	split_package_close(l->package);
 	debug_file_close(l->file);
 	jit_codes_close(l->jit);
 	free(l);
@@ -354,7 +356,7 @@ static struct scopes *read_scopes(struct lines *l)
 	s->ranges.code = &l->code;
 	s->ranges.most = range_limit(l);
 	walk.ranges = &s->ranges;
-	if (!split_unit(l->file, &l->unit, &unit))
+	if (!split_unit(&l->package, l->file, l->dwarf, &l->unit, &unit))
 		unit = l->unit;
 	if (add_scopes(&walk, &unit, 0) < 0 || read_lines(l, &s->lines) < 0 ||
 	    !tsearch(s, &l->scopes, by_pointer)) {

@@ -357,18 +357,14 @@ static void find_debug_formats(struct examination *e)
 {
 	const char *version = dwfl_version(NULL);
 	int minor = 0;
-	bool dwp, zstd;
+	bool zstd;
 
 	sscanf(version, "0.%d", &minor);
 	zstd = minor >= 189;
-	dwp = minor >= 191;
-	found(e, "elfutils", dwp && zstd ? STATE_OK : STATE_NOTE,
-	      "a release with elfutils 0.191 or newer, as Debian 13; or build without "
-	      "-gz=zstd, and with .dwo files in place of a .dwp",
+	found(e, "elfutils", zstd ? STATE_OK : STATE_NOTE,
+	      "a release with elfutils 0.189 or newer, as Debian 13; or build without -gz=zstd",
 	      "%s reads %s", version,
-	      zstd && dwp ? "sections compressed with zstd, and .dwp files"
-	      : zstd	  ? "no .dwp files of split debug information"
-			  : "no debug information compressed with zstd, and no .dwp files");
+	      zstd ? "sections compressed with zstd" : "no debug information compressed with zstd");
 }
 
 static void find_kernel_names(struct examination *e)

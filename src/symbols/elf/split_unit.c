@@ -76,39 +76,57 @@ static const char *refusal(const struct debug_file *f, Dwarf_Die *skeleton, cons
 	return any ? NULL : no_such_file;
 }
 
-/* Says whether the files are linked into a .dwp beside the program, which newer libdw read. */
-static bool has_package(const struct debug_file *f, char path[PATH_MAX])
+/*
+ * Finds the functions of @skeleton in the .dwp file @path, into which the program's .dwo files are
+ * linked. Returns NULL, or why not.
+ */
+static const char *from_package(struct split_package **p, const char *path, Dwarf *program,
+				Dwarf_Die *skeleton, Dwarf_Die *out)
 {
-	const char *file = debug_file_path_of(f);
 	__cleanup(closep) int fd = -1;
 
-	if (!file || snprintf(path, PATH_MAX, "%s.dwp", file) >= PATH_MAX)
-		return false;
-	fd = guarded_file_open(path, NULL);
-	return fd >= 0 && path_trust(path) == PATH_TRUSTED;
+	if (!*p) {
+		fd = guarded_file_open(path, NULL);
+		if (fd < 0 || path_trust(path) != PATH_TRUSTED)
+			return no_such_file;
+		*p = split_package_open(fd);
+	}
+	if (!*p)
+		return "it is no package of .dwo files, or damaged";
+	return split_package_unit(*p, program, skeleton, out)
+		       ? NULL
+		       : "it is of another build, or damaged";
 }
 
-bool split_unit(const struct debug_file *f, Dwarf_Die *skeleton, Dwarf_Die *out)
+bool split_unit(struct split_package **p, const struct debug_file *f, Dwarf *program,
+		Dwarf_Die *skeleton, Dwarf_Die *out)
 {
 	const char *name = text_of(skeleton, DW_AT_dwo_name, DW_AT_GNU_dwo_name), *why;
+	const char *file = debug_file_path_of(f);
 	char package[PATH_MAX];
 	uint8_t type;
-	bool packed;
 
 	if (!name || dwarf_cu_info(skeleton->cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) ||
 	    type != DW_UT_skeleton)
 		return false;
 	why = debug_file_is_trusted(f) ? refusal(f, skeleton, name)
 				       : "it is named by another user's file";
-	packed = why == no_such_file && has_package(f, package);
-	if (why && !packed) {
-		note(name, why);
-		return false;
+	if (!why) {
+		if (!dwarf_cu_info(skeleton->cu, NULL, NULL, NULL, out, NULL, NULL, NULL) &&
+		    out->addr)
+			return true;
+		why = "it is of another build";
+	} else if (why == no_such_file && file &&
+		   snprintf(package, sizeof(package), "%s.dwp", file) < PATH_MAX) {
+		const char *fault = from_package(p, package, program, skeleton, out);
+
+		if (!fault)
+			return true;
+		if (fault != no_such_file) {
+			name = package;
+			why = fault;
+		}
 	}
-	if (dwarf_cu_info(skeleton->cu, NULL, NULL, NULL, out, NULL, NULL, NULL) || !out->addr) {
-		note(packed ? package : name,
-		     packed ? "this libdw reads no .dwp files" : "it is of another build");
-		return false;
-	}
-	return true;
+	note(name, why);
+	return false;
 }

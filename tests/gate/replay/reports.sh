@@ -256,16 +256,61 @@ chmod 777 "$dir/open"
 rm -f "$dir/open"/*.dwo
 says "a .dwo file that others may create is not looked for" "another user can replace it: .* are not shown$" "$ctl" report --by inlined "$dir/split"
 chmod 755 "$dir/open"
-if command -v dwp >/dev/null; then
-	${CC:-gcc} -O2 -gdwarf-4 -gsplit-dwarf -c -o "$spin.o" tests/programs/inlined.c
-	${CC:-gcc} -o "$spin" "$spin.o"
+
+# Makes the program by COMPILER, its .dwo files into $spin.dwp by PACKER, and removes them.
+pack() { # PACKER COMPILER VERSION
+	"$2" -O2 "$3" -gsplit-dwarf -Dnoipa=noinline -c -o "$spin.o" tests/programs/inlined.c
+	"$2" -O2 "$3" -gsplit-dwarf -c -o "$spin.2.o" -xc - <<<'int unrelated(int i) { return i; }'
+	"$2" -o "$spin" "$spin.2.o" "$spin.o"
 	keep 60 40 outer main inner_at_1 >"$dir/split"
-	dwp -e "$spin" -o "$spin.dwp" && rm -f "$dir/open"/*.dwo
-	says "a .dwp file is read, or it is said that libdw cannot" '^ 60.00 % .* inner +spin$|spin.dwp: this libdw reads no .dwp files' \
-		"$ctl" report --by inlined "$dir/split"
-else
-	lacks "a .dwp file is read, or it is said that libdw cannot" dwp
-fi
+	rm -f "$spin.dwp"
+	"$1" -e "$spin" -o "$spin.dwp" && rm -f "$dir/open"/*.dwo
+}
+
+damage() { # KIND: "cut" to each length, or "index", each word of it with all bits set
+	python3 - "$1" "$spin.dwp" "$ctl" report --by inlined "$dir/split" <<'END'
+import subprocess, sys
+kind, path, command = sys.argv[1], sys.argv[2], sys.argv[3:]
+whole = open(path, "rb").read()
+at = next(int(l.split()[4], 16) for l in subprocess.run(["readelf", "-SW", path], capture_output=True, text=True).stdout.replace("[ ", "[").splitlines() if "_cu_index" in l)
+variants = [whole[:n] for n in range(0, len(whole), 97)] if kind == "cut" else \
+           [whole[:i] + b"\xff" * 4 + whole[i + 4:] for i in range(at, at + 96, 4)]
+said = set()
+for v in variants:
+    open(path, "wb").write(v)
+    r = subprocess.run(command, capture_output=True, text=True)
+    if r.returncode or "100 samples" not in r.stdout or " inner " not in r.stdout and "are not shown" not in r.stderr:
+        sys.exit(f"{kind}: status {r.returncode}: {r.stdout}{r.stderr}")
+    said.add(r.stderr)
+open(path, "wb").write(whole)
+sys.exit(not any("damaged" in s for s in said))
+END
+}
+
+for packed in "dwp ${CC:-gcc} -gdwarf-4" "llvm-dwp ${CC:-gcc} -gdwarf-5" "dwp clang -gdwarf-4" "llvm-dwp clang -gdwarf-5"; do
+	read -r packer compiler version <<<"$packed"
+	name="a .dwp file by $packer of $compiler $version is read"
+	if ! command -v "$packer" >/dev/null; then
+		lacks "$name" "$packer"
+		continue
+	fi
+	pack "$packer" "$compiler" "$version"
+	says "$name" '^ 60.00 % .* inner +spin$' "$ctl" report --by inlined "$dir/split"
+	says "its lines are, too" '^ 60.00 % .* inlined.c:[0-9]+ inner \(in outer\) +spin$' "$ctl" report --by line "$dir/split"
+	check "it may end anywhere" damage cut
+	check "its index may say anything" damage index
+done
+cp "$spin.dwp" "$dir/away"
+head -c 4096 "$ctl" | tail -c 4000 >"$spin.dwp"
+says "a file of something else is no .dwp file" 'spin.dwp: it is no package of .dwo files, or damaged: .* are not shown$' \
+	"$ctl" report --by inlined "$dir/split"
+cp "$dir/away" "$spin.dwp"
+${CC:-gcc} -O1 -gdwarf-5 -gsplit-dwarf -c -o "$spin.o" tests/programs/inlined.c
+${CC:-gcc} -o "$spin" "$spin.o" && rm -f "$dir/open"/*.dwo
+keep 60 40 outer main inner_at_1 >"$dir/split"
+says "a .dwp file of another build is not used" 'spin.dwp: it is of another build, or damaged: .* are not shown$' \
+	"$ctl" report --by inlined "$dir/split"
+rm -f "$spin.dwp"
 ${CC:-gcc} -O2 -g -o "$spin" tests/programs/inlined.c
 if objcopy --compress-debug-sections=zstd "$spin" 2>/dev/null; then
 	keep 60 40 outer main inner_at_1 >"$dir/split"

@@ -396,7 +396,7 @@ int sched_process_exit(__u64 *args)
 {
 	struct task_struct *task = (void *)args[0];
 
-	thread_exits(task);
+	thread_exits(task, ran_until_now(task));
 	if (!BPF_CORE_READ(task, signal, live.counter))
 		take_out_all(tgid_of(task), pid_ns ? 0 : PROFIL_TARGET_OBSERVE);
 	return 0;

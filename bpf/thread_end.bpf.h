@@ -423,11 +423,10 @@ static __always_inline void thread_execs(struct task_struct *task, __u64 ran_ns)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* The running thread, @task, is about to end. */
-static __always_inline void thread_exits(struct task_struct *task)
+/* The running thread, @task, which has run for @ran_ns, is about to end. */
+static __always_inline void thread_exits(struct task_struct *task, __u64 ran_ns)
 {
 	struct profil_thread *thread = bpf_task_storage_get(&threads, task, NULL, 0);
-	__u64 ran_ns = ran_until_now(task);
 
 	if (thread && thread->tick_epoch) {
 		thread_charge(task, thread, ran_ns);

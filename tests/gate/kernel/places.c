@@ -340,13 +340,35 @@ Test(synth_places, of_a_fork_child_are_in_its_group)
 	observer_close(&o);
 }
 
-/* The calling thread, which has run for @ran_ns, executes another program; see synth_execs(). */
-static void exec_at(uint64_t ran_ns)
+/* Runs @program in the calling thread, which has run for @ran_ns. */
+static void run_at(const struct bpf_program *program, uint64_t ran_ns)
 {
 	uint64_t args[12] = { ran_ns };
 	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = args, .ctx_size_in = sizeof(args));
 
-	cr_assert_eq(bpf_prog_test_run_opts(bpf_program__fd(s.object->progs.synth_execs), &run), 0);
+	cr_assert_eq(bpf_prog_test_run_opts(bpf_program__fd(program), &run), 0);
+}
+
+/* The calling thread, which has run for @ran_ns, executes another program; see synth_execs(). */
+static void exec_at(uint64_t ran_ns)
+{
+	run_at(s.object->progs.synth_execs, ran_ns);
+}
+
+/* Forks a child that runs @program at @ran_ns and ends. */
+static void child_at(const struct bpf_program *program, uint64_t ran_ns)
+{
+	pid_t pid = fork();
+	int status;
+
+	cr_assert_geq(pid, 0);
+	if (!pid) {
+		run_at(program, ran_ns);
+		run_at(program, ran_ns); /* charged already */
+		_exit(0);
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_assert_eq(status, 0);
 }
 
 /* A child without a sample is a copy of its parent until it is another program. */
@@ -354,23 +376,30 @@ Test(synth_places, of_a_child_before_its_exec_are_where_its_parents_are)
 {
 	struct profil_msg_observe ask = ask_self();
 	struct observer o;
-	int status;
-	pid_t pid;
 
 	observe(&o, &ask);
 	exec_at(0);
 	give(loop_at(6), 0, 4);
-	pid = fork();
-	cr_assert_geq(pid, 0);
-	if (!pid) {
-		exec_at(3ull * PERIOD_NS);
-		exec_at(3ull * PERIOD_NS); /* charged already */
-		_exit(0);
-	}
-	cr_assert_eq(waitpid(pid, &status, 0), pid);
-	cr_assert_eq(status, 0);
+	child_at(s.object->progs.synth_execs, 3ull * PERIOD_NS);
 	cr_expect_eq(in_loop(&o, 6, 0), 4 + 3);
 	cr_expect_eq(observer_check(&o), 4 + 3);
+	observer_close(&o);
+}
+
+/* A child that ends without a sample waits for one of its name, here that of the next child's parent. */
+Test(synth_places, of_a_child_that_ends_are_where_others_of_its_name_are)
+{
+	struct profil_msg_observe ask = ask_self();
+	struct observer o;
+
+	observe(&o, &ask);
+	exec_at(0);
+	give(loop_at(6), 0, 4);
+	child_at(s.object->progs.synth_exits, 3ull * PERIOD_NS);
+	cr_expect_eq(observer_check(&o), 4);
+	child_at(s.object->progs.synth_execs, 2ull * PERIOD_NS);
+	cr_expect_eq(in_loop(&o, 6, 0), 4 + 3 + 2);
+	cr_expect_eq(observer_check(&o), 4 + 3 + 2);
 	observer_close(&o);
 }
 

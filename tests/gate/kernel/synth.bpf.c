@@ -245,6 +245,13 @@ int synth_execs(struct bpf_raw_tracepoint_args *a)
 	return 0;
 }
 
+SEC("raw_tp")
+int synth_exits(struct bpf_raw_tracepoint_args *a)
+{
+	thread_exits((void *)bpf_get_current_task_btf(), a->args[0]);
+	return 0;
+}
+
 SEC("syscall")
 int synth_running(struct synth_running *a)
 {

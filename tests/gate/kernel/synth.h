@@ -163,7 +163,7 @@ struct synth_running {
 
 /*
  * synth_execs(): the calling thread, which has run for args[0] ns, executes another program; 0: it
- * is to have an account from now on.
+ * is to have an account from now on. synth_exits(): it ends, having run for args[0] ns.
  */
 
 /*

@@ -75,7 +75,7 @@ static __always_inline int step_caller(struct unwind *u)
 	case PROFIL_UNWIND_SP_WORD:
 	case PROFIL_UNWIND_FP_WORD:
 	case PROFIL_UNWIND_SWITCH:
-	case PROFIL_UNWIND_RBX:
+	case PROFIL_UNWIND_REGISTER:
 		return step_row(u, row, kind);
 	case PROFIL_UNWIND_SIGNAL:
 		return step_signal(u);
@@ -161,7 +161,7 @@ static __always_inline void stack_walk(struct unwind *u, __u64 user_pc, bool in_
 	u->sp = arch_sp(regs);
 	u->fp = arch_fp(regs);
 	u->link = arch_link(regs);
-	u->rbx = arch_rbx(regs);
+	u->signal = 0;
 	u->bytes = 0;
 	u->nwords = 0;
 	u->moment = (__u32)(bpf_ktime_get_ns() >> 20);

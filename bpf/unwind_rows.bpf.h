@@ -166,15 +166,9 @@ static __always_inline __u64 row_saved_at(__u64 row, __u64 cfa, __u64 base)
 	return row_rule(row) & PROFIL_UNWIND_SAVED_ABOVE ? base + saved : cfa - saved;
 }
 
-/* The signed number of bytes in the lower byte of `cfa`, and the unsigned one in the upper. */
-static __always_inline __s64 row_word(__u64 row)
+static __always_inline __u32 row_register(__u64 row)
 {
-	return (__s64)(__s8)(row >> 32) * 8;
-}
-
-static __always_inline __u64 row_more(__u64 row)
-{
-	return (row >> 40 & 0xff) * 8;
+	return row >> (32 + PROFIL_UNWIND_REGISTER_SHIFT) & 0xf;
 }
 
 /* Gives image @number the rows of file @f. */

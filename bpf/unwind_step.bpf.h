@@ -51,9 +51,9 @@ struct unwind {
 	__u64 pc;
 	__u64 sp;
 	__u64 fp;
-	__u64 link;  /* arm64: return address of a function that has not saved it yet */
-	__u64 rbx;   /* of an interrupted frame */
-	__u64 start; /* the range of addresses that the latest pc was in, ... */
+	__u64 link;   /* arm64: return address of a function that has not saved it yet */
+	__u64 signal; /* the signal frame with the registers of an exact pc; 0: pt_regs has them */
+	__u64 start;  /* the range of addresses that the latest pc was in, ... */
 	__u64 bytes;
 	__u64 base; /* ... as in struct spot */
 	__u32 image;
@@ -174,9 +174,9 @@ static __always_inline int step_signal(struct unwind *u)
 	if (!user_word(u, &u->fp, sp + ARCH_SIGNAL_FP) ||
 	    !user_word(u, &u->pc, sp + ARCH_SIGNAL_PC) ||
 	    !user_word(u, &u->link, sp + ARCH_SIGNAL_LINK) ||
-	    !user_word(u, &u->rbx, sp + ARCH_SIGNAL_RBX) ||
 	    !user_word(u, &u->sp, sp + ARCH_SIGNAL_SP))
 		return PROFIL_STACK_UNREADABLE;
+	u->signal = sp;
 	u->exact = u->next = 1;
 	return PROFIL_STACK_GOES_ON;
 }
@@ -260,44 +260,67 @@ static __always_inline int step_saved(struct unwind *u, __u64 row, __u64 cfa, __
 	return step_to(u, ra, cfa);
 }
 
+/*
+ * Reads the register @number of an interrupted frame into u->pair[0]. Returns false if the frame is
+ * another, or it cannot be read.
+ */
+static __always_inline bool exact_register(struct unwind *u, __u32 number)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+	if (!u->exact)
+		return false;
+	if (u->signal)
+		return stack_read(u, u->signal + ARCH_SIGNAL_REGISTER(number), 1);
+	return !bpf_probe_read_kernel(u->pair, sizeof(u->pair[0]),
+				      (const char *)bpf_task_pt_regs(task) + ARCH_REGISTER(number));
+}
+
 /* ld.so's trampolines save the vector registers below rbx: up to 11 KiB. */
 #define RBX_FRAME_MAX 16384
 
-static __always_inline bool cfa_by_rbx(struct unwind *u, __u64 row, __u64 *cfa)
+/* Reads the register to which the CFA is relative, likewise. */
+static __always_inline bool cfa_register(struct unwind *u, __u64 row)
 {
-	__u64 saved = row_saved(row), base = u->rbx;
-
-	if (!u->exact && (!saved || !user_word(u, &base, u->sp - saved)))
-		return false;
-	*cfa = base + row_cfa(row);
-	return base - u->sp <= RBX_FRAME_MAX;
+	if (u->exact)
+		return exact_register(u, row_register(row));
+	return row_register(row) == (__u32)ARCH_DWARF_RBX && row_saved(row) &&
+	       !(row_rule(row) & PROFIL_UNWIND_FP_SAVED) &&
+	       stack_read(u, u->sp - row_saved(row), 1) && u->pair[0] - u->sp <= RBX_FRAME_MAX;
 }
 
-/*
- * Steps by a row of a kind that has a CFA. SP_WORD is hand-written assembly that aligns its stack
- * and saves the original stack pointer on it; FP_WORD is what compilers emit for that.
- */
+/* Reads the word from which the CFA is, above or below @base, likewise. */
+static __always_inline bool cfa_word(struct unwind *u, __u64 row, __u64 base)
+{
+	base += (__u64)((__s64)(__s8)(row >> 32) * 8);
+	if (row_register(row) != PROFIL_UNWIND_NO_REGISTER) {
+		if (!exact_register(u, row_register(row)))
+			return false;
+		base += u->pair[0] * 8;
+	}
+	return stack_read(u, base, 1);
+}
+
+/* Steps by a row of a kind that has a CFA. */
 static __always_inline int step_row(struct unwind *u, __u64 row, __u32 kind)
 {
-	__u64 base = kind == PROFIL_UNWIND_SP ? u->sp : u->fp, cfa = base + row_cfa(row);
+	bool by_sp = kind == PROFIL_UNWIND_SP || kind == PROFIL_UNWIND_SP_WORD;
+	__u64 base = by_sp ? u->sp : u->fp, cfa = base + row_cfa(row);
 
 	switch (kind) {
 	case PROFIL_UNWIND_PLT:
 		cfa = u->sp + 8 + ((u->pc & 15) * 8 >= row_cfa(row) ? 8 : 0);
 		break;
 	case PROFIL_UNWIND_SP_WORD:
-		if (!user_word(u, &cfa, u->sp + (__u64)((__s64)(__s16)(row >> 32) * 8)))
-			return PROFIL_STACK_UNREADABLE;
-		cfa += 8;
-		break;
 	case PROFIL_UNWIND_FP_WORD:
-		if (!user_word(u, &cfa, base + (__u64)row_word(row)))
+		if (!cfa_word(u, row, base))
 			return PROFIL_STACK_UNREADABLE;
-		cfa += row_more(row);
+		cfa = u->pair[0] + (row >> 40 & 0xf) * 8;
 		break;
-	case PROFIL_UNWIND_RBX:
-		if (!cfa_by_rbx(u, row, &cfa))
+	case PROFIL_UNWIND_REGISTER:
+		if (!cfa_register(u, row))
 			return PROFIL_STACK_BEYOND;
+		cfa = u->pair[0] + (row >> 32 & 0xfff) * 8;
 		break;
 	case PROFIL_UNWIND_SWITCH:
 		u->sp = 0; /* the other stack can be below this one */

@@ -24,9 +24,11 @@
  * arch_return_address() strips the bits of pointer authentication
  * ARCH_RA_ON_STACK	a call pushes the return address
  * ARCH_DWARF_SP, _FP, _RA, _LINK, _RBX  DWARF's numbers of stack pointer, frame pointer, return
- *			address, arch_link() and arch_rbx(); -1: none
+ *			address, arch_link() and rbx; -1: none
  * ARCH_ELF_MACHINE	e_machine of native ELF files
  * ARCH_SIGNAL_*	offsets from sp of the interrupted registers in a signal frame
+ * ARCH_REGISTER(n)	the offset in arch_regs of the register with DWARF's number n, below 16, but
+ *			not of the stack pointer; ARCH_SIGNAL_REGISTER(n): in a signal frame
  * ARCH_MCOUNT_ASIDE	mcount must preserve all registers: -pg calls it outside of the ABI
  */
 /* clang-format on */
@@ -38,7 +40,6 @@
 #define arch_sp(regs) ((regs)->rsp)
 #define arch_fp(regs) ((regs)->rbp)
 #define arch_link(regs) ((regs)->rdi)
-#define arch_rbx(regs) ((regs)->rbx)
 #define arch_mode(regs) ((regs)->cs)
 #define arch_mode_is_user(mode) (((mode)&3) != 0)
 #define arch_mode_is_native(mode) ((mode) == 0x33)
@@ -59,7 +60,8 @@
 #define ARCH_SIGNAL_SP 160
 #define ARCH_SIGNAL_PC 168
 #define ARCH_SIGNAL_LINK 104
-#define ARCH_SIGNAL_RBX 128
+#define ARCH_REGISTER(n) ((0x0123678904ed5bcaull >> (n)*4 & 15) * 8)
+#define ARCH_SIGNAL_REGISTER(n) (40 + (0x76543210fa89becdull >> (n)*4 & 15) * 8)
 #define ARCH_MCOUNT_ASIDE 1
 #elif defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
 #define ARCH_PC_SHIFT 2
@@ -69,7 +71,6 @@
 #define arch_sp(regs) ((regs)->sp)
 #define arch_fp(regs) ((regs)->regs[29])
 #define arch_link(regs) ((regs)->regs[30])
-#define arch_rbx(regs) ((void)(regs), 0)
 #define arch_mode(regs) ((regs)->pstate)
 #define arch_mode_is_user(mode) (((mode)&0xf) == 0) /* EL0 */
 #define arch_mode_is_native(mode) (((mode)&0x10) == 0)
@@ -92,7 +93,8 @@
 #define ARCH_SIGNAL_SP (128 + 176 + 8 + 31 * 8)
 #define ARCH_SIGNAL_PC (128 + 176 + 8 + 32 * 8)
 #define ARCH_SIGNAL_LINK (128 + 176 + 8 + 30 * 8)
-#define ARCH_SIGNAL_RBX ARCH_SIGNAL_LINK /* not used */
+#define ARCH_REGISTER(n) ((n)*8)
+#define ARCH_SIGNAL_REGISTER(n) (128 + 176 + 8 + (n)*8)
 #define ARCH_MCOUNT_ASIDE 0
 #else
 #error "name what is special about this architecture here"

@@ -18,22 +18,30 @@ enum profil_unwind_kind {
 	PROFIL_UNWIND_SIGNAL, /* the return trampoline of a signal: sp points to the ucontext */
 	PROFIL_UNWIND_END,    /* the outermost frame of a thread: the return address is undefined */
 	PROFIL_UNWIND_BEYOND, /* a row cannot express the rule: the walk ends here */
-	PROFIL_UNWIND_SP_WORD, /* CFA = 8 + the word at sp + 8 * (signed) cfa: assembly */
-	/* CFA = 8 * upper byte of cfa + the word at fp + 8 * (signed) lower byte: realigned stacks
+	/*
+	 * CFA = 8 * m + the word at sp or fp + 8 * n [+ 8 * a register], in realigned stacks and
+	 * assembly: n is the (signed) lower byte of cfa, m the next 4 bits, the upper 4 bits name
+	 * the register as in PROFIL_UNWIND_REGISTER; PROFIL_UNWIND_NO_REGISTER: none.
 	 */
+	PROFIL_UNWIND_SP_WORD,
 	PROFIL_UNWIND_FP_WORD,
 	PROFIL_UNWIND_SWITCH, /* CFA = frame pointer + 8 * cfa, on another stack than this frame */
 	/*
-	 * x86-64: CFA = rbx + 8 * cfa, as in the trampolines of ld.so, which align the stack. At a
-	 * return address the callee has saved rbx `saved` words below its CFA (0: not known); in an
-	 * interrupted frame it is in the register.
+	 * CFA = the register with DWARF's number in the upper 4 bits of cfa + 8 * the lower 12 bits:
+	 * assembly that aligns the stack. An interrupted frame has its registers. At a return
+	 * address only rbx of x86-64 is known, in the trampolines of ld.so: without
+	 * PROFIL_UNWIND_FP_SAVED the callee has saved it `saved` words below its own CFA (0: not
+	 * known).
 	 */
-	PROFIL_UNWIND_RBX,
+	PROFIL_UNWIND_REGISTER,
 	PROFIL_UNWIND_KINDS,
 	/* Private to the kernel: what profil_unwind_image.looked says. */
 	PROFIL_UNWIND_NO_ROOM = 0x0e,
 	PROFIL_UNWIND_NOT_YET = 0x0f,
 };
+
+#define PROFIL_UNWIND_NO_REGISTER 7	/* x86-64: the stack pointer */
+#define PROFIL_UNWIND_REGISTER_SHIFT 12 /* of its number in cfa */
 
 /* Or-ed to the kind. */
 #define PROFIL_UNWIND_KIND 0x0f

@@ -21,7 +21,7 @@
 #include "unwind_cache.h"
 
 #define MAGIC "profiluw"
-#define VERSION 11
+#define VERSION 12
 #define ROWS_MOST (PROFIL_FIRST_PAGES_MAX * PROFIL_PAGE_FIRSTS * PROFIL_PAGE_ROWS)
 #define BUILD_ID_MOST (NAME_MAX - 16)
 #define TEMPORARY ".new."

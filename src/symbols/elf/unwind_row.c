@@ -48,36 +48,33 @@ static bool is_plt(const Dwarf_Op *ops, size_t nops, __u16 *from)
 	return true;
 }
 
-/* *(sp + N) + 8: OpenSSL's assembly, which aligns the stack. */
-static bool is_word(const Dwarf_Op *ops, size_t nops, __u16 *words)
-{
-	__s64 at;
-
-	if (nops != 3 || ops[0].atom != DW_OP_breg0 + ARCH_DWARF_SP || ops[1].atom != DW_OP_deref ||
-	    ops[2].atom != DW_OP_plus_uconst || ops[2].number != 8)
-		return false;
-	at = (__s64)ops[0].number;
-	*words = (__u16)(__s16)(at / 8);
-	return at % 8 == 0 && at / 8 >= INT16_MIN && at / 8 <= INT16_MAX;
-}
-
 /*
- * *(fp - N) [+ M]: where gcc realigns the stack of a function with arguments on it, the address of
- * the arguments (DRAP) is saved below the frame pointer.
+ * *(@base + N [+ 8 * register]) [+ M]. OpenSSL's assembly, which aligns the stack, saves the stack
+ * pointer above the aligned one. Where gcc realigns the stack of a function with arguments on it,
+ * the address of the arguments (DRAP) is saved below the frame pointer.
  */
-static bool is_fp_word(const Dwarf_Op *ops, size_t nops, __u16 *words)
+static bool is_word(const Dwarf_Op *ops, size_t nops, unsigned int base, __u16 *cfa)
 {
 	__s64 at, more = 0;
+	unsigned int index = PROFIL_UNWIND_NO_REGISTER;
+	size_t i = 1;
 
-	if (nops < 2 || nops > 3 || ops[0].atom != DW_OP_breg0 + ARCH_DWARF_FP ||
-	    ops[1].atom != DW_OP_deref || (nops == 3 && ops[2].atom != DW_OP_plus_uconst))
+	if (!nops || ops[0].atom != DW_OP_breg0 + base)
 		return false;
 	at = (__s64)ops[0].number;
-	if (nops == 3)
-		more = (__s64)ops[2].number;
-	*words = (__u16)((__u8)(at / 8) | (more / 8) << 8);
-	return at % 8 == 0 && at / 8 >= INT8_MIN && at / 8 <= INT8_MAX && more % 8 == 0 &&
-	       more >= 0 && more / 8 <= UINT8_MAX;
+	if (nops > 5 && ops[1].atom >= DW_OP_breg0 && ops[1].atom <= DW_OP_breg15 &&
+	    ops[1].atom != DW_OP_breg0 + PROFIL_UNWIND_NO_REGISTER && !ops[1].number &&
+	    ops[2].atom == DW_OP_lit8 && ops[3].atom == DW_OP_mul && ops[4].atom == DW_OP_plus) {
+		index = ops[1].atom - DW_OP_breg0;
+		i = 5;
+	}
+	if (i == nops || ops[i++].atom != DW_OP_deref)
+		return false;
+	if (i < nops && ops[i].atom == DW_OP_plus_uconst)
+		more = (__s64)ops[i++].number;
+	*cfa = (__u16)((__u8)(at / 8) | (more / 8) << 8 | index << PROFIL_UNWIND_REGISTER_SHIFT);
+	return i == nops && at % 8 == 0 && at / 8 >= INT8_MIN && at / 8 <= INT8_MAX &&
+	       more % 8 == 0 && more >= 0 && more / 8 < 16;
 }
 
 /* The CFA as a register and a number of words. */
@@ -92,9 +89,9 @@ static __u8 cfa_rule(Dwarf_Frame *frame, __u16 *words)
 		return PROFIL_UNWIND_BEYOND;
 	if (is_plt(ops, nops, words))
 		return PROFIL_UNWIND_PLT;
-	if (is_word(ops, nops, words))
+	if (is_word(ops, nops, ARCH_DWARF_SP, words))
 		return PROFIL_UNWIND_SP_WORD;
-	if (is_fp_word(ops, nops, words))
+	if (is_word(ops, nops, ARCH_DWARF_FP, words))
 		return PROFIL_UNWIND_FP_WORD;
 	if (nops == 1 && ops[0].atom == DW_OP_bregx) {
 		reg = (int)ops[0].number;
@@ -110,9 +107,12 @@ static __u8 cfa_rule(Dwarf_Frame *frame, __u16 *words)
 	*words = (__u16)(at / 8);
 	if (reg == ARCH_DWARF_SP)
 		return PROFIL_UNWIND_SP;
-	if (reg == ARCH_DWARF_RBX)
-		return PROFIL_UNWIND_RBX;
-	return reg == ARCH_DWARF_FP ? PROFIL_UNWIND_FP : PROFIL_UNWIND_BEYOND;
+	if (reg == ARCH_DWARF_FP)
+		return PROFIL_UNWIND_FP;
+	if (reg >> (16 - PROFIL_UNWIND_REGISTER_SHIFT) || *words >> PROFIL_UNWIND_REGISTER_SHIFT)
+		return PROFIL_UNWIND_BEYOND;
+	*words |= (__u16)(reg << PROFIL_UNWIND_REGISTER_SHIFT);
+	return PROFIL_UNWIND_REGISTER;
 }
 
 enum saved { SAVED_NOT, SAVED_BELOW, SAVED_LINK, SAVED_ABOVE_FP, SAVED_UNDEFINED, SAVED_BEYOND };
@@ -194,8 +194,6 @@ struct profil_unwind_row unwind_row(Dwarf_Frame *frame, bool signal)
 	if (row.rule == PROFIL_UNWIND_BEYOND)
 		return beyond;
 	fp = saved_rule(frame, ARCH_DWARF_FP, &fp_words);
-	if (row.rule == PROFIL_UNWIND_RBX && fp != SAVED_NOT)
-		return beyond; /* `saved` has another use */
 	if (fp == SAVED_BELOW) {
 		row.rule |= PROFIL_UNWIND_FP_SAVED;
 		if (!put_saved(&row, fp_words))

@@ -10,7 +10,7 @@
 /* PROFIL_UNWIND_BEYOND if no row can express it. @signal: the frame is one of a signal. */
 struct profil_unwind_row unwind_row(Dwarf_Frame *frame, bool signal);
 
-/* How many words below the CFA the function has saved arch_rbx(); 0: it has not. */
+/* How many words below the CFA the function has saved rbx of x86-64; 0: it has not. */
 __u8 unwind_rbx_saved(Dwarf_Frame *frame);
 
 #endif

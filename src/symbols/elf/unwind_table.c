@@ -300,7 +300,8 @@ static void read_function(struct reader *r, const struct function *f, __u64 limi
 			break;
 		row = unwind_row(frame, signal);
 		add_row(r, at, f->go ? go_row(row, go) : row);
-		if (row.rule == PROFIL_UNWIND_RBX)
+		if (row.rule == PROFIL_UNWIND_REGISTER &&
+		    row.cfa >> PROFIL_UNWIND_REGISTER_SHIFT == ARCH_DWARF_RBX)
 			add_rbx_calls(r, at, to, row);
 		at = to;
 	}

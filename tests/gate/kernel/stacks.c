@@ -29,8 +29,15 @@ SYNTHETIC_SUITE(synth_stacks, true);
 #define STACK 64 /* words */
 #define SP 8	 /* where the pointers point, in words */
 #define RBX 12
+#define R9_IS 2
 #define FP 24
 #define OUTER_FP 40
+
+/* DWARF's numbers of registers, in a row's cfa. */
+#define SHIFT PROFIL_UNWIND_REGISTER_SHIFT
+#define NONE (PROFIL_UNWIND_NO_REGISTER << SHIFT)
+#define R9 9
+#define R10 10
 
 #define CALLER 20 /* the loop to which each rule leads, by FP and 16 bytes, ... */
 #define OUTER 21  /* ... and the one to which that returns: to the byte behind the loop */
@@ -81,17 +88,29 @@ static const struct rule rules[] = {
 	  .pc = 11,
 	  .cfa = SP + 2 },
 	{ "word at sp",
-	  { .rule = PROFIL_UNWIND_SP_WORD, .cfa = 3 },
+	  { .rule = PROFIL_UNWIND_SP_WORD, .cfa = NONE | 1 << 8 | 3 },
 	  .cfa = SP + 8,
 	  .word = SP + 3,
 	  .points = SP + 7 },
+	{ "word at sp and a register",
+	  { .rule = PROFIL_UNWIND_SP_WORD | FP_SAVED, .cfa = R9 << SHIFT | 2 << 8 | 1, .saved = 3 },
+	  .cfa = SP + 9,
+	  .saved = SP + 6,
+	  .word = SP + 1 + R9_IS,
+	  .points = SP + 7 },
 	{ "word at fp",
-	  { .rule = PROFIL_UNWIND_FP_WORD | FP_SAVED | ABOVE, .cfa = 1 << 8 | (uint8_t)-2 },
+	  { .rule = PROFIL_UNWIND_FP_WORD | FP_SAVED | ABOVE, .cfa = NONE | 1 << 8 | (uint8_t)-2 },
 	  .cfa = SP + 10,
 	  .saved = FP,
 	  .word = FP - 2,
 	  .points = SP + 9 },
-	{ "rbx", { .rule = PROFIL_UNWIND_RBX, .cfa = 3, .saved = 2 }, .cfa = RBX + 3 },
+	{ "rbx",
+	  { .rule = PROFIL_UNWIND_REGISTER, .cfa = ARCH_DWARF_RBX << SHIFT | 3, .saved = 2 },
+	  .cfa = RBX + 3 },
+	{ "a register of an interrupted frame",
+	  { .rule = PROFIL_UNWIND_REGISTER | FP_SAVED, .cfa = R10 << SHIFT | 4, .saved = 2 },
+	  .cfa = RBX + 4,
+	  .saved = RBX + 2 },
 	{ "switch to a lower stack",
 	  { .rule = PROFIL_UNWIND_SWITCH | FP_SAVED, .cfa = 2, .saved = 2 },
 	  .fp = 2,
@@ -114,22 +133,30 @@ static const struct rule rules[] = {
 _Static_assert(RULES < BEFORE, "a loop for each");
 #define SIGNAL RULES
 
-/* Runs synth_count() with @a, while the stack and frame pointer are @sp and @fp, and rbx RBX. */
+/*
+ * Runs synth_count() with @a, while the stack and frame pointer are @sp and @fp, and rbx and r10
+ * the address of RBX.
+ */
 static void give_with(struct synth_count *a, const uint64_t *sp, const uint64_t *fp)
 {
 	union bpf_attr attr = { 0 };
+	register const uint64_t *r10 __asm__("r10");
+	register uint64_t r9 __asm__("r9");
 	long ret = __NR_bpf;
 
 	attr.test.prog_fd = (__u32)bpf_program__fd(s.object->progs.synth_count);
 	attr.test.ctx_in = (uintptr_t)a;
 	attr.test.ctx_size_in = sizeof(*a);
+	r10 = &stack[RBX];
+	r9 = R9_IS;
 	__asm__ volatile("mov %%rsp, %%r12\n mov %%rbp, %%r13\n"
 			 "mov %[sp], %%rsp\n mov %[fp], %%rbp\n"
 			 "syscall\n"
 			 "mov %%r12, %%rsp\n mov %%r13, %%rbp\n"
 			 : "+a"(ret)
 			 : "D"((long)BPF_PROG_RUN), "S"(&attr),
-			   "d"((long)sizeof(attr)), [sp] "r"(sp), [fp] "r"(fp), "b"(&stack[RBX])
+			   "d"((long)sizeof(attr)), [sp] "r"(sp), [fp] "r"(fp), "b"(&stack[RBX]),
+			   "r"(r9), "r"(r10)
 			 : "rcx", "r11", "r12", "r13", "memory");
 	cr_assert_eq(ret, 0, "%s", strerror((int)-ret));
 }
@@ -266,7 +293,7 @@ Test(synth_stacks, of_an_rbx_that_a_callee_has_saved_have_its_frame)
 	unsigned int i = 0;
 	struct observer o;
 
-	while (rules[i].row.rule != PROFIL_UNWIND_RBX)
+	while (rules[i].row.rule != PROFIL_UNWIND_REGISTER)
 		i++;
 	for (unsigned int wrong = 0; wrong < 2; wrong++) {
 		uintptr_t pc[] = { loop_at(0), loop_at(i) + 5, loop_at(CALLER) + 5,

@@ -202,6 +202,9 @@ static const struct profil_unwind_row *row_of_symbol(struct unwind_table *t, con
 }
 
 #if ARCH_DWARF_RA == 16
+#define NONE (PROFIL_UNWIND_NO_REGISTER << PROFIL_UNWIND_REGISTER_SHIFT)
+#define RBX (ARCH_DWARF_RBX << PROFIL_UNWIND_REGISTER_SHIFT)
+
 /* A realigned stack: the CFA is the word at fp - 8, the caller's frame pointer is at fp. */
 Test(unwind_table, has_rules_of_a_realigned_stack)
 {
@@ -220,7 +223,7 @@ Test(unwind_table, has_rules_of_a_realigned_stack)
 	cr_assert_not_null(row);
 	cr_expect_eq(kind(row), PROFIL_UNWIND_FP_WORD);
 	cr_expect_eq((__s8)row->cfa, -1);
-	cr_expect_eq(row->cfa >> 8, 0);
+	cr_expect_eq(row->cfa >> 8, NONE >> 8);
 	cr_expect_eq(row->rule & ~PROFIL_UNWIND_KIND,
 		     PROFIL_UNWIND_FP_SAVED | PROFIL_UNWIND_SAVED_ABOVE);
 	cr_expect_eq(row->saved, 0);
@@ -244,25 +247,31 @@ Test(unwind_table, has_the_numbers_of_each_rule)
 {
 	struct unwind_table t = { 0 };
 
-	build_dir_open("asm(\".globl sp, below, above, plt, sp_word, fp_word, link\\n"
-		       "sp: .cfi_startproc\\nnop\\n.cfi_def_cfa_offset 64\\n.cfi_offset 6, -48\\n"
-		       "below: nop\\n.cfi_def_cfa_offset 2400\\n.cfi_offset 6, -2320\\n"
-		       "above: nop\\n.cfi_restore 6\\n"
-		       ".cfi_escape 0x0f,11,0x77,8,0x80,0,0x3f,0x1a,0x3b,0x2a,0x33,0x24,0x22\\n"
-		       "plt: nop\\n.cfi_escape 0x0f,5,0x77,24,6,0x23,8\\n"
-		       "sp_word: nop\\n.cfi_escape 0x0f,5,0x76,0x70,6,0x23,24\\n"
-		       "fp_word: nop\\n.cfi_def_cfa 7, 0\\n.cfi_register 16, 5\\n"
-		       "link: nop\\n.cfi_endproc\");\nint main(void) { return 0; }\n",
-		       "store");
+	build_dir_open(
+		"asm(\".globl sp, below, above, plt, sp_word, index, fp_word, link, r11, far\\n"
+		"sp: .cfi_startproc\\nnop\\n.cfi_def_cfa_offset 64\\n.cfi_offset 6, -48\\n"
+		"below: nop\\n.cfi_def_cfa_offset 2400\\n.cfi_offset 6, -2320\\n"
+		"above: nop\\n.cfi_restore 6\\n"
+		".cfi_escape 0x0f,11,0x77,8,0x80,0,0x3f,0x1a,0x3b,0x2a,0x33,0x24,0x22\\n"
+		"plt: nop\\n.cfi_escape 0x0f,5,0x77,24,6,0x23,8\\n"
+		"sp_word: nop\\n.cfi_escape 0x0f,10,0x77,8,0x79,0,0x38,0x1e,0x22,6,0x23,64\\n"
+		"index: nop\\n.cfi_escape 0x0f,5,0x76,0x70,6,0x23,24\\n"
+		"fp_word: nop\\n.cfi_def_cfa 7, 0\\n.cfi_register 16, 5\\n"
+		"link: nop\\n.cfi_restore 16\\n.cfi_def_cfa 11, 96\\n.cfi_offset 6, -16\\n"
+		"r11: nop\\n.cfi_def_cfa 11, 32768\\nfar: nop\\n.cfi_endproc\");\nint main(void) { return 0; }\n",
+		"store");
 	build_dir_run("gcc -o a a.c");
 	expect_row(&t, "sp", PROFIL_UNWIND_SP, 1, 0);
 	expect_row(&t, "below", PROFIL_UNWIND_SP | PROFIL_UNWIND_FP_SAVED, 8, 6);
 	expect_row(&t, "above",
 		   PROFIL_UNWIND_SP | PROFIL_UNWIND_FP_SAVED | PROFIL_UNWIND_SAVED_ABOVE, 300, 10);
 	expect_row(&t, "plt", PROFIL_UNWIND_PLT, 11, 0);
-	expect_row(&t, "sp_word", PROFIL_UNWIND_SP_WORD, 3, 0);
-	expect_row(&t, "fp_word", PROFIL_UNWIND_FP_WORD, 3 << 8 | (__u8)-2, 0);
+	expect_row(&t, "sp_word", PROFIL_UNWIND_SP_WORD, NONE | 1 << 8 | 3, 0);
+	expect_row(&t, "index", PROFIL_UNWIND_SP_WORD, 9 << 12 | 8 << 8 | 1, 0);
+	expect_row(&t, "fp_word", PROFIL_UNWIND_FP_WORD, NONE | 3 << 8 | (__u8)-2, 0);
 	expect_row(&t, "link", PROFIL_UNWIND_SP | PROFIL_UNWIND_RA_LINK, 0, 0);
+	expect_row(&t, "r11", PROFIL_UNWIND_REGISTER | PROFIL_UNWIND_FP_SAVED, 11 << 12 | 12, 2);
+	expect_row(&t, "far", PROFIL_UNWIND_BEYOND, 0, 0);
 	unwind_table_fini(&t);
 	build_dir_close();
 }
@@ -284,9 +293,9 @@ Test(unwind_table, says_where_a_callee_has_saved_rbx)
 		"int main(void) { return 0; }\n",
 		"store");
 	build_dir_run("gcc -o a a.c");
-	expect_row(&t, "before", PROFIL_UNWIND_RBX, 2, 0);
-	expect_row(&t, "call", PROFIL_UNWIND_RBX, 2, 3);
-	expect_row(&t, "after", PROFIL_UNWIND_RBX, 2, 0);
+	expect_row(&t, "before", PROFIL_UNWIND_REGISTER, RBX | 2, 0);
+	expect_row(&t, "call", PROFIL_UNWIND_REGISTER, RBX | 2, 3);
+	expect_row(&t, "after", PROFIL_UNWIND_REGISTER, RBX | 2, 0);
 	unwind_table_fini(&t);
 	build_dir_close();
 }

@@ -206,13 +206,16 @@ int merge_offset(const struct merge *m, const struct profile *from, __u32 object
 	return err;
 }
 
+/* Places do not distinguish groups where there are sums that do. */
 static int add_places(struct merge *m, const struct numbers *n, const struct profile *from,
 		      struct places *into, const struct places *t)
 {
+	bool grouped = t == &from->sums || !from->sums.n;
+
 	places_each(place, t) {
 		struct place own = *place;
 		int err = merge_object(m, n, from, place->object, &own.object) ?:
-			  merge_group_of(m, n, from, place->group, &own.group) ?:
+			  (grouped ? merge_group_of(m, n, from, place->group, &own.group) : 0) ?:
 			  merge_offset(m, from, place->object, own.object, &own.offset) ?:
 			  places_add(into, &own);
 
@@ -308,6 +311,7 @@ static int add(struct merge *m, const struct numbers *n, const struct profile *f
 	int err = add_places(m, n, from, &into->places, &from->places) ?:
 		  add_places(m, n, from, &into->folded, &from->folded) ?:
 		  add_places(m, n, from, &into->sums, &from->sums) ?:
+		  merge_host_rest(m, n, from) ?:
 		  add_functions(m, n, from) ?: merge_stacks(m, n, from);
 
 	add_outcomes(m, from);

@@ -49,6 +49,39 @@ int merge_sums(struct merge *m)
 	return err;
 }
 
+/* Adds to the sums, as @group, what those of @from lack. @object: its numbers there + 1; NULL: equal.
+ */
+static int add_lacking(struct profile *into, const struct profile *from, const __u32 *object,
+		       __u32 group)
+{
+	__cleanup(freep) __s64 *left = calloc(from->nobjects + 1, sizeof(*left));
+	int err = 0;
+
+	if (!left)
+		return -ENOMEM;
+	places_each(place, &from->places)
+		left[place->object] += (__s64)place->count;
+	places_each(place, &from->sums)
+		left[place->object] -= (__s64)place->count;
+	for (__u32 i = 0; i < from->nobjects && !err; i++) {
+		struct place sum = { .object = object ? object[i] - 1 : i, .group = group };
+
+		sum.count = left[i] > 0 ? (__u64)left[i] : 0;
+		err = sum.count ? places_add(&into->sums, &sum) : 0;
+	}
+	return err;
+}
+
+int merge_host_rest(struct merge *m, const struct numbers *n, const struct profile *from)
+{
+	__u32 group;
+
+	if (!m->of_hosts || !from->sums.n)
+		return 0;
+	return merge_group_of(m, n, from, 0, &group)
+		       ?: add_lacking(m->into, from, n->object, group);
+}
+
 static bool has_rest(const struct places *t)
 {
 	places_each(place, t) {
@@ -86,8 +119,10 @@ static int name_host(struct merge *m)
 	}
 	if (!has_rest(&p->places) && !has_rest(&p->folded) && !has_rest(&p->sums))
 		return 0;
-	return merge_group(m, &rest, &group) ?: regroup(&p->places, group) ?:
-	       regroup(&p->folded, group) ?: regroup(&p->sums, group);
+	if (merge_group(m, &rest, &group) || regroup(&p->sums, group) || merge_sums(m))
+		return -ENOMEM;
+	return p->sums.n ? add_lacking(p, p, NULL, group)
+			 : regroup(&p->places, group) ?: regroup(&p->folded, group);
 }
 
 /* Clears what the hosts do not have in common. */

@@ -59,6 +59,9 @@ void merge_forget(struct merge *m);
  */
 int merge_host(struct merge *m, const struct profile *from);
 
+/* Adds the samples that the sums of @from lack as those of its host. Returns 0 or -ENOMEM. */
+int merge_host_rest(struct merge *m, const struct numbers *n, const struct profile *from);
+
 /*
  * Where one profile counts groups by object only, the others' are counted so, too: in the sums, and
  * not in the places. Returns 0 or -ENOMEM.

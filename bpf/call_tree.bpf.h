@@ -5,10 +5,11 @@
 /*
  * A node of the tree is (parent, place). It is claimed by compare-and-swap of a hash of both, whose
  * bit 0 is set. It is never removed, except by folding (fold.bpf.h). The outermost frame's parent
- * is the root that says how the walk ended, or below that the node of the thread. The innermost frame has the same place as the sample
- * has without stacks, so totals agree; in kernel mode that is the kernel's place, with the other
- * kernel frames between it and the user's if the attachment asked for them. Without room for a
- * node, the sample is counted at the last frame that has one, and in node_full.
+ * is the root that says how the walk ended, or below that the node of the sample's group. The
+ * innermost frame has the same place as the sample has without stacks, so totals agree; in kernel
+ * mode that is the kernel's place, with the other kernel frames between it and the user's if the
+ * attachment asked for them. Without room for a node, the sample is counted at the last frame that
+ * has one, and in node_full.
  */
 
 #include "group.bpf.h"
@@ -107,17 +108,27 @@ static long descend(__u32 i, struct unwind **context)
 	return 0;
 }
 
-/* The node of the running thread below @root, where groups distinguish threads; else @root. */
-static __always_inline __u32 thread_node(const struct table *t, __u32 slot, __u32 root)
+/* The group of the sample that place_count_of() has just counted on this CPU in @slot. */
+static __always_inline __u32 counted_group(__u32 slot)
 {
-	__u32 group;
+	__u32 zero = 0;
+	const struct cpu_ranges *cpu = bpf_map_lookup_elem(&cpu_ranges, &zero);
 
-	if (!(t->observer->group_by & PROFIL_GROUP_THREAD))
-		return root;
-	group = (__u32)group_number(slot);
+	/* An NMI may have counted a sample of its own meanwhile. */
+	return cpu && cpu->counted.slot == slot ? cpu->counted.group : 0;
+}
+
+/* The node of the sample's group below @root, where the tree has groups; else @root. */
+static __always_inline __u32 group_node(const struct table *t, __u32 slot, __u32 root)
+{
+	__u32 by = t->observer->group_by;
+	__u32 group = by & PROFIL_GROUP_THREAD ? (__u32)group_number(slot)
+		      : by & PROFIL_GROUP_SUMS ? counted_group(slot)
+					       : 0;
+
 	if (!group)
 		return root;
-	return (__u32)node_number(slot, root, profil_place(PROFIL_NOTE_THREAD, 0, group)) ?: root;
+	return (__u32)node_number(slot, root, profil_place(PROFIL_NOTE_GROUP, 0, group)) ?: root;
 }
 
 /* Enters the user's frames. */
@@ -218,7 +229,7 @@ static __always_inline void tree_count(struct unwind *u, __u64 kernel_pc, __u32 
 		TABLE_ADD(t, stack_lost, n);
 		return;
 	}
-	u->top = thread_node(t, u->slot, u->root);
+	u->top = group_node(t, u->slot, u->root);
 	tree_user(u);
 	u->kernel_left = u->kernel_from = 0;
 	u->kernel_image = profil_place_image(leaf);

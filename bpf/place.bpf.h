@@ -103,7 +103,7 @@ struct process_group {
 struct counted {
 	__u64 key[2]; /* [1]: FOLDED; 0: none */
 	__u32 slot;
-	__u32 zero;
+	__u32 group; /* 0: none */
 };
 
 struct cpu_ranges {
@@ -572,6 +572,7 @@ static __always_inline int place_count_of(__u32 slot, const struct task_struct *
 		return COUNTED_NOT;
 	cpu->counted = (struct counted){ .slot = slot };
 	group = group_of(slot, task, n);
+	cpu->counted.group = profil_place_group(group);
 	if (!user_pc && !kernel_pc)
 		outcome_count(slot, OUTCOME_UNMATCHED, n);
 		/* Not unrolled: the inlined body exists once. */

@@ -9,6 +9,7 @@
 #include "interval_sums.h"
 #include "profile/merge_parts.h"
 #include "profile/owners.h"
+#include "sample_location.h"
 
 /* An interval that is being added. */
 struct adding {
@@ -16,6 +17,8 @@ struct adding {
 	const struct profile *from;
 	struct numbers numbers;
 	__u32 *owner; /* of each object of @from: a group of the sums */
+	__u64 *left;  /* of each function of @from: samples that are in no stack with a group */
+	struct places runs; /* those that are: by group and object */
 	struct interval interval;
 };
 
@@ -109,27 +112,61 @@ static int find_owners(struct adding *a)
 	return owner ? err : -ENOMEM;
 }
 
-static int add_functions(struct adding *a)
+static int add_function(struct adding *a, const struct function *f, __u32 owner, __u64 samples)
 {
 	const struct profile *p = a->from;
 	struct merge *m = &a->sums->names;
+	struct call_frame frame = { .name = f->name, .offset = f->offset };
+	struct sums_part part = { .owner = owner };
 
-	for (size_t i = 0; i < p->nfunctions; i++) {
-		const struct function *f = &p->functions[i];
-		struct call_frame frame = { .name = f->name, .offset = f->offset };
-		struct sums_part part = { .owner = a->owner[f->object] };
-		int err;
+	return merge_object(m, &a->numbers, p, f->object, &frame.object) ?:
+	       merge_offset(m, p, f->object, frame.object, &frame.offset) ?:
+	       merge_frame(m, &frame, &part.what) ?:
+	       count(a, SUMS_FUNCTIONS, &part, samples);
+}
 
-		if (!f->samples)
-			continue;
-		err = merge_object(m, &a->numbers, p, f->object, &frame.object) ?:
-		      merge_offset(m, p, f->object, frame.object, &frame.offset) ?:
-		      merge_frame(m, &frame, &part.what) ?:
-		      count(a, SUMS_FUNCTIONS, &part, f->samples);
-		if (err < 0)
-			return err;
+/* Samples of the innermost function of node @at, whose stack has a group, which is its owner. */
+static int add_leaf(struct adding *a, struct function **sorted, __u32 at)
+{
+	const struct profile *p = a->from;
+	const struct call_node *n = &p->calls.node[at];
+	const struct function *f = function_of_node(p, sorted, at);
+	struct place run = { .object = n->object, .group = n->group, .count = n->count };
+	__u32 owner;
+	int err;
+
+	if (!f)
+		return 0;
+	if (run.count > a->left[f - p->functions])
+		run.count = a->left[f - p->functions];
+	if (!run.count)
+		return 0;
+	a->left[f - p->functions] -= run.count;
+	err = merge_group_of(&a->sums->names, &a->numbers, p, n->group, &owner);
+	return err ?: places_add(&a->runs, &run) ?: add_function(a, f, owner, run.count);
+}
+
+static int add_functions(struct adding *a)
+{
+	const struct profile *p = a->from;
+	__cleanup(freep) struct function **sorted = profile_sorted_functions(p);
+	int err = 0;
+
+	a->left = calloc(p->nfunctions + 1, sizeof(*a->left));
+	if (!sorted || !a->left)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->nfunctions; i++)
+		a->left[i] = p->functions[i].samples;
+	for (__u32 i = CALL_ROOTS; i < p->calls.n && !err; i++) {
+		if (p->calls.node[i].group && p->calls.node[i].count)
+			err = add_leaf(a, sorted, i);
 	}
-	return 0;
+	for (size_t i = 0; i < p->nfunctions && !err; i++) {
+		const struct function *f = &p->functions[i];
+
+		err = a->left[i] ? add_function(a, f, a->owner[f->object], a->left[i]) : 0;
+	}
+	return err;
 }
 
 /* Places have a width and an offset, which runs have not. */
@@ -147,21 +184,31 @@ static int sum_runs(struct places *out, const struct places *from)
 	return 0;
 }
 
+/* What stacks know of @run has the group as its owner. */
+static int add_run(struct adding *a, const struct place *run)
+{
+	struct merge *m = &a->sums->names;
+	struct sums_part part = { .owner = a->owner[run->object] };
+	__u64 known = places_count(&a->runs, run), rest;
+	int err = merge_object(m, &a->numbers, a->from, run->object, &part.what)
+			  ?: merge_group_of(m, &a->numbers, a->from, run->group, &part.group);
+
+	known = known < run->count ? known : run->count;
+	rest = run->count - known;
+	if (!err && rest)
+		err = count(a, SUMS_RUNS, &part, rest);
+	part.owner = part.group;
+	return err ?: (known ? count(a, SUMS_RUNS, &part, known) : 0);
+}
+
 static int add_runs(struct adding *a)
 {
 	const struct profile *p = a->from;
 	struct places runs = { 0 };
 	int err = p->ngroups > 1 ? sum_runs(&runs, runs_of(p)) : 0;
 
-	places_each(place, &runs) {
-		struct sums_part part = { .owner = a->owner[place->object] };
-
-		err = err ?: merge_object(&a->sums->names, &a->numbers, p, place->object,
-					  &part.what) ?:
-			  merge_group_of(&a->sums->names, &a->numbers, p, place->group,
-					 &part.group) ?:
-			  count(a, SUMS_RUNS, &part, place->count);
-	}
+	places_each(place, &runs)
+		err = err ?: add_run(a, place);
 	places_fini(&runs);
 	return err;
 }
@@ -188,6 +235,8 @@ static int add_stacks(struct adding *a)
 				own->node[to[i]].frame = frame;
 			part.owner = a->owner[node->object];
 		}
+		if (!err && node->group)
+			err = merge_group_of(m, &a->numbers, a->from, node->group, &part.owner);
 		part.what = to[i];
 		if (!err && node->count)
 			err = count(a, SUMS_STACKS, &part, node->count);
@@ -306,7 +355,9 @@ int interval_sums_add(struct interval_sums *s, const struct profile *p, time_t s
 	if (err)
 		interval_fini(&a.interval);
 	numbers_fini(&a.numbers);
+	places_fini(&a.runs);
 	free(a.owner);
+	free(a.left);
 	return err;
 }
 

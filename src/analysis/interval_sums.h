@@ -12,9 +12,10 @@
  * and then makes a profile of the numbers that have samples. Code is counted by function, not by
  * place.
  *
- * The machine's profile counts what ran (commands, cgroups) by object only. Its functions and
- * stacks have an owner: a group with those names that all samples of the object (of the innermost
- * frame) had in the interval. A name that differed is unknown: a NULL cgroup, the command
+ * The machine's profile counts what ran (commands, cgroups) by object only, unless it has stacks,
+ * which have groups. Its functions and stacks have an owner: the group of the stack or, if it is not
+ * known, one with those names that all samples of the object (of the innermost frame) had in the
+ * interval. A name that differed is unknown: a NULL cgroup, the command
  * SUMS_SEVERAL. What a filter asks for and the owner does not tell is counted by object, without a
  * function.
  */

@@ -92,7 +92,7 @@ static int find_nodes(__u32 *to, const struct call_tree *last, struct call_tree 
 
 		to[i] = i;
 		if (i >= CALL_ROOTS)
-			err = call_tree_add(t, to[n->parent], n->object, n->offset, &to[i]);
+			err = call_tree_add_like(t, to[n->parent], n, &to[i]);
 	}
 	return err;
 }

@@ -54,7 +54,7 @@ static bool group_passes(const struct group *g, const struct view_filter *f)
 	snprintf(pid, sizeof(pid), "%d", (int)g->pid);
 	return (!f->command || is_like(f->command, g->command)) &&
 	       (!f->process || !strcmp(f->process, pid) || is_like(f->process, g->command)) &&
-	       container_passes(g, f);
+	       (!f->unit || (g->unit && is_like(f->unit, g->unit))) && container_passes(g, f);
 }
 
 static int find_groups(struct passes *k, const struct profile *p, const struct view_filter *f)
@@ -125,9 +125,7 @@ static int filter_places(struct places *t, const struct profile *p, const struct
 	return err;
 }
 
-/*
- * Selects stacks by their innermost frames. Stacks have no groups: selecting processes removes all.
- */
+/* Selects stacks by their innermost frames. If they have no groups, selecting some removes all. */
 static int filter_calls(struct profile *p, const struct passes *k)
 {
 	__cleanup(freep) struct function **sorted = profile_sorted_functions(p);
@@ -135,10 +133,10 @@ static int filter_calls(struct profile *p, const struct passes *k)
 
 	if (!sorted)
 		return -ENOMEM;
-	if (k->group)
+	if (k->group && !call_tree_has_groups(t))
 		call_tree_fini(t);
 	for (__u32 i = 0; i < t->n; i++) {
-		struct place place = { .object = t->node[i].object };
+		struct place place = { .object = t->node[i].object, .group = t->node[i].group };
 
 		if (i < CALL_ROOTS ||
 		    (t->node[i].count &&
@@ -210,10 +208,10 @@ const char *view_filter_text(char *out, size_t bytes, const struct view_filter *
 {
 	const struct {
 		const char *what, *which;
-	} all[] = { { "object", f->object },   { "process", f->process },
-		    { "command", f->command }, { "container", f->container },
-		    { "pod", f->pod },	       { "function", f->function },
-		    { "state", f->state } };
+	} all[] = { { "object", f->object },	   { "process", f->process },
+		    { "command", f->command },	   { "unit", f->unit },
+		    { "container", f->container }, { "pod", f->pod },
+		    { "function", f->function },   { "state", f->state } };
 	size_t at = 0;
 
 	*out = '\0';
@@ -275,6 +273,83 @@ static int fold_calls(struct profile *p)
 	for (size_t i = 0; i < p->nobjects; i++)
 		kernel[i] = p->objects[i].kind == OBJECT_KERNEL;
 	return p->calls.n ? call_tree_fold(&p->calls, kernel) : 0;
+}
+
+/* The innermost frame outside the kernel of the stack of node @at, or its root. */
+static __u32 user_frame(const struct profile *p, __u32 at)
+{
+	const struct call_tree *t = &p->calls;
+
+	while (at >= CALL_ROOTS && p->objects[t->node[at].object].kind == OBJECT_KERNEL)
+		at = t->node[at].parent;
+	return at;
+}
+
+static struct place leaf_of(const struct profile *p, __u32 at, __u64 count)
+{
+	const struct call_node *n = &p->calls.node[at];
+
+	return (struct place){ .offset = n->offset,
+			       .count = count,
+			       .object = n->object,
+			       .width = n->offset != 0,
+			       .group = n->group };
+}
+
+/* What @all has at places without a group, and @some has not. */
+static int add_rest(struct places *to, const struct places *all, const struct places *some)
+{
+	struct places of_any = { 0 };
+	int err = 0;
+
+	places_each(place, some) {
+		struct place any = *place;
+
+		any.group = 0;
+		err = err ?: places_add(&of_any, &any);
+	}
+	places_each(place, all) {
+		struct place rest = *place;
+		__u64 there = places_count(&of_any, place);
+
+		rest.count -= there < rest.count ? there : rest.count;
+		err = err ?: (rest.count ? places_add(to, &rest) : 0);
+	}
+	places_fini(&of_any);
+	return err;
+}
+
+int view_group_places(struct profile *p)
+{
+	const struct call_tree *t = &p->calls;
+	struct places places = { 0 }, folded = { 0 }, rest = { 0 };
+	int err = 0;
+
+	if (!p->sums.n || !call_tree_has_groups(t))
+		return 0;
+	for (__u32 i = CALL_ROOTS; i < t->n && !err; i++) {
+		__u32 user = user_frame(p, i);
+		struct place leaf = leaf_of(p, i, t->node[i].count);
+
+		if (!leaf.count)
+			continue;
+		err = places_add(&places, &leaf);
+		leaf = leaf_of(p, user, leaf.count);
+		if (!err && user != i && user >= CALL_ROOTS)
+			err = places_add(&folded, &leaf);
+	}
+	err = err ?: add_rest(&rest, &p->places, &places) ?: places_add_all(&places, &rest);
+	places_fini(&rest);
+	err = err ?: add_rest(&rest, &p->folded, &folded) ?: places_add_all(&folded, &rest);
+	places_fini(&rest);
+	places_fini(&p->sums);
+	places_fini(&p->places);
+	places_fini(&p->folded);
+	p->places = places;
+	p->folded = folded;
+	p->total += places.sum - p->binned;
+	p->binned = places.sum;
+	return err;
 }
 
 int view_fold_kernel(struct profile *p)

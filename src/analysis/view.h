@@ -4,12 +4,13 @@
 
 #include "profile/profile.h"
 
-/* Selects samples; NULL: all. Objects, processes and commands are shell patterns. */
+/* Selects samples; NULL: all. Objects, processes, commands and units are shell patterns. */
 struct view_filter {
 	const char *object;    /* a path or a base name */
 	const char *process;   /* a pid or a comm */
 	const char *command;   /* a comm */
 	const char *function;  /* see matches_find() */
+	const char *unit;      /* of systemd */
 	const char *container; /* its name, or the first digits of its id */
 	const char *pod;       /* its uid */
 	const char *state;     /* see view_states() */
@@ -18,19 +19,25 @@ struct view_filter {
 /* Says whether @f selects what ran, not code. */
 static inline bool view_filter_is_of_groups(const struct view_filter *f)
 {
-	return f->process || f->command || f->container || f->pod;
+	return f->process || f->command || f->unit || f->container || f->pod;
 }
 
 /*
  * Removes all samples of @p, which is symbolized, that @f does not select, from all counts. Stacks
- * are selected by their innermost frame; selecting processes removes all stacks, since stacks are
- * not grouped by process. Time slices remain only if whole functions or objects are selected.
- * Groups that have only sums are lost where functions are selected. Selecting states removes
+ * are selected by their innermost frame; selecting processes removes all stacks unless they have
+ * groups. Time slices remain only if whole functions or objects are selected. Groups that have
+ * only sums are lost where functions are selected. Selecting states removes
  * groups, since they are known by stack. Returns 0, -ENOENT if no function matches, -ENOMSG if the
  * profile has no states, -ENODATA if the profile is not grouped by process, -EOPNOTSUPP if its
  * groups have only sums and processes are selected, -EINVAL for an invalid expression, or -ENOMEM.
  */
 int view_filter(struct profile *p, const struct view_filter *f);
+
+/*
+ * Where groups have only sums, but stacks have groups, gives the places those of the stacks that end
+ * there, which are the same samples. Those without a stack have no group. Returns 0 or -ENOMEM.
+ */
+int view_group_places(struct profile *p);
 
 /* Describes @f, as in "object libc.so.6, command sh". Returns @out. */
 const char *view_filter_text(char *out, size_t bytes, const struct view_filter *f);

@@ -128,7 +128,7 @@ enum profil_group_by {
 	PROFIL_GROUP_THREAD = 1 << 3,
 	/*
 	 * Places have group 0, and each group has one SUM place for each image. For profiles that
-	 * run for days: the table does not need groups times places.
+	 * run for days: the table does not need groups times places. Stacks have groups.
 	 */
 	PROFIL_GROUP_SUMS = 1 << 4,
 };
@@ -193,10 +193,10 @@ enum profil_note {
 	 */
 	PROFIL_NOTE_LOCK,
 	/*
-	 * Not below the stack, but its outermost frame, below the root: the thread, where groups
-	 * distinguish threads. Offset: the number of its group.
+	 * Not below the stack, but between the root and the outermost frame: the group of the
+	 * samples, where groups distinguish threads or have sums. Offset: its number.
 	 */
-	PROFIL_NOTE_THREAD,
+	PROFIL_NOTE_GROUP,
 };
 
 /* What a thread sleeps for. */

@@ -19,7 +19,7 @@ struct locations {
 	struct lines **lines; /* of each object */
 	const char **file;    /* of each frame */
 	int *line;	      /* of each node that has a location */
-	__u32 group;	      /* group of all samples; 0: several */
+	__u32 group;	      /* of all samples whose stacks have none; 0: several */
 	size_t nplaces;	      /* locations that are places */
 };
 
@@ -172,12 +172,12 @@ static int sample(void *arg, const struct stack *s)
 	if (s->node[0] >= CALL_ROOTS &&
 	    w->profile->objects[t->node[s->node[0]].object].kind == OBJECT_KERNEL)
 		proto_label(&w->proto, "mode", "kernel");
-	pprof_group_labels(w, l->group);
+	pprof_group_labels(w, s->group ?: l->group);
 	proto_sample(&w->proto, location, n, s->samples);
 	return 0;
 }
 
-/* Finds the group of all samples; 0 if there are several, since stacks have no groups. */
+/* Finds the group of all samples; 0 if there are several. */
 static int find_group(struct locations *l)
 {
 	const struct profile *p = l->w->profile;

@@ -61,6 +61,32 @@ static int row_write(const struct rows *r, json_t *fields, __u64 samples)
 	return fputc('\n', r->out) == EOF ? -EIO : 0;
 }
 
+/* What ran, as fields. NULL: out of memory. */
+static json_t *group_of(const struct group *g)
+{
+	struct container c = { 0 };
+
+	if (g->cgroup)
+		container_of(&c, g->cgroup);
+	return json_pack("{so so si so so ss so ss}", "command", jsonname(g->command), "thread",
+			 jsonname(g->thread ?: ""), "pid", (int)g->pid, "cgroup",
+			 jsonname(g->cgroup ?: ""), "unit", jsonname(g->unit ?: ""), "container",
+			 c.id, "container_name", jsonname(c.name), "pod", c.pod);
+}
+
+/* The same, with other fields, which it frees. */
+static json_t *with_group(json_t *fields, const struct group *g)
+{
+	json_t *group = group_of(g);
+
+	if (fields && (!group || json_object_update(fields, group))) {
+		json_decref(fields);
+		fields = NULL;
+	}
+	json_decref(group);
+	return fields;
+}
+
 static int stack_write(void *arg, const struct stack *s)
 {
 	struct rows *r = arg;
@@ -68,7 +94,7 @@ static int stack_write(void *arg, const struct stack *s)
 	__u32 leaf = s->frame[0];
 	bool known = leaf < p->calls.nframes;
 	const struct object *o = known ? &p->objects[p->calls.frame[leaf].object] : NULL;
-	json_t *stack = json_array();
+	json_t *stack = json_array(), *fields;
 
 	for (size_t i = s->n; stack && i-- > 0;) {
 		if (json_array_append_new(stack, frame_of(r, s->frame[i]))) {
@@ -76,11 +102,12 @@ static int stack_write(void *arg, const struct stack *s)
 			stack = NULL;
 		}
 	}
-	return row_write(r,
-			 json_pack("{ss so so ss so}", "kind", "stack", "function",
-				   frame_of(r, leaf), "object", jsonname(o ? o->path : ""),
-				   "build_id", o ? o->build_id : "", "stack", stack),
-			 s->samples);
+	fields = json_pack("{ss so so ss so}", "kind", "stack", "function", frame_of(r, leaf),
+			   "object", jsonname(o ? o->path : ""), "build_id", o ? o->build_id : "",
+			   "stack", stack);
+	if (s->group)
+		fields = with_group(fields, &p->groups[s->group]);
+	return row_write(r, fields, s->samples);
 }
 
 /* A stack of one frame. */
@@ -116,21 +143,15 @@ static int owner_write(const struct rows *r, const struct group *g, const struct
 		       const struct function *f, __u64 samples)
 {
 	const struct profile *p = r->profile;
-	struct container c = { 0 };
 	char name[4096] = "";
 
-	if (g->cgroup)
-		container_of(&c, g->cgroup);
 	if (f)
 		profile_function_name(p, f, name, sizeof(name));
 	return row_write(r,
-			 json_pack("{ss so so ss so so si so so ss so ss}", "kind", "owner",
-				   "function", jsonname(name), "object", jsonname(o ? o->path : ""),
-				   "build_id", o ? o->build_id : "", "command",
-				   jsonname(g->command), "thread", jsonname(g->thread ?: ""), "pid",
-				   (int)g->pid, "cgroup", jsonname(g->cgroup ?: ""), "unit",
-				   jsonname(g->unit ?: ""), "container", c.id, "container_name",
-				   jsonname(c.name), "pod", c.pod),
+			 with_group(json_pack("{ss so so ss}", "kind", "owner", "function",
+					      jsonname(name), "object", jsonname(o ? o->path : ""),
+					      "build_id", o ? o->build_id : ""),
+				    g),
 			 samples);
 }
 

@@ -21,23 +21,24 @@ void call_tree_fini(struct call_tree *t)
 	*t = (struct call_tree){ 0 };
 }
 
-static __u64 hash(__u32 parent, __u32 object, __u64 offset)
+static __u64 hash(const struct call_node *n)
 {
-	__u64 h = (offset ^ (__u64)object << 40) * 0x9e3779b97f4a7c15u;
+	__u64 h = (n->offset ^ (__u64)n->object << 40) * 0x9e3779b97f4a7c15u;
 
-	return (h ^ h >> 29 ^ parent) * 0x9e3779b97f4a7c15u;
+	return (h ^ h >> 29 ^ n->parent ^ (__u64)n->group << 32) * 0x9e3779b97f4a7c15u;
 }
 
-/* The slot of the node, or the free one for it. */
-static __u32 *slot_of(const struct call_tree *t, __u32 parent, __u32 object, __u64 offset)
+/* The slot of the node like @like, or the free one for it. */
+static __u32 *slot_of(const struct call_tree *t, const struct call_node *like)
 {
 	const struct index_slots *s = &t->slots;
-	size_t at = index_slots_first(s, hash(parent, object, offset));
+	size_t at = index_slots_first(s, hash(like));
 
 	while (s->slot[at]) {
 		const struct call_node *n = &t->node[s->slot[at] - 1];
 
-		if (n->parent == parent && n->object == object && n->offset == offset)
+		if (n->parent == like->parent && n->object == like->object &&
+		    n->offset == like->offset && n->group == like->group)
 			break;
 		at = index_slots_next(s, at);
 	}
@@ -48,11 +49,8 @@ static int make_room(struct call_tree *t)
 {
 	int anew = index_slots_reserve(&t->slots, t->n);
 
-	for (size_t i = CALL_ROOTS; anew > 0 && i < t->n; i++) {
-		const struct call_node *n = &t->node[i];
-
-		*slot_of(t, n->parent, n->object, n->offset) = (__u32)i + 1;
-	}
+	for (size_t i = CALL_ROOTS; anew > 0 && i < t->n; i++)
+		*slot_of(t, &t->node[i]) = (__u32)i + 1;
 	return anew < 0 ? anew : 0;
 }
 
@@ -77,17 +75,21 @@ int call_tree_init(struct call_tree *t)
 	return err;
 }
 
-int call_tree_add(struct call_tree *t, __u32 parent, __u32 object, __u64 offset, __u32 *index)
+int call_tree_add_like(struct call_tree *t, __u32 parent, const struct call_node *like,
+		       __u32 *index)
 {
-	struct call_node node = { .parent = parent, .object = object, .offset = offset };
-	int err = call_tree_init(t);
+	struct call_node node = { .parent = parent,
+				  .object = like->object,
+				  .offset = like->offset,
+				  .group = like->group };
+	int err = call_tree_init(t) ?: make_room(t);
 	__u32 *slot;
 
-	if (!err)
-		err = make_room(t);
 	if (err)
 		return err;
-	slot = slot_of(t, parent, object, offset);
+	if (parent >= CALL_ROOTS)
+		node.group = t->node[parent].group;
+	slot = slot_of(t, &node);
 	if (!*slot) {
 		err = append(t, &node);
 		if (err)
@@ -96,6 +98,22 @@ int call_tree_add(struct call_tree *t, __u32 parent, __u32 object, __u64 offset,
 	}
 	*index = *slot - 1;
 	return 0;
+}
+
+int call_tree_add(struct call_tree *t, __u32 parent, __u32 object, __u64 offset, __u32 *index)
+{
+	const struct call_node like = { .object = object, .offset = offset };
+
+	return call_tree_add_like(t, parent, &like, index);
+}
+
+bool call_tree_has_groups(const struct call_tree *t)
+{
+	size_t i = CALL_ROOTS;
+
+	while (i < t->n && !t->node[i].group)
+		i++;
+	return i < t->n;
 }
 
 int call_tree_count(struct call_tree *t, __u32 index, __u64 n)
@@ -174,7 +192,7 @@ int call_tree_add_all(struct call_tree *t, const struct call_tree *from)
 		if (i < CALL_ROOTS)
 			err = call_tree_init(t);
 		else
-			err = call_tree_add(t, to[n->parent], n->object, n->offset, &to[i]);
+			err = call_tree_add_like(t, to[n->parent], n, &to[i]);
 		if (!err)
 			t->node[to[i]].count += n->count;
 	}
@@ -231,7 +249,7 @@ static int add_counted(struct call_tree *t, const struct call_tree *from, const 
 		if (i < CALL_ROOTS)
 			err = call_tree_init(t);
 		else if (wanted[i])
-			err = call_tree_add(t, to[n->parent], n->object, n->offset, &to[i]);
+			err = call_tree_add_like(t, to[n->parent], n, &to[i]);
 		else
 			continue;
 		if (!err) {
@@ -323,8 +341,12 @@ static int subtract(__s64 *more, const struct call_tree *last, const struct call
 		__u32 slot = 0;
 
 		at[i] = i < CALL_ROOTS ? (__u32)i : at[n->parent];
-		if (i >= CALL_ROOTS && !gone[n->parent] && now->slots.room)
-			slot = *slot_of(now, at[i], n->object, n->offset);
+		if (i >= CALL_ROOTS && !gone[n->parent] && now->slots.room) {
+			struct call_node like = *n;
+
+			like.parent = at[i];
+			slot = *slot_of(now, &like);
+		}
 		gone[i] = i >= CALL_ROOTS && !slot;
 		if (slot)
 			at[i] = slot - 1;

@@ -13,7 +13,8 @@
  * node, in however many processes. Its count is the number of samples whose innermost frame it is.
  * The first nodes are not frames but roots, one for each way in which a stack walk can end: below
  * CALL_WHOLE are stacks that reach the start of their thread, below the others truncated ones. A
- * profile of waits has these roots for each state of threads.
+ * profile of waits has these roots for each state of threads. Outermost frames can distinguish
+ * groups, as flat places do; all nodes below them are of the same group.
  */
 enum call_root {
 	CALL_WHOLE,	 /* reached the start of the thread */
@@ -60,7 +61,7 @@ struct call_node {
 	__u32 object;
 	__u32 parent; /* index, always less than the node's own */
 	__u32 frame;  /* index in frames, set by symbolize() */
-	__u32 zero;
+	__u32 group;  /* index in the profile's groups; 0: not distinguished */
 };
 
 /* A function on a stack. */
@@ -119,6 +120,13 @@ int call_tree_init(struct call_tree *t);
  * call or a call_root(). Returns 0 or -ENOMEM.
  */
 int call_tree_add(struct call_tree *t, __u32 parent, __u32 object, __u64 offset, __u32 *index);
+
+/* The same for the object and offset of @like, and below a root for its group. */
+int call_tree_add_like(struct call_tree *t, __u32 parent, const struct call_node *like,
+		       __u32 *index);
+
+/* Says whether any stack has a group. */
+bool call_tree_has_groups(const struct call_tree *t);
 
 /* Counts @n samples at node @index, or at a call_root(). Returns 0 or -ENOMEM. */
 int call_tree_count(struct call_tree *t, __u32 index, __u64 n);

@@ -58,7 +58,7 @@ static int bare(const struct profile *p, stack_fn *fn, void *arg, enum stack_wit
 		__u64 samples)
 {
 	__u32 frame = stack_frame_without(p, what), node = 0;
-	struct stack s = { &frame, &node, 1, samples, CALL_NO_NODE };
+	struct stack s = { &frame, &node, 1, samples, CALL_NO_NODE, 0 };
 
 	return samples ? fn(arg, &s) : 0;
 }
@@ -67,7 +67,7 @@ static int bare(const struct profile *p, stack_fn *fn, void *arg, enum stack_wit
 static struct stack stack_of(const struct profile *p, __u32 at, __u32 *frame, __u32 *node)
 {
 	const struct call_tree *t = &p->calls;
-	struct stack s = { frame, node, 0, t->node[at].count, at };
+	struct stack s = { frame, node, 0, t->node[at].count, at, t->node[at].group };
 
 	if (at < CALL_ROOTS) {
 		node[s.n] = 0;

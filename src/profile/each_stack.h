@@ -13,7 +13,8 @@ struct stack {
 	const __u32 *node;  /* nodes of the call tree; below CALL_ROOTS: no place */
 	size_t n;
 	__u64 samples;
-	__u32 at; /* the node that has the samples, or a root; CALL_NO_NODE: none */
+	__u32 at;    /* the node that has the samples, or a root; CALL_NO_NODE: none */
+	__u32 group; /* index in the profile's groups; 0: stacks do not distinguish them */
 };
 
 /* The frames behind those of truncation: of samples without a stack. */

@@ -95,6 +95,21 @@ static json_t *nodes_of(const struct call_tree *t)
 	return all;
 }
 
+/* The outermost nodes whose samples are of a group: the indices of both. */
+static json_t *groups_of(const struct call_tree *t)
+{
+	json_t *all = json_array();
+
+	for (size_t i = CALL_ROOTS; i < t->n; i++) {
+		const struct call_node *n = &t->node[i];
+
+		if (n->group && n->parent < CALL_ROOTS)
+			append(&all, json_pack("[II]", (json_int_t)(i - CALL_ROOTS),
+					       (json_int_t)n->group));
+	}
+	return all;
+}
+
 /*
  * Indices of nodes, as those of parents, below the number of ends: what has no stack; samples; what
  * they waited for; the frame that names the lock.
@@ -161,7 +176,9 @@ json_t *json_stacks(const struct profile *p)
 		return NULL;
 	}
 	if (stacks &&
-	    ((p->calls.nwakes && json_object_set_new(stacks, "wakes", wakes_of(&p->calls))) ||
+	    ((call_tree_has_groups(&p->calls) &&
+	      json_object_set_new(stacks, "groups", groups_of(&p->calls))) ||
+	     (p->calls.nwakes && json_object_set_new(stacks, "wakes", wakes_of(&p->calls))) ||
 	     (p->calls.ntimes && json_object_set_new(stacks, "times", times_of(p))))) {
 		json_decref(stacks);
 		return NULL;
@@ -238,17 +255,43 @@ static int load_ends(struct json_ends *e, const json_t *ends)
 	return 0;
 }
 
+/* Takes the groups of the @n nodes, in an array that the caller frees. */
+static int load_groups(__u32 **out, const struct profile *p, const json_t *groups, size_t n)
+{
+	__u32 *group = *out = calloc(n + 1, sizeof(*group));
+	const json_t *pair;
+	size_t i;
+
+	if (!group)
+		return -ENOMEM;
+	json_array_foreach(groups, i, pair) {
+		json_int_t node, of;
+
+		if (json_unpack((json_t *)pair, "[II!]", &node, &of) < 0 || node < 0 ||
+		    (size_t)node >= n || of < 0 || (size_t)of >= p->ngroups)
+			return -EINVAL;
+		group[node] = (__u32)of;
+	}
+	return 0;
+}
+
 /* Parents precede their children and no node is duplicated. The first parents are ends. */
-static int load_nodes(struct profile *p, const struct json_ends *e, const json_t *nodes,
+static int load_nodes(struct profile *p, const struct json_ends *e, const json_t *stacks,
 		      __u64 *left)
 {
+	const json_t *nodes = json_object_get(stacks, "nodes"), *node;
+	__cleanup(freep) __u32 *group = NULL;
 	struct call_tree *t = &p->calls;
-	const json_t *node;
 	size_t i;
+	int err = load_groups(&group, p, json_object_get(stacks, "groups"), json_array_size(nodes));
 
 	json_array_foreach(nodes, i, node) {
 		json_int_t parent, frame, object, offset, count;
+		struct call_node like = { .group = err ? 0 : group[i] };
 		__u32 index;
+
+		if (err)
+			return err;
 
 		if (json_unpack((json_t *)node, "[IIIII!]", &parent, &frame, &object, &offset,
 				&count) < 0 ||
@@ -258,7 +301,9 @@ static int load_nodes(struct profile *p, const struct json_ends *e, const json_t
 			return -EINVAL;
 		index = (size_t)parent < e->n ? e->root[parent]
 					      : (__u32)((size_t)parent - e->n + CALL_ROOTS);
-		if (call_tree_add(t, index, (__u32)object, (__u64)offset, &index) < 0)
+		like.object = (__u32)object;
+		like.offset = (__u64)offset;
+		if (call_tree_add_like(t, index, &like, &index) < 0)
 			return -ENOMEM;
 		if (index != i + CALL_ROOTS)
 			return -EINVAL;
@@ -386,7 +431,7 @@ int json_load_stacks(struct profile *p, const json_t *stacks)
 	if (!err)
 		err = load_ends(&e, json_object_get(stacks, "ends"));
 	if (!err)
-		err = load_nodes(p, &e, json_object_get(stacks, "nodes"), &left);
+		err = load_nodes(p, &e, stacks, &left);
 	if (!err)
 		err = count_ends(p, &e, left);
 	return err ?: load_wakes(p, &e, json_object_get(stacks, "wakes"))

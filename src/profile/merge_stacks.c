@@ -78,11 +78,12 @@ static int add_node(struct merge *m, const struct numbers *n, const struct profi
 		    const struct call_node *node, __u32 parent, __u32 *index)
 {
 	struct call_tree *t = &m->into->calls;
-	__u64 offset = node->offset;
-	__u32 object, frame;
-	int err = merge_object(m, n, from, node->object, &object) ?:
-		  merge_offset(m, from, node->object, object, &offset) ?:
-		  call_tree_add(t, parent, object, offset, index) ?:
+	struct call_node own = *node;
+	__u32 frame;
+	int err = merge_object(m, n, from, node->object, &own.object) ?:
+		  merge_offset(m, from, node->object, own.object, &own.offset) ?:
+		  (node->group ? merge_group_of(m, n, from, node->group, &own.group) : 0) ?:
+		  call_tree_add_like(t, parent, &own, index) ?:
 		  merge_frame_of(m, n, from, node->frame, &frame);
 
 	if (!err)

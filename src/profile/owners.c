@@ -22,7 +22,7 @@ struct owner *owners_find(const struct profile *p, const struct places *sums)
 		if (!place->group) {
 			*o = (struct owner){ .seen = true };
 		} else if (!o->seen) {
-			*o = (struct owner){ g->command, g->unit, g->cgroup, true };
+			*o = owner_of_group(g);
 		} else {
 			o->command = agree(o->command, g->command);
 			o->unit = agree(o->unit, g->unit);

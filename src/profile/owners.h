@@ -12,6 +12,11 @@ struct owner {
 	bool seen;
 };
 
+static inline struct owner owner_of_group(const struct group *g)
+{
+	return (struct owner){ g->command, g->unit, g->cgroup, true };
+}
+
 /*
  * The owner of each object of @p by @sums, the samples of each group in each object. If all samples
  * of an object have the same command, unit or cgroup, so do its places. The caller frees the

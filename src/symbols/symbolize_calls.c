@@ -179,7 +179,7 @@ static int make_whole(struct work *w, __u32 *parent)
 		*parent = whole;
 		return 0;
 	}
-	err = call_tree_add(&w->tree, whole, thread.object, thread.offset, parent);
+	err = call_tree_add_like(&w->tree, whole, &thread, parent);
 	if (!err)
 		w->tree.node[*parent].frame = thread.frame;
 	return err;
@@ -222,13 +222,13 @@ static int add_node(struct work *w, const struct call_node *n, __u64 at, __u32 p
 	    is_start_in_go(w->tree.frame[frame].name))
 		err = make_whole(w, &parent);
 	if (!err)
-		err = call_tree_add(&w->tree, parent, n->object, n->offset, to);
+		err = call_tree_add_like(&w->tree, parent, n, to);
 	if (!err)
 		w->tree.node[*to].frame = frame;
 	while (!err && i-- > 0) {
 		struct key k = { .object = n->object, .name = inlined[i] };
 
-		err = call_tree_add(&w->tree, *to, n->object, n->offset, to);
+		err = call_tree_add_like(&w->tree, *to, n, to);
 		if (!err)
 			err = frame_of(w, &k, (struct call_frame){ .object = n->object }, k.name,
 				       strlen(k.name), &w->tree.node[*to].frame);

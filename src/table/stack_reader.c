@@ -52,24 +52,30 @@ static bool is_node(const struct tree_reader *r, __u32 number)
 	       number - PROFIL_STACK_ROOTS < r->table->table.head->nodes;
 }
 
-/* The number of the group whose thread @place stands for; 0: it is no thread. */
-static __u32 thread_of(const struct tree_reader *r, __u64 place)
+/* The number of the group that @place stands for; 0: none. */
+static __u32 group_of(const struct tree_reader *r, __u64 place)
 {
 	__u32 group = profil_place_offset(place);
 
-	return profil_place_group(place) == PROFIL_NOTE_THREAD && !profil_place_image(place) &&
+	return profil_place_group(place) == PROFIL_NOTE_GROUP && !profil_place_image(place) &&
 			       group <= r->table->table.head->groups
 		       ? group
 		       : 0;
 }
 
-/* Says whether the node is complete, and its image or thread was found. */
+/* Says whether the groups of the tree are threads, which are the outermost frames. */
+static bool has_threads(const struct tree_reader *r)
+{
+	return r->table->table.head->group_by & PROFIL_GROUP_THREAD;
+}
+
+/* Says whether the node is complete, and its image or group was found. */
 static bool is_known(const struct tree_reader *r, const struct profil_node *node)
 {
-	__u32 image = profil_place_image(node->place), thread = thread_of(r, node->place);
+	__u32 image = profil_place_image(node->place), group = group_of(r, node->place);
 
-	if (thread)
-		return r->table->group[thread];
+	if (group)
+		return r->table->group[group];
 	return node->place && image && image <= r->table->table.head->images &&
 	       r->table->object[image];
 }
@@ -103,7 +109,7 @@ static ssize_t path_of(const struct tree_reader *r, __u32 number, enum call_stat
 static void locate(const struct tree_reader *r, __u64 key, __u32 *object, __u64 *offset)
 {
 	__u32 image = profil_place_image(key);
-	__u32 thread = thread_of(r, key);
+	__u32 thread = group_of(r, key);
 	struct place place = { .offset = thread ? table_reader_thread(thread) : 0 };
 
 	*object = thread ? r->table->threads - 1 : 0;
@@ -150,10 +156,13 @@ static __u32 notes_of(const struct tree_reader *r, __u32 number, struct notes *n
 	return number;
 }
 
-/* Finds or adds the stack of @number, in @state. -EAGAIN: see path_of(). */
+/*
+ * Finds or adds the stack of @number, in @state. -EAGAIN: see path_of(). A node of a group is none
+ * here, but a property of the outermost frames below it; it is its root.
+ */
 static int enter(struct tree_reader *r, __u32 number, enum call_state state, __u32 *at)
 {
-	__u32 path[PATH_MAX_NODES];
+	__u32 path[PATH_MAX_NODES], group = 0;
 	ssize_t n;
 
 	r->of = r->index + (size_t)state * r->table->table.head->nodes;
@@ -161,12 +170,16 @@ static int enter(struct tree_reader *r, __u32 number, enum call_state state, __u
 	if (n < 0)
 		return (int)n;
 	while (n-- > 0) {
-		__u64 offset;
-		__u32 object;
+		__u64 place = node_at(r, path[n])->place;
+		struct call_node node = { .group = group };
 		int err;
 
-		locate(r, node_at(r, path[n])->place, &object, &offset);
-		err = call_tree_add(r->into, *at, object, offset, at);
+		if (group_of(r, place) && !has_threads(r)) {
+			group = r->table->group[group_of(r, place)];
+			continue;
+		}
+		locate(r, place, &node.object, &node.offset);
+		err = call_tree_add_like(r->into, *at, &node, at);
 		if (err)
 			return err;
 		r->of[path[n] - PROFIL_STACK_ROOTS] = *at + 1;
@@ -218,6 +231,8 @@ static int read_node(struct tree_reader *r, const struct stack_count *c)
 	}
 	if (c->wait)
 		notes.wait = c->wait;
+	if (!err && at < CALL_ROOTS && group_of(r, node_at(r, number)->place))
+		return 0; /* of a group, without a frame: in no stack */
 	if (!err)
 		err = call_tree_count(r->into, at, c->count);
 	if (!err && (notes.waker || notes.wait))

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """otlp.py - reads ExportProfilesServiceRequests by protoc's classes, and checks the rules of their readers
 
-usage: otlp.py COMMAND FILE...    COMMAND is total, types, names, stacks, resources, attributes or builds
+usage: otlp.py COMMAND FILE...    COMMAND is total, types, names, stacks, owned, resources, attributes
+or builds
 
 The rules are those of the proto itself, of Parca (pkg/normalizer/otel.go: ValidateOtelDictionary and
 ValidateOtelProfile) and of Pyroscope (pkg/ingester/otlp/convert.go). A file that breaks one ends this with
@@ -166,6 +167,9 @@ def tell(command, requests):
                     counts[q.frames(s.stack_index)[-1]] += s.values[0]
                 elif command == "stacks":
                     counts[";".join(q.frames(s.stack_index))] += s.values[0]
+                elif command == "owned":
+                    of = [value(a.value) for a in resource.attributes if a.key in ("systemd.unit", "container.id")]
+                    counts[" ".join(of + q.frames(s.stack_index))] += s.values[0]
                 elif command == "resources":
                     counts[whose] += s.values[0]
                 elif command == "attributes":

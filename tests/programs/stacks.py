@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """stacks.py - writes a profile with stacks of known counts: stacks.py FILE
-[small|other|large|groups|slices|threads|recursion|namesakes]
+[small|other|large|groups|units|slices|threads|recursion|namesakes]
 
 By default main calls hot, which calls itself and cold; hot enters the kernel; there are inlined functions, names
 with markup, stacks that were cut, and samples without a stack. 'other' is the same program with more of cold;
-'large' has 120000 contexts of long names; in 'groups' the samples are of two processes; 'slices' has their times; in
+'large' has 120000 contexts of long names; in 'groups' the samples are of two processes; 'slices' has their times; 'units' is as the machine's profile, whose
+stacks are of a unit and of two containers, and whose places are not; in
 'threads' two threads run the same, and have times; in
 'recursion' functions call each other; in 'namesakes' two static functions have one name.
 """
@@ -61,6 +62,19 @@ def threads():
     return frames, nodes, [[SPIN, 260, 1, 60, 1], [SPIN, 260, 1, 40, 2], [SPIN, 524, 1, 20, 1]]
 
 
+CONTAINERS = ["/docker-%s.scope" % (digit * 64) for digit in "ab"]
+
+
+def units():
+    """The same stacks in two containers and a unit, which alone enters the kernel; one is of no group."""
+    frames = [["main", SPIN, 16], ["hot", SPIN, 256], ["do_it", KERNEL, 64]]
+    nodes = [[0, 0, SPIN, 20, 0], [3, 1, SPIN, 260, 60],  # 3 and 4: in the first container
+             [0, 0, SPIN, 20, 0], [5, 1, SPIN, 260, 30],  # 5 and 6: in the second one
+             [0, 0, SPIN, 20, 5], [7, 1, SPIN, 260, 10],  # 7 and 8: in the unit, where 9 is in the kernel
+             [8, 2, KERNEL, 70, 4], [0, 0, SPIN, 20, 2]]
+    return frames, nodes, [[SPIN, 260, 1, 100], [SPIN, 20, 1, 7], [KERNEL, 70, 1, 4]]
+
+
 def namesakes():
     """a calls b, which calls another function a."""
     frames = [["a", SPIN, 256], ["b", SPIN, 512], ["a", SPIN, 768]]
@@ -102,12 +116,19 @@ def profile(frames, nodes, places, unmatched, lost):
 
 def main():
     kind = sys.argv[2] if len(sys.argv) > 2 else "small"
-    others = {"large": large, "recursion": recursion, "namesakes": namesakes, "threads": threads}
+    others = {"large": large, "recursion": recursion, "namesakes": namesakes, "threads": threads, "units": units}
     p = profile(*(others[kind]() if kind in others else small(900 if kind == "other" else 300)), 3, 2)
     if kind == "groups":
         p["groups"] = [{"command": c, "pid": n, "tid": 0, "uid": 0, "start_ns": 0, "thread": None, "cgroup": None, "unit": None, "samples": 0}
                        for n, c in enumerate(("", "one", "two"))]
         p["places"] = [[*place, 1 + n % 2] for n, place in enumerate(p["places"])]
+    if kind == "units":
+        p["groups"] = [{"command": c, "pid": 0, "tid": 0, "uid": 0, "start_ns": 0, "thread": None, "cgroup": cgroup, "unit": unit, "samples": 0}
+                       for c, cgroup, unit in (("", None, None), ("spin", CONTAINERS[0], None), ("spin", CONTAINERS[1], None),
+                                               ("spin", "/system.slice/web.service", "web.service"))]
+        p["sums"] = [[SPIN, 0, 0, 60, 1], [SPIN, 0, 0, 30, 2], [SPIN, 0, 0, 15, 3], [KERNEL, 0, 0, 4, 3]]
+        p["folded"] = [[SPIN, 260, 1, 4]]
+        p["stacks"]["groups"] = [[0, 1], [2, 2], [4, 3]]
     if kind == "threads":
         p["objects"].append({"path": "thread", "build_id": "", "interpreted": [[1, 0, 0, "one (11)", None, 0, ""], [2, 0, 0, "two (12)", None, 0, ""]]})
         p["groups"] = [{"command": "spin", "pid": 1, "tid": tid, "uid": 0, "start_ns": 0, "thread": name, "cgroup": None, "unit": None, "samples": 0}

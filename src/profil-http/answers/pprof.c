@@ -390,11 +390,13 @@ static int stacks(struct pprof *w)
 
 	for (__u32 i = 0; i < t->n && !err; i++) {
 		const struct call_node *node = &t->node[i];
+		struct owner of = w->d->owner[node->object];
 
 		if (i < CALL_ROOTS || !node->count)
 			continue;
-		sample_at(w, path, path_of(w, i, path), part_of(&left, node->count),
-			  &w->d->owner[node->object]);
+		if (node->group)
+			of = owner_of_group(&w->profile->groups[node->group]);
+		sample_at(w, path, path_of(w, i, path), part_of(&left, node->count), &of);
 	}
 	nowhere(w, "[unmatched]", none, part_of(&left, w->d->outcomes.unmatched));
 	nowhere(w, "[lost]", none, part_of(&left, w->d->outcomes.lost));
@@ -415,7 +417,7 @@ static int groups(struct pprof *w)
 		rest[place->object] += place->count;
 	for (size_t i = 0; i < w->d->sums.n; i++) {
 		const struct group *g = &p->groups[sums[i].group];
-		struct owner owner = { g->command, g->unit, g->cgroup, true };
+		struct owner owner = owner_of_group(g);
 		__u32 object = sums[i].object;
 		/*
 		 * The kernel counts a sample at its place first, then in the sum, so a snapshot in

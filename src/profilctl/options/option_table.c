@@ -72,6 +72,8 @@ static const struct option_row rows[] = {
 	  TEXT(filter.process) },
 	{ OPTION_FILTER, 0, "command", "NAME", "only samples of processes with this name",
 	  TEXT(filter.command) },
+	{ OPTION_FILTER, 0, "unit", "UNIT", "only samples of this systemd unit",
+	  TEXT(filter.unit) },
 	{ OPTION_FILTER, 0, "container", "ID|NAME", "only samples in this container",
 	  .value = value_only_container },
 	{ OPTION_FILTER, 0, "pod", "UID", "only samples in this pod of Kubernetes",

@@ -307,6 +307,11 @@ static int report_all(struct recorder *r)
  */
 static int report(struct recorder *r)
 {
+	bool stacks = r->reader.table.head->stack_mode != PROFIL_STACK_NONE;
+	int status = report_view_check_machine(r->options, stacks);
+
+	if (status)
+		return status;
 	set_head(r);
 	return r->options->duration_ns ? report_interval(r) : report_all(r);
 }
@@ -411,7 +416,7 @@ int verb_machine(const struct options *o)
 	if (!strcmp(what, "feed"))
 		return machine_feed(o);
 	if (!strcmp(what, "report"))
-		return check_rows(o) ?: report_view_check_machine(o) ?: with_table(o, report);
+		return check_rows(o) ?: with_table(o, report);
 	if (!strcmp(what, "diff")) {
 		if (!rest.format) /* two profiles have no format for a file */
 			rest.format = format_find("text");

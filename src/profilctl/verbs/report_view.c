@@ -10,30 +10,33 @@
 #include "report_view.h"
 
 /*
- * The machine profile counts commands and cgroups by object only, not by function. Says whether the
- * options ask for more.
+ * Without stacks the machine profile counts commands and cgroups by object only, not by function.
+ * Says whether the options ask for more.
  */
-static bool asks_too_much(const struct options *o)
+static bool asks_for_groups(const struct options *o)
 {
-	return output_is_text(o) && !rows_have_object(o->by) &&
-	       (o->fold_kernel || o->filter.function);
+	return view_filter_is_of_groups(&o->filter) ||
+	       (output_is_text(o) && !rows_have_object(o->by) &&
+		(o->fold_kernel || o->filter.function));
 }
 
 static void refuse_groups(const struct options *o)
 {
-	log_err("%s: this profile counts %s by file only, not by function: 'profilctl record -a -o "
-		"FILE' writes one that counts functions by process",
+	log_err("%s: this profile counts %s by file only, not by function: 'profilctl machine on "
+		"-g' counts functions by command and cgroup, 'profilctl record -a -o FILE' by "
+		"process",
 		o->verb,
 		o->filter.process	  ? "processes"
+		: o->filter.unit	  ? "units"
 		: o->filter.container	  ? "containers"
 		: o->filter.pod		  ? "pods"
 		: rows_have_object(o->by) ? "commands"
 					  : rows_by_name(o->by));
 }
 
-int report_view_check_machine(const struct options *o)
+int report_view_check_machine(const struct options *o, bool stacks)
 {
-	if (!asks_too_much(o) && !view_filter_is_of_groups(&o->filter))
+	if (stacks || !asks_for_groups(o))
 		return CTL_OK;
 	refuse_groups(o);
 	return CTL_USAGE;
@@ -43,8 +46,10 @@ int report_view_apply(struct profile *p, const struct options *o)
 {
 	__u64 total = p->total;
 	char what[512];
-	int err = p->sums.n && asks_too_much(o) ? -EOPNOTSUPP : 0;
+	int err = asks_for_groups(o) ? view_group_places(p) : 0;
 
+	if (!err && p->sums.n && asks_for_groups(o))
+		err = -EOPNOTSUPP;
 	if (!err && o->fold_kernel)
 		err = view_fold_kernel(p);
 	if (!err && *view_filter_text(what, sizeof(what), &o->filter))

@@ -9,9 +9,9 @@
 
 /*
  * Refuses, before anything is counted, options that report_view_apply() would refuse for the
- * machine's profile. Prints a message and returns CTL_USAGE then.
+ * machine's profile, with or without @stacks. Prints a message and returns CTL_USAGE then.
  */
-int report_view_check_machine(const struct options *o);
+int report_view_check_machine(const struct options *o, bool stacks);
 
 /*
  * Applies the filters and views of the options to @p, which is symbolized. Prints a message on

@@ -3,7 +3,9 @@
  * bpf/fold.bpf.h has the steps by which a node is freed. This file chooses the nodes: those with
  * the fewest samples, in themselves and below, since the latest folding. They are whole subtrees,
  * because a node has at least as many as a callee of it. Outermost frames come last: they have no
- * caller, and their samples are then in no node (stack_lost).
+ * caller, and their samples are then in no node (stack_lost), or in that of their group. These
+ * nodes stay: there are at most as many as groups and roots, which is less than a quarter of the
+ * table.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -27,6 +29,7 @@
 #include "tree_folder.h"
 
 #define OUTERMOST (1u << 31) /* added to the samples of an outermost frame */
+#define GROUP UINT32_MAX     /* in place of those of a group */
 
 struct tree_folder {
 	struct job job;
@@ -89,6 +92,11 @@ static uint32_t caller_of(const struct fold *fold, uint32_t i)
 	uint32_t parent = node_at(fold, i)->parent - PROFIL_STACK_ROOTS;
 
 	return parent < fold->n ? parent : fold->n;
+}
+
+static bool is_group(const struct fold *fold, uint32_t i)
+{
+	return profil_place_group(node_at(fold, i)->place) == PROFIL_NOTE_GROUP;
 }
 
 static uint32_t count_of(const struct fold *fold, uint32_t i)
@@ -168,10 +176,12 @@ static void weigh(struct fold *fold, const uint32_t *last)
 	for (uint32_t k = 0; k < fold->norder; k++) {
 		uint32_t i = fold->order[k], caller = caller_of(fold, i), sum;
 
-		if (caller == fold->n) {
+		if (is_group(fold, i))
+			fold->weight[i] = GROUP;
+		else if (caller == fold->n || is_group(fold, caller))
 			fold->weight[i] |= OUTERMOST;
+		if (caller == fold->n)
 			continue;
-		}
 		sum = fold->weight[caller] + fold->weight[i];
 		fold->weight[caller] = sum < OUTERMOST ? sum : OUTERMOST - 1;
 		if (!--fold->callees[caller] && is_complete(fold, caller) && fold->norder < fold->n)

@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "core/wire.h"
@@ -16,6 +17,7 @@ SYNTHETIC_SUITE(synth_folding, true);
 #define BATCH 5000
 
 static struct observer o;
+static uint32_t top = PROFIL_STACK_WHOLE; /* above the stacks */
 
 static void open_machine(void)
 {
@@ -31,7 +33,7 @@ static void open_machine(void)
 /* Returns the samples that have found a node. */
 static uint64_t give(uint32_t from, uint32_t n, uint32_t each)
 {
-	uint64_t args[] = { SLOT, from, n, each };
+	uint64_t args[] = { SLOT, from, n, each, top };
 	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = args, .ctx_size_in = sizeof(args));
 
 	cr_assert_eq(bpf_prog_test_run_opts(bpf_program__fd(s.object->progs.synth_stacks), &run),
@@ -158,5 +160,97 @@ Test(synth_folding, loses_no_sample_that_is_counted_meanwhile)
 	SYNTHETIC_AWAIT(is_settled());
 	check_sum(given + *walked, &hot);
 	free(walked);
+	observer_close(&o);
+}
+
+#define PERIOD_NS 10000000u
+
+/* A sample of this process, under the name @command. */
+static void sample_as(const char *command)
+{
+	struct synth_count a = { .user_pc = (uintptr_t)&fill,
+				 .ns = PERIOD_NS,
+				 .clock_ns = PERIOD_NS,
+				 .periods = 1,
+				 .flags = PROFIL_TARGET_TICK,
+				 .wide = 1,
+				 .user_mode = 1 };
+
+	cr_assert_eq(prctl(PR_SET_NAME, command), 0);
+	SYNTHETIC_RUN(&s, count, &a);
+}
+
+/* The node of group @command; 0: none. */
+static uint32_t group_of(const char *command)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; i < o.table->nodes; i++) {
+		const struct profil_node *node = observer_node(&o, PROFIL_STACK_ROOTS + i);
+		uint32_t group = profil_place_offset(node->place);
+
+		if (profil_place_group(node->place) != PROFIL_NOTE_GROUP ||
+		    strncmp(observer_group(&o, group)->command, command, 16) != 0)
+			continue;
+		cr_expect_lt(node->parent, PROFIL_STACK_ROOTS, "a group is below the root");
+		cr_assert_eq(found, 0, "two stacks of %s", command);
+		found = PROFIL_STACK_ROOTS + i;
+	}
+	return found;
+}
+
+/* Samples at @node and below. */
+static uint64_t below(uint32_t node)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < o.table->nodes; i++) {
+		uint32_t at = PROFIL_STACK_ROOTS + i;
+
+		while (at != node && at >= PROFIL_STACK_ROOTS && observer_node(&o, at)->id)
+			at = observer_node(&o, at)->parent;
+		if (at == node)
+			sum += observer_node(&o, PROFIL_STACK_ROOTS + i)->count;
+	}
+	return sum;
+}
+
+/* Says whether @key is of the sums of group @command. */
+static int is_sum_of(const void *command, uint64_t key)
+{
+	uint32_t group = profil_place_group(key);
+	const struct profil_group *g = group ? observer_group(&o, group) : NULL;
+
+	return key & PROFIL_PLACE_SUM && g && !strncmp(g->command, command, sizeof(g->command));
+}
+
+Test(synth_folding, keeps_the_samples_of_each_group)
+{
+	static const char *const name[] = { "one-group", "two-groups" };
+	uint64_t expected[] = { 7, 5 };
+	uint32_t node[2], next = HOT;
+
+	open_machine();
+	while (!observer_sum(&o)) /* the profile begins some milliseconds later */
+		sample_as("warm-up");
+	for (int i = 0; i < 2; i++) {
+		for (uint64_t n = 0; n < expected[i]; n++)
+			sample_as(name[i]);
+		node[i] = group_of(name[i]);
+		cr_assert(node[i], "%s has a node", name[i]);
+		cr_expect_eq(below(node[i]), expected[i], "%s: the same stack", name[i]);
+		cr_expect_eq(observer_count_by(&o, is_sum_of, name[i]), expected[i],
+			     "%s: as in the flat table", name[i]);
+	}
+	for (int turn = 0; turn < 4; turn++) {
+		top = node[turn % 2];
+		expected[turn % 2] += fill(&next);
+		SYNTHETIC_AWAIT(is_settled());
+		for (int i = 0; i < 2; i++) {
+			cr_expect_eq(group_of(name[i]), node[i], "the node of %s stays", name[i]);
+			cr_expect_eq(below(node[i]), expected[i], "%s after folding", name[i]);
+		}
+	}
+	cr_expect_gt(o.table->folded, 0);
 	observer_close(&o);
 }

@@ -58,6 +58,28 @@ check "machine report --tree shows the calls" sh -c "'$ctl' machine report --tre
 check "machine report --callers shows the calls" sh -c "'$ctl' machine report --callers hot | grep -q ' outer$'"
 check "machine report -o writes a profile that is read" sh -c "'$ctl' machine report -d 0.3 -o '$dir/kept' 2>/dev/null && '$ctl' report --tree '$dir/kept'"
 
+# A container, by the name of its cgroup, runs the same program: the stacks tell the two apart.
+id=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+cgroups=$(findmnt -n -o TARGET -t cgroup2 | head -n 1)
+contained=$cgroups$(sed -n 's/^0:://p' /proc/self/cgroup)/docker-$id.scope
+in_container() {
+	exec sh -c 'echo $$ >"$1/cgroup.procs" && exec "$0"' "$prog" "$contained"
+}
+resources() { # true once OTLP has the stack in the container, and outside of it
+	"$ctl" machine report -d 0.3 -f otlp -o "$dir/otlp" 2>"$dir/err" && /usr/bin/python3 tests/lib/otlp.py owned "$dir/otlp" >"$dir/owned" &&
+		grep -q " $id .*main outer hot$" "$dir/owned" && grep '^[0-9]* .*main outer hot$' "$dir/owned" | grep -qv "$id"
+}
+if mkdir "$contained" 2>/dev/null; then
+	in_container &
+	inside=$!
+	check "--container has the stacks of a container" await "$inside" calls machine report --container "${id:0:12}"
+	check "OTLP has the container as the resource of its stacks" await "$inside" resources
+	kill "$inside"
+	await $$ rmdir "$contained"
+else
+	skip "--container has the stacks of a container" "no cgroup2 hierarchy"
+fi
+
 stacks_of() { # SPOOL
 	zcat "$1"/*.json.gz | jq -s '[.[] | select(.tick_ns == 1e7).stacks.samples] | add'
 }

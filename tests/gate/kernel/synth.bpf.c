@@ -198,6 +198,7 @@ struct synth_walk {
 	__u32 from;
 	__u32 count;
 	__u32 counted;
+	__u32 top;
 };
 
 static long synth_stack(__u32 i, struct synth_walk **context)
@@ -205,8 +206,7 @@ static long synth_stack(__u32 i, struct synth_walk **context)
 	struct synth_walk *w = *context;
 	__u32 stack = w->from + i, node;
 
-	node = (__u32)node_number(w->slot, PROFIL_STACK_WHOLE,
-				  profil_place(0, 1, SYNTH_OUTER + stack % 16));
+	node = (__u32)node_number(w->slot, w->top, profil_place(0, 1, SYNTH_OUTER + stack % 16));
 	if (node)
 		node = (__u32)node_number(w->slot, node,
 					  profil_place(0, 1, SYNTH_MIDDLE + stack % 1000));
@@ -225,7 +225,8 @@ int synth_stacks(struct bpf_raw_tracepoint_args *a)
 {
 	struct synth_walk walk = { .slot = (__u32)a->args[0],
 				   .from = (__u32)a->args[1],
-				   .count = (__u32)a->args[3] };
+				   .count = (__u32)a->args[3],
+				   .top = (__u32)a->args[4] };
 	struct synth_walk *w = &walk;
 
 	bpf_loop((__u32)a->args[2], synth_stack, &w, 0);

@@ -167,9 +167,10 @@ struct synth_running {
  */
 
 /*
- * synth_stacks(): the args are the slot of a table, the number of the first stack, how many, and
- * how often each is counted. Returns how many have found room. A stack is three frames in image 1:
- * one of 16 outer, one of 1000 middle, and a leaf of its own, at these offsets.
+ * synth_stacks(): the args are the slot of a table, the number of the first stack, how many, how
+ * often each is counted, and the node or root above all. Returns how many have found room. A stack
+ * is three frames in image 1: one of 16 outer, one of 1000 middle, and a leaf of its own, at these
+ * offsets.
  */
 #define SYNTH_OUTER 1000
 #define SYNTH_MIDDLE 10000

@@ -226,6 +226,57 @@ Test(interval_sums, has_the_stacks_of_intervals_that_have_some)
 	interval_sums_fini(&s);
 }
 
+/* malloc below serve in web.service, and alone in db.service, 5 of whose samples have no stack. */
+static struct profile *with_groups(void)
+{
+	static const struct call_node stack[] = {
+		{ .object = 0, .offset = 20, .group = 1 },
+		{ .object = 1, .offset = 20, .count = 10 },
+		{ .object = 1, .offset = 20, .group = 2, .count = 25 }
+	};
+	struct profile *p = minute(10);
+	struct call_frame frame[] = { { strdup("serve"), 16, 0 }, { strdup("malloc"), 16, 1 } };
+	__u32 at = CALL_WHOLE, index[2];
+
+	for (int i = 0; i < 2; i++)
+		cr_assert_eq(call_tree_add_frame(&p->calls, &frame[i], &index[i]), 0);
+	for (int i = 0; i < 3; i++) {
+		at = i < 2 ? at : CALL_WHOLE;
+		cr_assert_eq(call_tree_add_like(&p->calls, at, &stack[i], &at), 0);
+		p->calls.node[at].frame = index[i > 0];
+		p->calls.node[at].count = stack[i].count;
+	}
+	return p;
+}
+
+Test(interval_sums, gives_a_unit_its_part_of_a_shared_file_where_stacks_tell)
+{
+	struct interval_sums s = { 0 };
+	struct sums_choice c = { .until = LATER };
+	struct sums_range r;
+
+	add(&s, with_groups(), 0);
+	r = range(&s, &c);
+	cr_expect_eq(samples_of(r.profile, "malloc"), 40);
+	cr_expect_eq(r.profile->total, 157);
+	sums_range_fini(&r);
+	c.name[ROWS_UNIT] = "web.service";
+	r = range(&s, &c);
+	cr_expect_eq(samples_of(r.profile, "malloc"), 10);
+	cr_expect_eq(samples_of(r.profile, SUMS_UNKNOWN), 0);
+	cr_expect_eq(r.profile->total, 40);
+	cr_expect_eq(below(r.profile, "serve"), 10);
+	sums_range_fini(&r);
+	c.name[ROWS_UNIT] = "db.service";
+	r = range(&s, &c);
+	cr_expect_eq(samples_of(r.profile, "malloc"), 25);
+	cr_expect_eq(samples_of(r.profile, SUMS_UNKNOWN), 5, "no stack tells of which unit");
+	cr_expect_eq(r.profile->total, 110);
+	cr_expect_eq(below(r.profile, "serve"), 0);
+	sums_range_fini(&r);
+	interval_sums_fini(&s);
+}
+
 Test(interval_sums, removes_the_oldest)
 {
 	struct interval_sums s = three();

@@ -2,8 +2,7 @@
 # other-profilers.sh - functions of real programs, by profil and by the profilers of their languages
 # shellcheck source=tests/lib/lib.sh
 . "$(dirname "$0")/../../lib/lib.sh"
-
-ctl=$BUILD/profilctl
+. tests/lib/other_profilers.sh
 
 repeated() { # TIMES FILE...
 	local i
@@ -11,17 +10,6 @@ repeated() { # TIMES FILE...
 	for ((i = 0; i < $1; i++)); do
 		cat "${@:2}"
 	done
-}
-
-# The other profiler has written $dir/other; records COMMAND and compares.
-same() { # KIND LANGUAGE WHAT COMMAND...
-	if ! test -s "$dir/other"; then
-		lacks "$3 has the functions that $1 finds" "$1 (it said: $(tail -n 1 "$dir/out"))"
-		return
-	fi
-	"$ctl" record -q -g -F 499 -f json -o "$dir/json" -- "${@:4}" >"$dir/out" 2>&1 # ends with the command's status
-	check "$3 has the functions that $1 finds" python3 tests/lib/other_profilers.py "$1" "$dir/other" "$2" "$dir/json"
-	rm -f "$dir/other" "$dir/json"
 }
 
 python_program() {

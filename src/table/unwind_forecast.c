@@ -1,7 +1,7 @@
 /* unwind_forecast.c - prepares the unwind tables of a command before it runs */
 #include <fcntl.h>
 #include <limits.h>
-#include <spawn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -32,31 +32,45 @@ static void expect_listed(struct unwind_feeder *f, char *line)
 	expect_path(f, path);
 }
 
-/* Makes @loader, which will run @program anyway, list the files that it would map. */
+#define LOADER_S 2 /* it takes milliseconds */
+
+/* In the child: the caller's signals may be blocked, and an alarm outlives the exec. */
+static void become_loader(char *loader, char *program, int out)
+{
+	char *argv[] = { loader, (char *)"--list", program, NULL };
+	int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	alarm(LOADER_S);
+	if (dup2(out, STDOUT_FILENO) >= 0 && dup2(nothing, STDERR_FILENO) >= 0)
+		execv(loader, argv);
+	_exit(127);
+}
+
+/*
+ * Makes @loader, which will run @program anyway, list the files that it would map. What does not
+ * answer is ended: by its alarm, or by the terminal's Ctrl-C.
+ */
 static void ask_loader(struct unwind_feeder *f, char *loader, char *program)
 {
-	char *argv[] = { loader, (char *)"--list", program, NULL }, line[PATH_MAX + 64];
-	posix_spawn_file_actions_t actions;
+	__cleanup(fclosep) FILE *lines = NULL;
+	char line[PATH_MAX + 64];
 	int out[2], status;
-	FILE *lines;
 	pid_t pid;
 
 	if (pipe2(out, O_CLOEXEC) < 0)
 		return;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	if (posix_spawn(&pid, loader, &actions, NULL, argv, environ))
-		pid = -1;
-	posix_spawn_file_actions_destroy(&actions);
+	pid = fork();
+	if (!pid)
+		become_loader(loader, program, out[1]);
 	close(out[1]);
 	lines = fdopen(out[0], "r");
 	if (!lines)
 		close(out[0]);
 	while (lines && fgets(line, sizeof(line), lines))
 		expect_listed(f, line);
-	if (lines)
-		fclose(lines);
 	if (pid > 0)
 		waitpid(pid, &status, 0);
 }

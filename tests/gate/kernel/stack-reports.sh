@@ -162,7 +162,19 @@ merge() { # NAME COMMAND...
 	check "$1" merged
 }
 
+# The dynamic linker of a command is asked for its libraries. This one pauses when it has an operand, and
+# links nothing: the command ends in any way.
+silent_linker() {
+	echo 'int pause(void); int main(int n) { while (n > 1) pause(); return 0; }' |
+		${CC:-gcc} -static -o "$dir/linker" -xc - &&
+		echo 'int main(void) { return 0; }' |
+		${CC:-gcc} -o "$dir/command" -xc - -Wl,--dynamic-linker="$dir/linker" || return
+	(ulimit -c 0 && "$ctl" record -g -q -f json -o "$dir/silent" -- "$dir/command" 2>/dev/null)
+	grep -q '"command_status":' "$dir/silent"
+}
+
 daemon_start
+check "record -g does not wait for a dynamic linker that does not answer" silent_linker
 formats
 inlined
 kernel_frames

@@ -48,6 +48,39 @@ static int grow(struct symbolize_cache *cache, size_t n)
 	return 0;
 }
 
+static void drop(struct symbolize_cache *cache, struct symbolize_cache_entry *e)
+{
+	cache->held -= e->symbols != NULL;
+	symbols_close(steal(e->symbols));
+}
+
+static void drop_oldest(struct symbolize_cache *cache)
+{
+	struct symbolize_cache_entry *oldest = NULL;
+
+	for (size_t i = 0; i < cache->n; i++) {
+		struct symbolize_cache_entry *e = &cache->objects[i];
+
+		if (e->symbols && (!oldest || e->used_ns < oldest->used_ns))
+			oldest = e;
+	}
+	if (!oldest)
+		return;
+	drop(cache, oldest);
+	oldest->tried = false;
+}
+
+static void read_symbols(struct symbolize_cache *cache, struct symbolize_cache_entry *e,
+			 const struct profile *p, __u32 object)
+{
+	if (cache->most && cache->reads++ >= SYMBOLIZE_CACHE_READS_MOST * cache->most)
+		return;
+	if (cache->most && cache->held >= cache->most)
+		drop_oldest(cache);
+	e->symbols = symbols_of(p, &p->objects[object], cache) ?: steal(e->kept);
+	cache->held += e->symbols != NULL;
+}
+
 int symbolize_cached(struct symbols **out, const struct profile *p, __u32 object,
 		     struct symbolize_cache *cache)
 {
@@ -58,7 +91,7 @@ int symbolize_cached(struct symbols **out, const struct profile *p, __u32 object
 		return err;
 	o = &cache->objects[object];
 	if (!o->symbols && !o->tried)
-		o->symbols = symbols_of(p, &p->objects[object], cache) ?: steal(o->kept);
+		read_symbols(cache, o, p, object);
 	o->tried = true;
 	o->used_ns = now_ns();
 	*out = o->symbols;
@@ -90,11 +123,12 @@ void symbolize_cache_renew(struct symbolize_cache *cache, struct profile *p, __u
 		bool changes = o->kind == OBJECT_INTERPRETED || o->kind == OBJECT_ANON;
 
 		if (changes || e->used_ns < since_ns)
-			symbols_close(steal(e->symbols));
+			drop(cache, e);
 		if (e->used_ns < since_ns)
 			release(o);
 		e->tried = e->symbols != NULL;
 	}
+	cache->reads = 0;
 }
 
 int symbolize_cache_let_go(struct symbolize_cache *cache, struct profile *p, __u32 object,
@@ -111,7 +145,7 @@ int symbolize_cache_let_go(struct symbolize_cache *cache, struct profile *p, __u
 		symbols_close(steal(e->kept));
 		err = symbols_keep(&e->kept, all, offset, n);
 	}
-	symbols_close(steal(e->symbols));
+	drop(cache, e);
 	e->tried = false;
 	release(&p->objects[object]);
 	return err;

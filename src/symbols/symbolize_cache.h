@@ -15,10 +15,18 @@ struct symbolize_cache_entry {
 	bool tried;		 /* to read the symbols, since the cache was renewed */
 };
 
-/* Symbols that were read already, by object. All zero: empty. */
+/* Symbols that were read already, by object. All zero: empty, without limit. */
 struct symbolize_cache {
 	struct symbolize_cache_entry *objects;
 	size_t n;
+	/*
+	 * So many objects have symbols at most: those used least recently are dropped, and are read
+	 * again when needed, READS_MOST times as many in all until the cache is renewed. What is
+	 * beyond that has no names.
+	 */
+	size_t most;
+	size_t held;
+	size_t reads;
 	/* Opens the file of an object that was released; NULL: only its path is tried. */
 	void (*reopen)(void *reader, __u32 object);
 	void *reader;
@@ -38,6 +46,8 @@ void symbolize_cache_renew(struct symbolize_cache *cache, struct profile *p, __u
  */
 int symbolize_cache_let_go(struct symbolize_cache *cache, struct profile *p, __u32 object,
 			   const __u64 *offset, size_t n);
+
+#define SYMBOLIZE_CACHE_READS_MOST 8
 
 /* A minute ago: what was not used since can be read again when it is needed. */
 __u64 symbolize_cache_minute_ago(void);

@@ -1,5 +1,6 @@
 /* machine_source.c - the machine profile's samples, across restarts of the daemon and new tables */
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +16,18 @@
 #include "table/stack_reader.h"
 #include "profilctl/util/exit_status.h"
 #include "base/host_identity.h"
+
+/*
+ * Objects whose symbols are in memory at a time. A machine that builds software runs about 300
+ * files a minute; others can run as many as they like.
+ */
+#define SYMBOLS_MOST 512
+
+/*
+ * The symbols of an interval are freed after it. A block of this size or more is then given back
+ * at once: glibc would raise the limit to 32 MiB when it frees the first one.
+ */
+#define MAPPED_BLOCK (128 << 10)
 
 static void close_table(struct machine_source *s)
 {
@@ -42,6 +55,7 @@ static int take_table(struct machine_source *s, struct merge *into)
 		err = merge_add(into, p);
 	profile_give_back(p);
 	symbolize_cache_renew(&s->cache, s->names, began_ns);
+	malloc_trim(0);
 	return err;
 }
 
@@ -59,6 +73,7 @@ static int open_table(struct machine_source *s, int fd)
 		close_table(s);
 		return err;
 	}
+	s->cache.most = SYMBOLS_MOST;
 	s->cache.reopen = table_reader_reopen;
 	s->cache.reader = &s->reader;
 	guarded_files_copy_network(); /* an interval must end though a file server hangs */
@@ -173,6 +188,7 @@ int machine_source_open(struct machine_source *s, const struct options *o)
 
 	*s = (struct machine_source){ .options = o };
 	s->opened_ns = clock_ns(CLOCK_BOOTTIME);
+	mallopt(M_MMAP_THRESHOLD, MAPPED_BLOCK);
 	status = daemon_connect(&s->client, o);
 	if (status)
 		return status;

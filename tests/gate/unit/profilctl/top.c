@@ -116,6 +116,44 @@ Test(ctl_top, releases_files_that_were_not_used_for_a_while)
 	profile_free(p);
 }
 
+static size_t with_symbols(const struct symbolize_cache *cache)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < cache->n; i++)
+		n += cache->objects[i].symbols != NULL;
+	return n;
+}
+
+/* However many files run in an interval. What is dropped is read again, up to a number of times. */
+Test(ctl_top, keeps_the_symbols_of_a_limited_number_of_files)
+{
+	enum { FILES = 20, MOST = 3, READS = SYMBOLIZE_CACHE_READS_MOST * MOST };
+	struct symbolize_cache cache = { .most = MOST };
+	struct profile *p = profile_new();
+	struct symbols *symbols;
+	__u32 object;
+
+	for (__u64 i = 0; i < FILES; i++)
+		cr_assert_eq(profile_add_object(p, "/nonexistent", 0, i,
+						open("/proc/self/exe", O_RDONLY), &object),
+			     0);
+	for (__u32 i = 0; i < READS + 5; i++) {
+		cr_assert_eq(symbolize_cached(&symbols, p, i % FILES, &cache), 0);
+		cr_expect_eq(symbols != NULL, i < READS, "file %u", i);
+		cr_expect_leq(with_symbols(&cache), MOST);
+		cr_expect_eq(with_symbols(&cache), cache.held);
+	}
+	symbolize_cache_renew(&cache, p, 0);
+	cr_assert_eq(symbolize_cached(&symbols, p, (READS + 5) % FILES, &cache), 0);
+	cr_expect_not_null(symbols, "the next interval reads them again");
+	cr_assert_eq(symbolize_cached(&symbols, p, (READS + 5) % FILES, &cache), 0);
+	cr_expect_eq(cache.reads, 1, "once");
+	cr_expect_leq(with_symbols(&cache), MOST);
+	symbolize_cache_fini(&cache);
+	profile_free(p);
+}
+
 /* A running process can make its map of names anew; that of an ended one was read. */
 Test(ctl_top, keeps_the_perf_map_of_a_process_until_it_has_ended)
 {

@@ -23,12 +23,6 @@
  */
 #define SYMBOLS_MOST 512
 
-/*
- * The symbols of an interval are freed after it. A block of this size or more is then given back
- * at once: glibc would raise the limit to 32 MiB when it frees the first one.
- */
-#define MAPPED_BLOCK (128 << 10)
-
 static void close_table(struct machine_source *s)
 {
 	symbolize_cache_fini(&s->cache);
@@ -55,7 +49,7 @@ static int take_table(struct machine_source *s, struct merge *into)
 		err = merge_add(into, p);
 	profile_give_back(p);
 	symbolize_cache_renew(&s->cache, s->names, began_ns);
-	malloc_trim(0);
+	malloc_trim(0); /* of the symbols of this interval, most are freed */
 	return err;
 }
 
@@ -188,7 +182,6 @@ int machine_source_open(struct machine_source *s, const struct options *o)
 
 	*s = (struct machine_source){ .options = o };
 	s->opened_ns = clock_ns(CLOCK_BOOTTIME);
-	mallopt(M_MMAP_THRESHOLD, MAPPED_BLOCK);
 	status = daemon_connect(&s->client, o);
 	if (status)
 		return status;

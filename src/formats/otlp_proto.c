@@ -29,6 +29,7 @@ enum profile_field {
 	PROFILE_PERIOD_TYPE = 5,
 	PROFILE_PERIOD = 6,
 	PROFILE_ID = 7,
+	PROFILE_ATTRIBUTES = 11,
 };
 enum value_type_field { VALUE_TYPE = 1, VALUE_UNIT = 2 };
 enum sample_field { SAMPLE_STACK = 1, SAMPLE_ATTRIBUTES = 2, SAMPLE_VALUES = 4 };
@@ -388,11 +389,16 @@ static void profile(struct otlp *w, size_t at)
 {
 	const struct resource *r = &w->resource[at];
 	struct message *whole = &w->part[1], *one = &w->part[2];
+	__u32 least = w->content->least
+			      ? attribute(w, "profil.least_samples", NULL, w->content->least)
+			      : 0;
 	__u64 factor = types(w);
 
 	protobuf_fixed64(whole->f, PROFILE_TIME_NS, w->content->began_ns);
 	protobuf_optional(whole->f, PROFILE_DURATION_NS, w->content->duration_ns);
 	profile_id(w, &w->resources.entry[at]);
+	if (least)
+		protobuf_indices(whole->f, PROFILE_ATTRIBUTES, &least, 1);
 	for (size_t i = 0; i < r->samples.n; i++) {
 		__u64 value = r->count[i] * factor;
 

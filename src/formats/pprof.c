@@ -26,6 +26,7 @@ static void head(struct pprof *w)
 	proto_comment(&w->proto, p->command);
 	if (has_stacks(p))
 		proto_comment(&w->proto, stack_ends_summary(ends, sizeof(ends), p));
+	w->proto.least = p->least;
 	proto_host(&w->proto, &p->host,
 		   p->pid ? profile_base_name(profile_program(program, sizeof(program), p))
 			  : "machine");

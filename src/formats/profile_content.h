@@ -67,6 +67,7 @@ struct profile_content {
 	__u32 default_type;
 	__u64 began_ns; /* since the epoch */
 	__u64 duration_ns;
+	__u64 least; /* stacks with fewer samples are counted in their callers; 0: none are */
 	struct host_identity host;
 	__u32 service; /* the name of what was recorded, where samples have no unit */
 	__u32 *comment;

@@ -325,6 +325,24 @@ int call_tree_fold(struct call_tree *t, const bool *folds)
 	return call_tree_prune(t);
 }
 
+int call_tree_fold_light(struct call_tree *t, __u64 least)
+{
+	__cleanup(freep) bool *has_more = calloc(t->n + 1, sizeof(*has_more)); /* below */
+
+	if (!has_more)
+		return -ENOMEM;
+	for (size_t i = t->n; i-- > CALL_ROOTS;) {
+		struct call_node *n = &t->node[i];
+
+		if (!has_more[i] && n->count < least && n->parent >= CALL_ROOTS) {
+			t->node[n->parent].count += n->count;
+			n->count = 0;
+		}
+		has_more[n->parent] |= has_more[i] || n->count;
+	}
+	return call_tree_prune(t);
+}
+
 /*
  * Subtracts the counts of @last from those of @now in @more. A node of @last that is not in @now
  * was folded: its samples are now in the nearest of its callers that is.

@@ -176,6 +176,12 @@ int call_tree_prune(struct call_tree *t);
 int call_tree_fold(struct call_tree *t, const bool *folds);
 
 /*
+ * Moves the samples of nodes with fewer than @least to their callers, unless other samples are left
+ * below. Outermost frames keep theirs. Returns 0 or -ENOMEM.
+ */
+int call_tree_fold_light(struct call_tree *t, __u64 least);
+
+/*
  * Fills the empty @t with the counts of @now minus those of @last, @most samples at most; what
  * exceeds it is taken from @now, so that its difference to a later reading has it. All have the
  * same objects and no frames yet. Nodes may have been folded into their callers between the two:

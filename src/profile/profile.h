@@ -128,6 +128,7 @@ struct profile {
 	enum profile_end end;
 	int end_code;	   /* the exit status or the signal */
 	__u64 duration_ns; /* wall-clock time */
+	__u64 least;	   /* stacks with fewer samples are counted in their callers; 0: none are */
 	__u64 cpu_ns;	   /* used by the profiled processes; 0: unknown */
 	size_t processes;  /* that had samples; 0: unknown */
 

@@ -121,6 +121,8 @@ class Request:
         rule(p.time_unix_nano, "a profile has no time")
         for t in (p.sample_type, p.period_type):
             rule(self.use("string", t.type_strindex) and self.use("string", t.unit_strindex), "a type has no name")
+        for i in p.attribute_indices:
+            self.use("attribute", i)
         seen = set()
         for s in p.samples:
             self.use("stack", s.stack_index)

@@ -116,6 +116,10 @@ static const struct option_row rows[] = {
 	  TEXT(endpoint) },
 	{ OPTION_PUSH, 0, "header", "NAME: VALUE", "push: send this with each request",
 	  .value = value_header },
+	{ OPTION_PUSH, 0, "max-daily", "BYTES",
+	  "push: count light stacks in their callers above this a day\n"
+	  "                              (default: 200M)",
+	  .value = value_max_daily },
 	{ OPTION_PUSH, 0, "state", "FILE",
 	  "push: note here what was sent (default:\n"
 	  "                              /var/lib/profil-push/sent)",

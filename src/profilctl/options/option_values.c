@@ -418,7 +418,7 @@ const char *value_max_age(struct options *o, char *arg)
 	return NULL;
 }
 
-const char *value_max_size(struct options *o, char *arg)
+static const char *read_bytes(__u64 *out, const char *arg)
 {
 	static const char units[] = "KMGT";
 	char *end;
@@ -428,8 +428,18 @@ const char *value_max_size(struct options *o, char *arg)
 
 	if (*arg < '0' || *arg > '9' || !n || (*end && (!unit || end[1])) || n > ~0ull >> shift)
 		return "must be a number of bytes, with K, M, G or T behind it";
-	o->max_bytes = n << shift;
+	*out = n << shift;
 	return NULL;
+}
+
+const char *value_max_size(struct options *o, char *arg)
+{
+	return read_bytes(&o->max_bytes, arg);
+}
+
+const char *value_max_daily(struct options *o, char *arg)
+{
+	return read_bytes(&o->daily_bytes, arg);
 }
 
 const char *value_nothing(struct options *o, char *arg)

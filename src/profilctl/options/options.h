@@ -136,6 +136,7 @@ struct options {
 	const char *spool;     /* NULL: the default */
 	time_t max_age_s;      /* of a profile in the spool; 0: the default */
 	__u64 max_bytes;       /* of the spool; 0: the default */
+	__u64 daily_bytes;     /* to send; 0: the default */
 	const char *check;     /* of optimize: a command, with {} for the program */
 	const char *optimized; /* the program to compare with */
 	size_t rounds;	       /* 0: the default */

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clocks.h"
+#include "base/gzip.h"
 #include "base/log.h"
 #include "base/sanitize.h"
 #include "formats/format.h"
@@ -28,6 +29,7 @@
 #define WAIT_MIN_S 1
 #define WAIT_MAX_S 60 /* between two tries, unless the receiver asks for more */
 #define ASKED_MAX_S 3600
+#define DAILY_BYTES (200ull << 20)
 #define SCAN_S 60 /* between two looks at a spool that inotify says nothing about */
 
 struct push {
@@ -47,6 +49,7 @@ struct push {
 	__u64 taken;	/* profiles */
 	__u64 samples;	/* in these */
 	__u64 dropped;
+	__u64 folded; /* profiles with light stacks in their callers */
 };
 
 static __attribute__((format(printf, 3, 4))) void drop(struct push *p, const char *name,
@@ -189,17 +192,73 @@ static int send_bytes(struct push *p, const char *name, const char *bytes, size_
 	}
 }
 
-/* Returns 1, 0 to end, or a negative errno. */
-static int send_profile(struct push *p, const char *name, const struct profile *profile)
+static int encode(char **bytes, size_t *n, const struct profile *profile)
 {
-	__cleanup(freep) char *bytes = NULL;
-	size_t n;
-	FILE *f = open_memstream(&bytes, &n);
+	FILE *f = open_memstream(bytes, n);
 	int err = f ? otlp_write(f, profile) : -ENOMEM;
 
 	if (f && fclose(f) && !err)
 		err = -ENOMEM;
-	return err ? err : send_bytes(p, name, bytes, n, profile->total);
+	return err;
+}
+
+static int packed_bytes(__u64 *out, const char *bytes, size_t n)
+{
+	__cleanup(freep) char *packed = NULL;
+	size_t packed_n;
+	FILE *f = open_memstream(&packed, &packed_n);
+	int err = f ? gzip_write(f, bytes, n) : -ENOMEM;
+
+	if (f && fclose(f) && !err)
+		err = -ENOMEM;
+	*out = err ? 0 : packed_n;
+	return err;
+}
+
+/*
+ * Encodes @profile within its time's part of the daily bytes: light stacks are counted in their
+ * callers, as few as it takes. Without stacks, or with outermost frames only, it is what it is.
+ */
+static int encode_within(char **bytes, size_t *n, const struct push *p, struct profile *profile)
+{
+	__u64 daily = p->options->daily_bytes ? p->options->daily_bytes : DAILY_BYTES, packed;
+	double most = (double)daily * (double)profile->duration_ns / (86400 * 1e9);
+	int err = encode(bytes, n, profile) ?: packed_bytes(&packed, *bytes, *n);
+
+	for (__u64 least = 2; !err && packed > most && profile->calls.n; least *= 2) {
+		if (least / 2 > profile->total)
+			break;
+		free(steal(*bytes));
+		profile->least = least;
+		err = call_tree_fold_light(&profile->calls, least)
+			      ?: encode(bytes, n, profile)
+			      ?: packed_bytes(&packed, *bytes, *n);
+	}
+	return err;
+}
+
+/* Says once that light stacks are counted in their callers. */
+static void tell_folded(struct push *p, const struct profile *profile)
+{
+	if (!profile->least || p->folded++)
+		return;
+	log_notice("stacks of less than %llu samples are counted in their callers, here and where "
+		   "it takes that to send no more than %llu MiB a day (--max-daily)",
+		   profile->least,
+		   (p->options->daily_bytes ? p->options->daily_bytes : DAILY_BYTES) >> 20);
+}
+
+/* Returns 1, 0 to end, or a negative errno. */
+static int send_profile(struct push *p, const char *name, struct profile *profile)
+{
+	__cleanup(freep) char *bytes = NULL;
+	size_t n;
+	int err = encode_within(&bytes, &n, p, profile);
+
+	if (err)
+		return err;
+	tell_folded(p, profile);
+	return send_bytes(p, name, bytes, n, profile->total);
 }
 
 /* Returns 1, 0 to end, or a negative errno. */

@@ -187,4 +187,36 @@ prints "push obeys OpenTelemetry's variable of the protocol" "undefined/false 1"
 keep 1
 "$ctl" machine push --spool "$spool" --state "$dir/state" --once -d 1 "grpcs://${url#*://}" 2>"$dir/said"
 check "grpcs asks for TLS" said 'https://localhost'
+
+# A minute with more stacks than it may take: 300 callers, each of ten functions with one sample each.
+grpc='' kept_port=''
+rm -rf "$spool" "$dir/state"
+mkdir "$spool"
+python3 -c '
+import gzip, json, sys
+frames = [["main", 0, 16]] + [[f"caller_{i}", 0, 64 * (i + 1)] for i in range(300)]
+nodes = [[0, 0, 0, 16, 0]] + [[1, i, 0, 64 * i, 0] for i in range(1, 301)]
+for i in range(3000):
+    frames.append([f"callee_{i}_of_{i * 7919 % 3000}", 0, 65536 + 64 * i])
+    nodes.append([2 + i // 10, 301 + i, 0, 65536 + 64 * i, 1])
+end = {"end": "whole", "samples": 3000, "without_frame": 0}
+p = {"schema": "profil/1", "command": "the whole machine", "pid": 0, "started": 1700000000, "tick_ns": 10000000,
+     "duration_ns": 60 * 10**9, "cpu_ns": 0, "command_status": 0,
+     "samples": {"total": 3000, "binned": 3000, "unmatched": 0, "lost": 0},
+     "functions": [{"name": f[0], "object": "/bin/x", "samples": 1, "offset": f[2], "size": 64, "named": True} for f in frames[301:]],
+     "objects": [{"path": "/bin/x", "build_id": "00ff"}], "places": [[0, f[2], 1, 1] for f in frames[301:]],
+     "stacks": {"samples": 3000, "without": 0, "ends": [end], "cuts": [], "frames": frames, "nodes": nodes}}
+with gzip.open(sys.argv[1], "wt") as f: json.dump(p, f)' "$spool/machine-20231114T221320Z-60s.json.gz"
+bytes_sent() { /usr/bin/python3 -c 'import glob, sys, zlib; print(sum(len(zlib.compress(open(f, "rb").read())) for f in glob.glob(sys.argv[1] + "/in/*.otlp")))' "$dir"; }
+callers() { /usr/bin/python3 tests/lib/otlp.py stacks "$dir"/in/*.otlp | grep -c '^10 main;caller_[0-9]*$'; }
+receive
+push --once "$url"
+check "a minute with 3000 stacks is sent as it is" test "$(taken) $(callers)" = "3000 0"
+check "which takes more than its part of 20 MiB a day" test "$(bytes_sent)" -gt $((20 * 1024 * 1024 / 1440))
+rm -rf "$dir/state"
+receive
+push --once --max-daily 20M "$url"
+check "with --max-daily 20M it takes no more" test "$(bytes_sent)" -le $((20 * 1024 * 1024 / 1440))
+check "its samples are all there, the light stacks in their callers" test "$(taken) $(callers)" = "3000 300"
+check "push says which stacks are left" said 'less than 2 samples are counted in their callers'
 finish

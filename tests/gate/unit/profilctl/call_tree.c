@@ -70,6 +70,33 @@ Test(call_tree, keeps_a_hundred_thousand_contexts)
 	call_tree_fini(&t);
 }
 
+/* Of equal siblings all fold, and then their caller if it is light still. */
+Test(call_tree, folds_light_leaves_into_their_callers)
+{
+	const __u64 light[] = { 1, 2, 3 }, other[] = { 1, 2, 4 }, heavy[] = { 1, 5, 6 },
+		    alone[] = { 7 };
+	struct call_tree t = { 0 };
+
+	count(&t, CALL_WHOLE, light, 3);
+	count(&t, CALL_WHOLE, other, 3);
+	for (int i = 0; i < 3; i++)
+		count(&t, CALL_WHOLE, heavy, 3);
+	count(&t, CALL_WHOLE, heavy, 2); /* light, but others are below it */
+	count(&t, CALL_WHOLE, alone, 1);
+	cr_assert_eq(call_tree_fold_light(&t, 2), 0);
+	cr_assert_eq(t.n, CALL_ROOTS + 5);
+	cr_expect_eq(t.node[CALL_ROOTS + 1].offset, 2);
+	cr_expect_eq(t.node[CALL_ROOTS + 1].count, 2);
+	cr_expect_eq(t.node[CALL_ROOTS + 2].count, 1);
+	cr_expect_eq(t.node[CALL_ROOTS + 3].count, 3);
+	cr_expect_eq(t.node[CALL_ROOTS + 4].count, 1);
+	cr_assert_eq(call_tree_fold_light(&t, 100), 0);
+	cr_assert_eq(t.n, CALL_ROOTS + 2);
+	cr_expect_eq(t.node[CALL_ROOTS].count, 6);
+	cr_expect_eq(call_tree_sum(&t), 7);
+	call_tree_fini(&t);
+}
+
 Test(call_tree, folds_into_callers)
 {
 	const __u64 user[] = { 1 }, kernel[] = { 1, 2, 3 };

@@ -231,7 +231,7 @@ static int read_node(struct tree_reader *r, const struct stack_count *c)
 	}
 	if (c->wait)
 		notes.wait = c->wait;
-	if (!err && at < CALL_ROOTS && group_of(r, node_at(r, number)->place))
+	if (!err && is_node(r, number) && at < CALL_ROOTS && group_of(r, node_at(r, number)->place))
 		return 0; /* of a group, without a frame: in no stack */
 	if (!err)
 		err = call_tree_count(r->into, at, c->count);

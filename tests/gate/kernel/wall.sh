@@ -29,7 +29,10 @@ record_waits() {
 
 # The samples of the loop come sooner or later.
 has_run() {
-	until record_waits && through "on CPU" compute "$dir/kept"; do :; done
+	while record_waits; do
+		through "on CPU" compute "$dir/kept" && return
+	done
+	false
 }
 
 daemon_start

@@ -9,15 +9,19 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clocks.h"
 #include "base/grow.h"
 
 #include "cover.h"
 #include "jit_codes.h"
+#include "symbols/elf/read_budget.h"
+#include "symbols/proc/file_account.h"
 #include "symbols/proc/guarded_file.h"
 
-/* What is read of a jitdump, which can be another user's. */
+/* What is read of a jitdump, which can be another user's: that user's account pays the time. */
 #define CODES_MAX (256u << 10)
 #define RECORDS_MAX (4u << 20)
+#define RECORDS_UNCHECKED 1024
 
 struct jit_codes {
 	int fd;
@@ -64,8 +68,16 @@ static int open_dump(const struct object *o, __u32 *machine)
 	return steal_fd(fd);
 }
 
+/* Says whether reading since @begun_ns has taken longer than it may. @a NULL: no limit. */
+static bool is_late(struct file_account *a, __u64 begun_ns)
+{
+	__u64 ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns;
+
+	return a && (ns > READ_FILE_CPU_NS || ns > file_account_time_left(a));
+}
+
 /* Reads the first @bytes of the file: what was written later is not what was sampled. */
-static int read_all(struct jit_codes *c, __u64 bytes)
+static int read_records(struct jit_codes *c, __u64 bytes, struct file_account *a, __u64 begun_ns)
 {
 	__cleanup(jitdump_fini) struct jitdump dump = { .fd = c->fd };
 	struct jitdump_code code, *more;
@@ -73,6 +85,8 @@ static int read_all(struct jit_codes *c, __u64 bytes)
 	for (unsigned int i = 0; i < RECORDS_MAX && jitdump_next(&dump, &code); i++) {
 		if (dump.at > bytes)
 			break;
+		if (i % RECORDS_UNCHECKED == 0 && is_late(a, begun_ns))
+			return -EFBIG;
 		if (!code.bytes || code.start + code.bytes < code.start)
 			continue;
 		more = c->n == CODES_MAX ? NULL : grow(c->code, c->n, sizeof(*more));
@@ -82,6 +96,17 @@ static int read_all(struct jit_codes *c, __u64 bytes)
 		c->code[c->n++] = code;
 	}
 	return 0;
+}
+
+static int read_all(struct jit_codes *c, __u64 bytes)
+{
+	struct file_account *a = file_account_of(c->fd);
+	__u64 begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	int err = read_records(c, bytes, a, begun_ns);
+
+	if (a)
+		file_account_use_time(a, clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns);
+	return err;
 }
 
 static int cover_all(struct jit_codes *c)

@@ -25,8 +25,8 @@
 struct code {
 	const struct object *object;
 	const struct function *function;
-	int fd;		       /* the file; -1: */
-	struct jit_codes *jit; /* the code was compiled at run time */
+	int fd;		       /* the file that has the code; -1: @jit has it */
+	struct jit_codes *jit; /* NULL: it was not compiled at run time */
 	struct symbols *symbols;
 	const char *machine; /* for objdump -m */
 	__u64 start;

@@ -285,13 +285,12 @@ static int load_nodes(struct profile *p, const struct json_ends *e, const json_t
 	size_t i;
 	int err = load_groups(&group, p, json_object_get(stacks, "groups"), json_array_size(nodes));
 
+	if (err < 0)
+		return err;
 	json_array_foreach(nodes, i, node) {
 		json_int_t parent, frame, object, offset, count;
-		struct call_node like = { .group = err ? 0 : group[i] };
+		struct call_node like = { .group = group[i] };
 		__u32 index;
-
-		if (err)
-			return err;
 
 		if (json_unpack((json_t *)node, "[IIIII!]", &parent, &frame, &object, &offset,
 				&count) < 0 ||

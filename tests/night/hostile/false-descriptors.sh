@@ -82,7 +82,7 @@ check "the neighbour's functions are its own" jq -e \
 	'[.functions[] | select(.object == "python" and .samples > 0) | .name] | index("named_by_its_owner") and all(test("^[A-Za-z0-9_<>(). ]+$"))' \
 	"$dir/neighbour"
 
-# Alice, who may count everybody's samples, but not read bob's memory.
+# Alice is in group profil: she may count the samples of all users, but not read bob's memory.
 canary=canary_$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
 sed "s/named_by_its_owner/$canary/g" "$dir/turn.py" >"$dir/canary.py"
 SPIN=$((2 * seconds)) setpriv --reuid=$bob --regid=$bob --clear-groups /usr/bin/python3 "$dir/canary.py" &

@@ -49,6 +49,7 @@ struct push {
 	__u64 taken;	/* profiles */
 	__u64 samples;	/* in these */
 	__u64 dropped;
+	__u64 daily_bytes;
 	__u64 folded; /* profiles with light stacks in their callers */
 };
 
@@ -221,13 +222,12 @@ static int packed_bytes(__u64 *out, const char *bytes, size_t n)
  */
 static int encode_within(char **bytes, size_t *n, const struct push *p, struct profile *profile)
 {
-	__u64 daily = p->options->daily_bytes ? p->options->daily_bytes : DAILY_BYTES, packed;
-	double most = (double)daily * (double)profile->duration_ns / (86400 * 1e9);
+	double most = (double)p->daily_bytes * (double)profile->duration_ns / (86400 * 1e9);
+	__u64 packed;
 	int err = encode(bytes, n, profile) ?: packed_bytes(&packed, *bytes, *n);
 
-	for (__u64 least = 2; !err && packed > most && profile->calls.n; least *= 2) {
-		if (least / 2 > profile->total)
-			break;
+	for (__u64 least = 2;
+	     !err && packed > most && profile->calls.n && least / 2 <= profile->total; least *= 2) {
 		free(steal(*bytes));
 		profile->least = least;
 		err = call_tree_fold_light(&profile->calls, least)
@@ -244,8 +244,7 @@ static void tell_folded(struct push *p, const struct profile *profile)
 		return;
 	log_notice("stacks of less than %llu samples are counted in their callers, here and where "
 		   "it takes that to send no more than %llu MiB a day (--max-daily)",
-		   profile->least,
-		   (p->options->daily_bytes ? p->options->daily_bytes : DAILY_BYTES) >> 20);
+		   profile->least, p->daily_bytes >> 20);
 }
 
 /* Returns 1, 0 to end, or a negative errno. */
@@ -354,6 +353,7 @@ int push_spool(const struct options *o, const char *endpoint)
 			  .changes = -1,
 			  .sent.fd = -1,
 			  .now = "",
+			  .daily_bytes = o->daily_bytes ? o->daily_bytes : DAILY_BYTES,
 			  .end_ns = o->duration_ns ? now_ns() + o->duration_ns : 0 };
 	int status = begin(&p, endpoint), err = 0;
 

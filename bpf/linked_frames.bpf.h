@@ -75,6 +75,10 @@ static __always_inline __u64 linked_string(struct interpreting *in, __u64 at, __
 		*n = w[2];
 		return w[3];
 	}
+	if (kind == PROFIL_STRING_RUBY_3_3) {
+		*n = w[2];
+		return at + 24;
+	}
 	*n = w[0] >> 14 & 31;
 	return at + 16;
 }
@@ -171,17 +175,15 @@ static __always_inline __u32 linked_unit(struct interpreting *in)
 	return line - first < LINKED_LINES ? line - first : 0;
 }
 
-/* Whether the frame in in->words is the last one of its stretch. */
-static __always_inline bool linked_is_end(struct interpreting *in)
+/* The word of the frame in in->words that has its marks; with all of them if it is unreadable. */
+static __always_inline __u64 linked_marks(struct interpreting *in)
 {
 	const struct profil_linked *l = &in->d.linked;
 	__u64 word = in->words[l->frame_end / 8 & 15];
 
 	if (l->end_is_behind && bpf_probe_read_user(&word, 8, (void *)word))
-		return true;
-	if (!l->end_is_behind && l->frame_end & 4)
-		word >>= 32;
-	return word & l->end_mask;
+		return ~0ull;
+	return !l->end_is_behind && l->frame_end & 4 ? word >> 32 : word;
 }
 
 /* The place of the function whose fields are in->object, at @at, into in->place. */
@@ -207,7 +209,7 @@ static __always_inline int linked_place(struct interpreting *in, __u64 at)
 static __always_inline int linked_frame(struct interpreting *in)
 {
 	const struct profil_linked *l = &in->d.linked;
-	__u64 frame = in->frame, this, at;
+	__u64 frame = in->frame, this, at, marks;
 
 	in->frame = 0;
 	for (int i = 0; i < LINKED_PASSES; i++) {
@@ -217,7 +219,8 @@ static __always_inline int linked_frame(struct interpreting *in)
 		if (!frame || frame < in->low || frame >= in->high ||
 		    bpf_probe_read_user(in->words, 64, (void *)frame))
 			return NEXT_END;
-		is_function = linked_read(in, &at);
+		marks = linked_marks(in);
+		is_function = (marks & l->native_mask) != l->native_is && linked_read(in, &at);
 		frame = l->frame_bytes ? frame + l->frame_bytes : in->words[l->frame_next / 8 & 15];
 		in->next = frame;
 		if (!is_function)
@@ -226,7 +229,7 @@ static __always_inline int linked_frame(struct interpreting *in)
 			in->frame = this;
 			return NEXT_UNMET;
 		}
-		if (!linked_is_end(in))
+		if (!(marks & l->end_mask))
 			in->frame = frame;
 		return NEXT_PLACE;
 	}

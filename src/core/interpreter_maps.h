@@ -109,6 +109,7 @@ struct profil_v8 {
 enum profil_linked_string {
 	PROFIL_STRING_ZEND = 1,
 	PROFIL_STRING_RUBY_3_1, /* the length of an embedded string is in its flags */
+	PROFIL_STRING_RUBY_3_3, /* it is before the characters */
 };
 
 #define PROFIL_LINKED_NONE 0xffff /* instead of an offset: there is no such field */
@@ -120,6 +121,8 @@ struct profil_linked {
 	__u8 end_is_behind;  /* frame_end is a pointer to the word with the mark */
 	__u8 kind_is;	     /* of function_kind: a function of the language */
 	__u32 end_mask;	     /* bits of the word at frame_end: the last frame of its stretch */
+	__u32 native_mask;   /* bits of this word, which are native_is in a frame that has */
+	__u32 native_is;     /* another structure instead of a function, of one in C */
 	__u16 head;	     /* the innermost frame, in the variable */
 	__u16 list_start;    /* likewise, of frames in one piece: the start of it, */
 	__u16 list_words;    /* and its size in words */

@@ -321,9 +321,7 @@ bool binary_largest_gap(struct profil_interpreter *d, Elf *elf)
 	return most >= GAP_MIN && add_loop(d, &n, elf, from, from + most);
 }
 
-/* --- a loop that only its caller names -------------------------------------------------------- */
-
-#define CALLEE_MIN (8u << 10)
+/* --- a function that only its caller names ---------------------------------------------------- */
 
 bool binary_largest_callee(struct binary_symbol *out, Elf *elf, const struct binary_symbol *caller)
 {
@@ -339,14 +337,15 @@ bool binary_largest_callee(struct binary_symbol *out, Elf *elf, const struct bin
 		__s32 distance;
 		__u64 target;
 
-		if (code[i] != 0xe8)
+		if (code[i] != 0xe8 && code[i] != 0xe9)
 			continue;
 		memcpy(&distance, code + i + 1, sizeof(distance));
 		target = caller->vaddr + i + 5 + (__u64)(__s64)distance;
-		if (frames_find(&frames, target, &start, &end) && start == target &&
+		if (target - caller->vaddr >= caller->bytes &&
+		    frames_find(&frames, target, &start, &end) && start == target &&
 		    end - start > out->bytes)
 			*out = (struct binary_symbol){ start, end - start };
 	}
 	frames_fini(&frames);
-	return out->bytes >= CALLEE_MIN;
+	return out->bytes;
 }

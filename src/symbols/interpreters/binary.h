@@ -33,8 +33,8 @@ bool binary_delta(Elf *elf, __u64 vaddr, __u64 *delta);
 bool binary_loops(struct profil_interpreter *d, Elf *elf, const struct binary_symbol *loop);
 
 /*
- * Finds the largest function that @caller calls, by the unwind information: a loop without a
- * symbol. Returns false if it has less than 8 KiB.
+ * Finds the largest function that @caller calls or ends with a jump to, by the unwind information:
+ * one without a symbol. Returns false if it calls none.
  */
 bool binary_largest_callee(struct binary_symbol *out, Elf *elf, const struct binary_symbol *caller);
 

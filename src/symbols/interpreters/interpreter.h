@@ -22,7 +22,7 @@ int interpreter_open(struct profil_interpreter *d, int fd, const char *path);
 /*
  * Of one language, as interpreter_read(): CPython 3.8 to 3.14; Node 18 to 24, by the constants that
  * V8 has for debuggers; PHP 8.0 to 8.3 without thread safety and Perl 5.36 to 5.42 with threads, as
- * Debian builds them; Ruby 3.1 as a library; JDK 17, 21 and 25 on x86-64.
+ * Debian builds them; Ruby 3.1 and 3.3 as a library; JDK 17, 21 and 25 on x86-64.
  */
 int cpython_read(struct profil_interpreter *d, Elf *elf, const char *path);
 int v8_read(struct profil_interpreter *d, Elf *elf);

@@ -1,7 +1,6 @@
 /* linked.c - the descriptors of PHP and Ruby, whose frames are in a list of the thread */
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/observe_maps.h"
@@ -18,6 +17,7 @@ static const struct profil_linked php = {
 	.frame_function = 24,
 	.frame_end = 40,      /* the type of This, which has the call's flags */
 	.end_mask = 1u << 17, /* ZEND_CALL_TOP */
+	.native_is = 1,	      /* none: functions in C have their own kind */
 	.frame_instruction = 0,
 	.instruction_line = 24,
 	.function_body = PROFIL_LINKED_NONE,
@@ -78,7 +78,7 @@ int php_read(struct profil_interpreter *d, Elf *elf)
 
 /* --- Ruby ------------------------------------------------------------------------------------- */
 
-/* rb_control_frame_t, rb_iseq_t and its body. */
+/* rb_control_frame_t, rb_iseq_t and its body, of Ruby 3.1. */
 static const struct profil_linked ruby = {
 	.string = PROFIL_STRING_RUBY_3_1,
 	.is_thread_data = 1,
@@ -90,6 +90,8 @@ static const struct profil_linked ruby = {
 	.frame_end = 32, /* ep, which points to the flags */
 	.end_is_behind = 1,
 	.end_mask = 0x20, /* VM_FRAME_FLAG_FINISH */
+	.native_mask = 0x7fff0000,
+	.native_is = 0x66660000, /* VM_FRAME_MAGIC_IFUNC, a block in C */
 	.frame_instruction = PROFIL_LINKED_NONE,
 	.function_body = 16,
 	.function_kind = PROFIL_LINKED_NONE,
@@ -100,67 +102,69 @@ static const struct profil_linked ruby = {
 	.line_shift = 1,
 };
 
-/* The slot with the module and the offset of thread-local @name, by its relocation. */
-static bool thread_data_slot(__u64 *vaddr, Elf *elf, const char *name)
+/*
+ * The slot with the module and the offset of ruby_current_ec, which newer versions do not export:
+ * rb_block_given_p() begins with a look at it, by lea SLOT(%rip),%rdi with the prefix 0x66, which
+ * the ABI prescribes before a call of __tls_get_addr().
+ */
+static bool current_ec_slot(__u64 *vaddr, Elf *elf)
 {
-	Elf_Scn *section = NULL;
-	GElf_Shdr header, symbols;
-	GElf_Rela rela;
-	GElf_Sym symbol;
+	static const unsigned char lea[] = { 0x66, 0x48, 0x8d, 0x3d };
+	struct binary_symbol reader;
+	unsigned char code[32];
+	__s32 distance;
 
-	while ((section = elf_nextscn(elf, section))) {
-		Elf_Data *data, *table;
-		Elf_Scn *linked;
-
-		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA)
+	if (!binary_symbol(&reader, elf, "rb_block_given_p") || reader.bytes < sizeof(code) ||
+	    !binary_bytes(elf, reader.vaddr, code, sizeof(code)))
+		return false;
+	for (size_t i = 0; i + sizeof(lea) + sizeof(distance) <= sizeof(code); i++) {
+		if (memcmp(code + i, lea, sizeof(lea)) != 0)
 			continue;
-		linked = elf_getscn(elf, header.sh_link);
-		if (!linked || !gelf_getshdr(linked, &symbols))
-			continue;
-		data = elf_getdata(section, NULL);
-		table = elf_getdata(linked, NULL);
-		for (int i = 0; data && table && gelf_getrela(data, i, &rela); i++) {
-			const char *is;
-
-			if (GELF_R_TYPE(rela.r_info) != R_X86_64_DTPMOD64 ||
-			    !gelf_getsym(table, (int)GELF_R_SYM(rela.r_info), &symbol))
-				continue;
-			is = elf_strptr(elf, symbols.sh_link, symbol.st_name);
-			if (is && !strcmp(is, name)) {
-				*vaddr = rela.r_offset;
-				return true;
-			}
-		}
+		memcpy(&distance, code + i + sizeof(lea), sizeof(distance));
+		*vaddr = reader.vaddr + i + sizeof(lea) + sizeof(distance) + (__u64)(__s64)distance;
+		return true;
 	}
 	return false;
 }
 
-static bool ruby_version_of(Elf *elf, int *minor)
-{
-	struct binary_symbol version;
-	char text[8] = "";
-	int major;
+#define LOOP_MIN (8u << 10)
 
-	return binary_symbol(&version, elf, "ruby_version") &&
-	       binary_bytes(elf, version.vaddr, text, 5) &&
-	       sscanf(text, "%d.%d", &major, minor) == 2 && major == 3;
+/*
+ * The loop is the largest function that rb_vm_exec() calls, which itself is the largest one that
+ * rb_iseq_eval() calls where it has no symbol.
+ */
+static bool ruby_loop(struct binary_symbol *loop, Elf *elf)
+{
+	struct binary_symbol eval, exec;
+
+	if (!binary_symbol(&exec, elf, "rb_vm_exec") &&
+	    (!binary_symbol(&eval, elf, "rb_iseq_eval") ||
+	     !binary_largest_callee(&exec, elf, &eval)))
+		return false;
+	return binary_largest_callee(loop, elf, &exec) && loop->bytes >= LOOP_MIN;
 }
 
 int ruby_read(struct profil_interpreter *d, Elf *elf)
 {
-	struct binary_symbol exec, loop;
+	struct binary_symbol version, loop;
+	char text[4] = "";
 	__u64 delta, slot;
-	int minor;
 
-	if (!binary_symbol(&exec, elf, "rb_vm_exec"))
+	if (!binary_symbol(&version, elf, "ruby_version"))
 		return -ENOENT;
-	if (!ruby_version_of(elf, &minor) || minor != 1 ||
-	    !thread_data_slot(&slot, elf, "ruby_current_ec") ||
-	    !binary_delta(elf, exec.vaddr, &delta) || !binary_largest_callee(&loop, elf, &exec))
+	if (!binary_bytes(elf, version.vaddr, text, 3) ||
+	    (strcmp(text, "3.1") != 0 && strcmp(text, "3.3") != 0) ||
+	    !current_ec_slot(&slot, elf) || !ruby_loop(&loop, elf) ||
+	    !binary_delta(elf, loop.vaddr, &delta))
 		return -EOPNOTSUPP;
 	*d = (struct profil_interpreter){ .kind = PROFIL_INTERPRETER_LINKED,
 					  .language = PROFIL_LANGUAGE_RUBY,
 					  .runtime = slot - delta,
 					  .linked = ruby };
+	if (text[2] == '3') {
+		d->linked.string = PROFIL_STRING_RUBY_3_3;
+		d->linked.frame_bytes = 56;
+		d->linked.line_shift = 0;
+	}
 	return binary_loops(d, elf, &loop) ? 0 : -EOPNOTSUPP;
 }

@@ -205,3 +205,48 @@ Test(interpreters, describes_debians_ruby)
 {
 	expect_linked("/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1", PROFIL_LANGUAGE_RUBY);
 }
+
+/* A library of which only what Debian 13's exports has symbols. */
+static int describe_ruby(struct profil_interpreter *d, const char *version)
+{
+	__cleanup(freep) char *source = NULL;
+	char path[64];
+	int err;
+
+	cr_assert_geq(
+		asprintf(
+			&source,
+			"#define HIDDEN __attribute__((visibility(\"hidden\")))\n"
+			"#define ALONE static __attribute__((noipa))\n"
+			"const char ruby_version[] = \"%s.0\";\n"
+			"HIDDEN __thread char *ec __attribute__((tls_model(\"global-dynamic\")));\n"
+			"int rb_block_given_p(void) { return ec[16]; }\n"
+			"ALONE int small(int n) { return n * 3; }\n"
+			"ALONE int loop(int n) { asm(\".skip 10000\"); return n; }\n"
+			"ALONE int exec(int n) { asm(\".skip 500\"); return loop(n) + 1; }\n"
+			"int rb_iseq_eval(int n) { return exec(small(n)); }\n",
+			version),
+		0);
+	build_dir_open(source, "store");
+	build_dir_run("gcc -O2 -fPIC -fno-stack-protector -shared -o ruby.so a.c");
+	snprintf(path, sizeof(path), "%s/ruby.so", build_dir);
+	err = describe(d, path);
+	build_dir_close();
+	return err;
+}
+
+Test(interpreters, describes_ruby_3_3_by_what_it_exports)
+{
+	struct profil_interpreter d;
+
+	cr_assert_eq(describe_ruby(&d, "3.3"), 0);
+	cr_expect_eq(d.language, PROFIL_LANGUAGE_RUBY);
+	cr_expect_eq(d.linked.string, PROFIL_STRING_RUBY_3_3);
+	cr_expect_eq(d.linked.frame_bytes, 56);
+	cr_expect_geq(d.loop[0].end - d.loop[0].start, 10000);
+	cr_expect_leq(d.loop[0].end - d.loop[0].start, 10100);
+	cr_expect_neq(d.runtime, 0);
+	cr_assert_eq(describe_ruby(&d, "3.1"), 0);
+	cr_expect_eq(d.linked.frame_bytes, 64);
+	cr_expect_eq(describe_ruby(&d, "3.2"), -EOPNOTSUPP);
+}

@@ -9,6 +9,9 @@
 
 vm_arm64_packages=$(vendor/packages.sh guest-arm64 | paste -sd,)
 
+arm64_suites="unit kernel_vectors kernel_profil kernel_places kernel_stacks kernel_observe_scopes kernel_observe_off_cpu"
+arm64_suites+=" tests/night/vm/stacks.sh tests/night/vm/python.sh"
+
 # Prints the directory of an arm64 Debian that has been unpacked, not installed.
 vm_arm64() {
 	local dir archive deb
@@ -60,7 +63,11 @@ arm64_stage() { # ROOT STAGE
 	mkdir -p "$2"/{bin,dev,proc,sys,tmp,run,etc,lib/aarch64-linux-gnu} "$here/tests/night/vm" "$here/$build/tests"
 	cp "$1/bin/busybox" "$1/bin/bash" "$2/bin"
 	cp -r tests/vectors "$here/tests"
-	cp tests/night/vm/{guest,stacks}.sh "$here/tests/night/vm"
+	cp tests/night/vm/{guest,stacks,python}.sh "$here/tests/night/vm"
+	mkdir -p "$2/usr/bin" "$2/usr/lib" "$here/tests/programs"
+	cp -r tests/programs/shares "$here/tests/programs"
+	cp "$1/usr/bin/python3.11" "$2/usr/bin/python3"
+	cp -r "$1/usr/lib/python3.11" "$2/usr/lib"
 	cp -r tests/lib "$here/tests"
 	cp "$build"/{profild,profilctl,libprofil.so.1} "$here/$build"
 	cp "$build/libprofil.so.1" "$2/lib/aarch64-linux-gnu"
@@ -80,7 +87,7 @@ arm64_stage() { # ROOT STAGE
 		mount -t devtmpfs devtmpfs /dev
 		mount -t tmpfs tmpfs /tmp
 		mkdir /dev/shm && mount -t tmpfs tmpfs /dev/shm
-		cd /profil && BUILD=$build tests/night/vm/guest.sh unit kernel_vectors kernel_profil kernel_places kernel_stacks kernel_observe_scopes kernel_observe_off_cpu tests/night/vm/stacks.sh
+		cd /profil && BUILD=$build tests/night/vm/guest.sh ${PROFIL_VM_SUITES:-$arm64_suites}
 		poweroff -f
 	GUEST
 	chmod 755 "$2" "$2/init" # users have to reach what is below

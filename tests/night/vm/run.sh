@@ -6,7 +6,7 @@
 # A GUEST is a Debian release, whose kernel is booted over the host's files, read only, and so runs
 # what was built here: bookworm (6.1), trixie (6.12) and sid (the newest); or "systemd", a machine
 # on which the packages are installed; or "arm64", another architecture. PROFIL_VM_GUESTS names them
-# too; otherwise it is all. PROFIL_VM_SUITES says what a release runs (see tests/night/vm/guest.sh); PROFIL_VM_S is how many seconds
+# too; otherwise it is all. PROFIL_VM_SUITES says what a release or arm64 runs (see tests/night/vm/guest.sh); PROFIL_VM_S is how many seconds
 # a guest has. What a guest and its kernel say is kept in $BUILD/vm/, and the table.
 #
 # The status is 1 when a test failed, or when a guest could not be fetched, unless

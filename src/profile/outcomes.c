@@ -24,6 +24,8 @@ const struct outcome outcomes[OUTCOMES] = {
 	  "sample was", "samples were",
 	  "moved to a caller: the machine's tree of calls was full; 'profilctl record -a -g' has a tree of its own" },
 	{ BOTH(node_full), NULL, NULL, NULL },
-	{ BOTH(function_full), NULL, NULL, NULL },
-	{ BOTH(function_unread), NULL, NULL, NULL },
+	{ BOTH(function_full), "frame is", "frames are",
+	  "of an interpreter's function without a name: the table of functions is full; profile for a shorter time, or fewer programs" },
+	{ BOTH(function_unread), "frame is", "frames are",
+	  "of an interpreter's function whose name could not be read at that moment" },
 };

@@ -85,6 +85,7 @@ arm64_stage() { # ROOT STAGE
 		mount -t proc proc /proc
 		mount -t sysfs sysfs /sys
 		mount -t devtmpfs devtmpfs /dev
+		ln -s /proc/self/fd /dev/fd
 		mount -t tmpfs tmpfs /tmp
 		mkdir /dev/shm && mount -t tmpfs tmpfs /dev/shm
 		cd /profil && BUILD=$build tests/night/vm/guest.sh ${PROFIL_VM_SUITES:-$arm64_suites}

@@ -181,43 +181,54 @@ __attribute__((noinline)) int is_tick(__u64 function)
 }
 
 /*
- * Reads the address as a scalar, because a global function takes no other pointer. @function is
- * scratch memory of the caller, because the BPF stack is full.
- */
-static __always_inline bool is_ticks(const struct hrtimer *timer, __u64 *function)
-{
-	return !bpf_probe_read_kernel(function, sizeof(*function), &timer->function) &&
-	       is_tick(*function);
-}
-
-/*
  * The timer interrupt that a busy CPU takes anyway, after the kernel's own work in it. Runs for
  * every hrtimer that has expired. Its function may have freed one that is not the tick's, so what
  * is read of it may be anything.
  */
-SEC("tp_btf/hrtimer_expire_exit")
-int tick_timer(__u64 *args)
+static __always_inline void timer_expired(struct task_struct *task, __u64 timer)
 {
-	const struct hrtimer *timer = (void *)args[0];
-	__u64 function = (__u64)timer->function;
-	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	const volatile __u32 *wide = &tables.wide.n;
 	struct sample s = { 0 };
 	__u64 entry;
 
-	if (function != tables.clock.tick_function &&
-	    (tables.clock.tick_function || !is_ticks(timer, &s.user_pc)))
-		return 0;
+	if (bpf_probe_read_kernel(&s.user_pc, sizeof(s.user_pc),
+				  &((struct hrtimer *)timer)->function) ||
+	    (s.user_pc != tables.clock.tick_function &&
+	     (tables.clock.tick_function || !is_tick(s.user_pc))))
+		return;
 	entry = first_entry(tgid_of(task), PROFIL_TARGET_TICK);
 	if (!entry && !*wide)
-		return 0;
-	sample_tick(&s, task, (__u64)timer);
+		return;
+	sample_tick(&s, task, timer);
 	exit_notice(task, s.kernel_pc);
 	tick_time(&s.time, task);
 	if (entry)
 		count_all(&s, tgid_of(task));
 	if (*wide)
 		observe_wide(&s, task);
+}
+
+static __always_inline void thread_ends(struct task_struct *task)
+{
+	thread_exits(task, ran_until_now(task));
+	if (!BPF_CORE_READ(task, signal, live.counter))
+		take_out_all(tgid_of(task), pid_ns ? 0 : PROFIL_TARGET_OBSERVE);
+}
+
+/*
+ * Attached to two tracepoints, because the verifier takes a quarter of a second for each program
+ * that can count a place with its stack: hrtimer_expire_exit, whose argument is the timer, and
+ * sched_process_exit, whose argument is the thread that runs.
+ */
+SEC("raw_tp")
+int tick_or_exit(__u64 *args)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+	if (args[0] == (__u64)task)
+		thread_ends(task);
+	else
+		timer_expired(task, args[0]);
 	return 0;
 }
 
@@ -389,17 +400,6 @@ SEC("tp_btf/sched_process_exec")
 int sched_process_exec_again(__u64 *args)
 {
 	return execd(args);
-}
-
-SEC("tp_btf/sched_process_exit")
-int sched_process_exit(__u64 *args)
-{
-	struct task_struct *task = (void *)args[0];
-
-	thread_exits(task, ran_until_now(task));
-	if (!BPF_CORE_READ(task, signal, live.counter))
-		take_out_all(tgid_of(task), pid_ns ? 0 : PROFIL_TARGET_OBSERVE);
-	return 0;
 }
 
 /*

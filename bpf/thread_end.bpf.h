@@ -35,8 +35,8 @@
 
 /* --- time without a place --------------------------------------------------------------------- */
 
-/* A hash of the name and the cgroup of @task. */
-static __always_inline __u64 kin_of(struct task_struct *task)
+/* A hash of the name and the cgroup of @task. Not inlined, as thread_charge(). */
+static __attribute__((noinline)) __u64 kin_of(struct task_struct *task)
 {
 	__u64 name[2] = { 0 };
 
@@ -150,9 +150,12 @@ __attribute__((noinline)) int last_charge(const struct profil_last *last, __u64 
 	return 0;
 }
 
-/* Charges what @task, which ends, has run until @ran_ns and no tick has charged. */
-static __always_inline void thread_charge(struct task_struct *task, struct profil_thread *thread,
-					  __u64 ran_ns)
+/*
+ * Charges what @task, which ends, has run until @ran_ns and no tick has charged. Not inlined, so
+ * that its stack is not part of the callers'.
+ */
+static __attribute__((noinline)) void thread_charge(struct task_struct *task,
+						    struct profil_thread *thread, __u64 ran_ns)
 {
 	__u64 rest_ns = rest_settle(thread, ran_ns), kin;
 
@@ -195,9 +198,10 @@ __attribute__((noinline)) int unseen_book(__u64 entry, __u64 ns, __u64 born_ns, 
 
 /*
  * The entries of observed processes stay in the process table until the process is freed. Wide
- * scopes that do not select all have claimed the thread at its exit: unseen_exits().
+ * scopes that do not select all have claimed the thread at its exit: unseen_exits(). Not
+ * inlined, as thread_charge().
  */
-static __always_inline void unseen_time(struct task_struct *task, __u64 kin, __u64 ns)
+static __attribute__((noinline)) void unseen_time(struct task_struct *task, __u64 kin, __u64 ns)
 {
 	__u32 tgid = tgid_of(task), end = buckets();
 	__u64 born_ns = task->start_boottime;
@@ -296,9 +300,13 @@ static __always_inline void scope_claim(struct task_struct *task, __u32 i)
 		last_of(thread, wide_index(i), true);
 }
 
-/* @task, which exits, has had no tick. Counts what waits for a place and is of its kind. */
-static __always_inline void unseen_exits(struct task_struct *task)
+/*
+ * The running thread exits and has had no tick. Counts what waits for a place and is of its kind.
+ * Global, as insert().
+ */
+__attribute__((noinline)) int unseen_exits(void)
 {
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	__u32 tgid = tgid_of(task), end = buckets();
 	__u64 kin = kin_of(task);
 
@@ -320,6 +328,7 @@ static __always_inline void unseen_exits(struct task_struct *task)
 		if (scope > 1)
 			scope_claim(task, i);
 	}
+	return 0;
 }
 
 /* --- the exit --------------------------------------------------------------------------------- */
@@ -423,24 +432,39 @@ static __always_inline void thread_execs(struct task_struct *task, __u64 ran_ns)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
+static __always_inline bool is_ticked(struct task_struct *task)
+{
+	const struct profil_thread *thread = bpf_task_storage_get(&threads, task, NULL, 0);
+
+	return thread && thread->tick_epoch;
+}
+
+/*
+ * Charges what the running thread, which is about to end, has run: @ran_ns. One without a tick has
+ * been in unseen_exits() before: both together would exceed the BPF stack. Not inlined, as
+ * thread_charge().
+ */
+static __attribute__((noinline)) void exit_charge(struct task_struct *task, __u64 ran_ns)
+{
+	struct profil_thread *thread = thread_of(task);
+
+	if (!thread)
+		return;
+	if (!thread->tick_epoch && ran_ns > thread->paid_ns)
+		unseen_time(task, kin_of(task), ran_ns - thread->paid_ns);
+	thread_charge(task, thread, ran_ns);
+	if (thread->tick_epoch)
+		exit_places(thread);
+	else
+		thread->paid_ns = ran_ns;
+}
+
 /* The running thread, @task, which has run for @ran_ns, is about to end. */
 static __always_inline void thread_exits(struct task_struct *task, __u64 ran_ns)
 {
-	struct profil_thread *thread = bpf_task_storage_get(&threads, task, NULL, 0);
-
-	if (thread && thread->tick_epoch) {
-		thread_charge(task, thread, ran_ns);
-		exit_places(thread);
-		return;
-	}
-	unseen_exits(task);
-	thread = thread_of(task);
-	if (!thread)
-		return;
-	if (ran_ns > thread->paid_ns)
-		unseen_time(task, kin_of(task), ran_ns - thread->paid_ns);
-	thread_charge(task, thread, ran_ns);
-	thread->paid_ns = ran_ns;
+	if (!is_ticked(task))
+		unseen_exits();
+	exit_charge(task, ran_ns);
 }
 
 /* @task has ended, and its sum_exec_runtime is final. */

@@ -38,12 +38,15 @@ static void detach(struct lifecycle_hooks *l)
 /* Uses the raw fd of a link, not struct bpf_link, because the store keeps fds. */
 static int attach_one(struct lifecycle_hooks *l, int i, const struct bpf_program *program)
 {
+	/* The others name their tracepoint themselves. */
+	const char *tracepoint =
+		program == l->skel->progs.tick_or_exit ? "sched_process_exit" : NULL;
 	int err;
 
 	l->link[i] = store_take_link(l->store, names[i]);
 	if (l->link[i] >= 0)
 		return 0;
-	l->link[i] = bpf_raw_tracepoint_open(NULL, bpf_program__fd(program));
+	l->link[i] = bpf_raw_tracepoint_open(tracepoint, bpf_program__fd(program));
 	if (l->link[i] < 0)
 		return -errno;
 	err = store_put(l->store, names[i], l->link[i]);
@@ -58,7 +61,7 @@ static int attach(struct lifecycle_hooks *l)
 	const struct bpf_program *program[PROGRAMS] = { l->skel->progs.sched_wakeup_new,
 							l->skel->progs.sched_process_exec,
 							l->skel->progs.sched_process_exec_again,
-							l->skel->progs.sched_process_exit,
+							l->skel->progs.tick_or_exit,
 							l->skel->progs.sched_process_free };
 
 	for (int i = 0; i < PROGRAMS; i++) {

@@ -37,7 +37,7 @@ int cpu_event_check_cycles(void);
 /* The period of the tick. */
 uint64_t clock_tick_ns(void);
 
-/* Runs tick_timer() on every CPU. Returns a link or a negative errno. */
+/* Runs tick_or_exit() on every CPU. Returns a link or a negative errno. */
 int clock_tick_link(const struct profil_bpf *skel);
 
 /*

@@ -24,7 +24,8 @@ uint64_t clock_tick_ns(void)
 
 int clock_tick_link(const struct profil_bpf *skel)
 {
-	int link = bpf_raw_tracepoint_open(NULL, bpf_program__fd(skel->progs.tick_timer));
+	int link = bpf_raw_tracepoint_open("hrtimer_expire_exit",
+					   bpf_program__fd(skel->progs.tick_or_exit));
 
 	return link < 0 ? -errno : link;
 }

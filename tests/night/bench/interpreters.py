@@ -100,7 +100,7 @@ def programs_of(daemon):
         with contextlib.suppress(FileNotFoundError):
             own |= {int(line.split()[1]) for line in open(f"/proc/{daemon}/fdinfo/{fd}") if line.startswith("prog_id:")}
     shown = json.loads(subprocess.run(["bpftool", "-j", "prog", "show"], capture_output=True, check=True).stdout)
-    return [p["id"] for p in shown if p["id"] in own and p.get("name") in ("tick_event", "tick_timer")]
+    return [p["id"] for p in shown if p["id"] in own and p.get("name") in ("tick_event", "tick_or_exit")]
 
 
 def run_ns(programs):

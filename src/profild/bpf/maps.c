@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,12 +259,21 @@ static int find_pid_namespace(struct maps *m)
 	return 0;
 }
 
+/*
+ * The kernel's BTF is read and freed several times during the load, some 10 MB each time. Without
+ * this the memory would be returned to the kernel in between, and each of its pages faulted again.
+ */
+#define LOAD_KEEPS (32 << 20) /* the most that malloc() takes as a threshold */
+
 int maps_open(struct maps *m, struct store *store)
 {
 	int err;
 
 	libbpf_set_print(on_libbpf);
+	mallopt(M_MMAP_THRESHOLD, LOAD_KEEPS);
+	mallopt(M_TRIM_THRESHOLD, LOAD_KEEPS);
 	err = load(m, store);
+	malloc_trim(0);
 	if (!err)
 		err = map_all(m);
 	if (!err)

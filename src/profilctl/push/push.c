@@ -50,7 +50,8 @@ struct push {
 	__u64 samples;	/* in these */
 	__u64 dropped;
 	__u64 daily_bytes;
-	__u64 folded; /* profiles with light stacks in their callers */
+	double spare_bytes; /* of these, which former profiles have not used */
+	__u64 folded;	    /* profiles with light stacks in their callers */
 };
 
 static __attribute__((format(printf, 3, 4))) void drop(struct push *p, const char *name,
@@ -217,24 +218,47 @@ static int packed_bytes(__u64 *out, const char *bytes, size_t n)
 }
 
 /*
- * Encodes @profile within its time's part of the daily bytes: light stacks are counted in their
- * callers, as few as it takes. Without stacks, or with outermost frames only, it is what it is.
+ * Folds light stacks into their callers, more of them each time, until the rest may be encoded
+ * within @most bytes: as many nodes fewer as @packed has bytes too many.
  */
-static int encode_within(char **bytes, size_t *n, const struct push *p, struct profile *profile)
+static int fold_to(struct profile *p, __u64 packed, double most)
 {
-	double most = (double)p->daily_bytes * (double)profile->duration_ns / (86400 * 1e9);
+	double nodes = (double)p->calls.n;
+	int err;
+
+	do {
+		p->least = p->least ? 2 * p->least : 2;
+		err = call_tree_fold_light(&p->calls, p->least);
+	} while (!err && p->least <= p->total &&
+		 (double)packed * (double)p->calls.n > most * nodes);
+	return err;
+}
+
+/*
+ * Encodes @profile in no more than the daily bytes leave for it: its time's part, and what the
+ * profiles before it have not used, up to that of an hour. Without stacks, or with outermost frames
+ * only, it is what it is.
+ */
+static int encode_within(char **bytes, size_t *n, struct push *p, struct profile *profile)
+{
+	double part = (double)p->daily_bytes * (double)profile->duration_ns / (86400 * 1e9);
+	double most = p->spare_bytes + part, hour = (double)p->daily_bytes / 24;
 	__u64 packed;
 	int err = encode(bytes, n, profile) ?: packed_bytes(&packed, *bytes, *n);
 
-	for (__u64 least = 2;
-	     !err && packed > most && profile->calls.n && least / 2 <= profile->total; least *= 2) {
+	while (!err && (double)packed > most && profile->calls.n &&
+	       profile->least <= profile->total) {
 		free(steal(*bytes));
-		profile->least = least;
-		err = call_tree_fold_light(&profile->calls, least)
+		err = fold_to(profile, packed, most)
 			      ?: encode(bytes, n, profile)
 			      ?: packed_bytes(&packed, *bytes, *n);
 	}
-	return err;
+	if (err)
+		return err;
+	p->spare_bytes = (double)packed < most ? most - (double)packed : 0;
+	if (p->spare_bytes > hour)
+		p->spare_bytes = hour;
+	return 0;
 }
 
 /* Says once that light stacks are counted in their callers. */

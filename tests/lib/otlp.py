@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """otlp.py - reads ExportProfilesServiceRequests by protoc's classes, and checks the rules of their readers
 
-usage: otlp.py COMMAND FILE...    COMMAND is total, types, names, stacks, owned, resources, attributes
-or builds
+usage: otlp.py COMMAND FILE...    COMMAND is total, types, names, stacks, owned, resources, attributes,
+builds or requests: of each file, in their order, when its profiles begin, their total, and the least id
 
 The rules are those of the proto itself, of Parca (pkg/normalizer/otel.go: ValidateOtelDictionary and
 ValidateOtelProfile) and of Pyroscope (pkg/ingester/otlp/convert.go). A file that breaks one ends this with
@@ -152,6 +152,13 @@ def value(any_value):
     return getattr(any_value, any_value.WhichOneof("value"))
 
 
+def tell_requests(requests):
+    for q in requests:
+        profiles = [p for _, _, p in q.profiles()]
+        print(min(p.time_unix_nano for p in profiles) // 10**9, sum(s.values[0] for p in profiles for s in p.samples),
+              min(p.profile_id.hex() for p in profiles))
+
+
 def tell(command, requests):
     counts = collections.Counter()
     for q in requests:
@@ -196,7 +203,10 @@ def main():
             requests.append(Request(pb, gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw))
         except (Broken, OSError) as e:
             sys.exit(f"{os.path.basename(path)}: {e}")
-    tell(sys.argv[1], requests)
+    if sys.argv[1] == "requests":
+        tell_requests(requests)
+    else:
+        tell(sys.argv[1], requests)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@
 //	hang      never answers
 //	big       answers with 5 MiB
 //	wait      429, Retry-After: 1; gRPC: RESOURCE_EXHAUSTED with RetryInfo of 1 s
+//	busy      503, with a date 2 s from now in Retry-After; of HTTP only
 //	CODE      that status, of HTTP or gRPC
 const fs = require("fs");
 const http = require("http");
@@ -61,6 +62,8 @@ function take(req, res, body) {
 		return answer(res, 200, Buffer.alloc(5 << 20));
 	case "wait":
 		return answer(res, 429, "too many\n", { "Retry-After": "1" });
+	case "busy":
+		return answer(res, 503, "busy\n", { "Retry-After": new Date(Date.now() + 2000).toUTCString() });
 	default:
 		return answer(res, Number(what), "no \u001b[31mthanks\n");
 	}

@@ -83,8 +83,11 @@ static int put_maps(struct observers *s, const struct observer *observer,
 {
 	int observers = bpf_map__fd(s->bpf->maps.skel->maps.observers);
 
-	/* The daemon's /proc does not show the levels above its own. */
-	o->pid_ns_level += tables_of(s)->pid_ns_level;
+	/*
+	 * The daemon's /proc does not show the levels above its own. The machine's profile has the
+	 * ids of the initial namespace, by which a feeder with the host's /proc finds the files.
+	 */
+	o->pid_ns_level = a->machine ? 0 : o->pid_ns_level + tables_of(s)->pid_ns_level;
 	o->epoch = new_epoch(s);
 	if (bpf_map_update_elem(observers, &observer->slot, o, BPF_ANY) < 0)
 		return -errno;

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "disposal.h"
+#include "spawner.h"
 #include "worker.h"
 
 #define DELAY_US 20000
@@ -56,7 +57,7 @@ static int dispose(struct disposal *d)
 	if (!d->worker && !d->n)
 		return 0;
 	if (!d->worker)
-		worker_new(&d->worker, d->event);
+		worker_new(&d->worker, ACCOUNT_OF_DAEMON, d->event);
 	else if (!d->told && worker_is_born(d->worker))
 		send_all(d);
 	return -EAGAIN;

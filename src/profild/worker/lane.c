@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "lane.h"
+#include "spawner.h"
 #include "worker.h"
 
 #define PARKED_MAX 4
@@ -185,7 +186,7 @@ static int on_spare(sd_event_source *source, uint64_t usec, void *userdata)
 
 	while (l->nparked > 1)
 		worker_close(l->parked[--l->nparked]);
-	if (!l->nparked && worker_new(&l->parked[0], l->event) == 0)
+	if (!l->nparked && worker_new(&l->parked[0], ACCOUNT_OF_DAEMON, l->event) == 0)
 		l->nparked = 1;
 	return 0;
 }
@@ -219,7 +220,7 @@ static int need_worker(struct lane *lane)
 		keep_spare(l);
 	}
 	if (!lane->worker) {
-		err = worker_new(&lane->worker, l->event);
+		err = worker_new(&lane->worker, user_account_uid(lane->user), l->event);
 		if (err) {
 			/* Clients retry, so log only the first failure. */
 			if (!l->no_worker)

@@ -16,14 +16,17 @@
 #include "spawner.h"
 #include "work.h"
 
-#define QUEUE_BYTES (1 << 20) /* of requests, or as much as the system allows */
+#define SENT_MAX 2 /* one is forked while the answer to another is read */
 
 struct spawner {
 	sd_event *event;
 	pid_t pid;
 	int sock;
 	sd_event_source *answers;
-	struct birth *asked, **asked_end; /* in the order of their requests */
+	struct birth *sent, **sent_end; /* in the order of their requests */
+	unsigned int nsent;
+	struct birth *waiting; /* by round; none while fewer than SENT_MAX are sent */
+	uint64_t round;	       /* of the latest that was sent */
 };
 
 /* --- messages --------------------------------------------------------------------------------- */
@@ -112,16 +115,65 @@ static void spawner_main(int sock)
 
 /* --- the daemon's side ------------------------------------------------------------------------ */
 
-static struct birth *pop(struct spawner *s)
+static struct birth *pop_sent(struct spawner *s)
 {
-	struct birth *b = s->asked;
+	struct birth *b = s->sent;
 
 	if (!b)
 		return NULL;
-	s->asked = b->next;
-	if (!s->asked)
-		s->asked_end = &s->asked;
+	s->sent = b->next;
+	if (!s->sent)
+		s->sent_end = &s->sent;
+	s->nsent--;
 	return b;
+}
+
+static struct birth *pop_waiting(struct spawner *s)
+{
+	struct birth *b = s->waiting;
+
+	s->waiting = b->next;
+	return b;
+}
+
+/* Each waiting one of an account is in a later round than the one before. */
+static void wait_for_round(struct spawner *s, struct birth *b)
+{
+	struct birth **place = &s->waiting;
+
+	b->round = s->round + 1;
+	for (const struct birth *w = s->waiting; w; w = w->next) {
+		if (w->account == b->account)
+			b->round = w->round + 1;
+	}
+	while (*place && (*place)->round <= b->round)
+		place = &(*place)->next;
+	b->next = *place;
+	*place = b;
+}
+
+static void close_fds(struct birth *b)
+{
+	closep(&b->fd[0]);
+	closep(&b->fd[1]);
+}
+
+/* Sends the first waiting one. */
+static int send_first(struct spawner *s)
+{
+	struct birth *b = s->waiting;
+	int err = send_fds(s->sock, b->fd, 2, MSG_DONTWAIT);
+
+	if (err)
+		return err;
+	pop_waiting(s);
+	close_fds(b);
+	s->round = b->round;
+	b->next = NULL;
+	*s->sent_end = b;
+	s->sent_end = &b->next;
+	s->nsent++;
+	return 0;
 }
 
 static void end_process(struct spawner *s)
@@ -139,20 +191,30 @@ static void end_process(struct spawner *s)
 /* The process has ended, as by the OOM killer: the next request begins another. */
 static void on_lost(struct spawner *s, int err)
 {
-	struct birth *b;
+	struct birth *sent = s->sent, *waiting = s->waiting, *next;
 
 	log_warning("the process that starts workers has ended: %s; starting another",
 		    strerror(-err));
 	end_process(s);
-	while ((b = pop(s)))
+	s->sent = s->waiting = NULL;
+	s->sent_end = &s->sent;
+	s->nsent = 0;
+	for (struct birth *b = sent; b; b = next) {
+		next = b->next;
 		b->born(b, -1);
+	}
+	for (struct birth *b = waiting; b; b = next) {
+		next = b->next;
+		close_fds(b);
+		b->born(b, -1);
+	}
 }
 
 static int on_answer(sd_event_source *source, int sock, uint32_t revents, void *userdata)
 {
 	struct spawner *s = userdata;
 	int fd[2] = { -1, -1 }, n = receive_fds(sock, fd, MSG_DONTWAIT);
-	struct birth *b;
+	struct birth *b, *refused;
 
 	if (n == -EAGAIN)
 		return 0;
@@ -160,7 +222,12 @@ static int on_answer(sd_event_source *source, int sock, uint32_t revents, void *
 		on_lost(s, n);
 		return 0;
 	}
-	b = pop(s);
+	b = pop_sent(s);
+	while (s->waiting && s->nsent < SENT_MAX && send_first(s)) {
+		refused = pop_waiting(s);
+		close_fds(refused);
+		refused->born(refused, -1);
+	}
 	if (b)
 		b->born(b, n ? fd[0] : -1);
 	else
@@ -170,12 +237,10 @@ static int on_answer(sd_event_source *source, int sock, uint32_t revents, void *
 
 static int begin_process(struct spawner *s)
 {
-	const int queue = QUEUE_BYTES;
 	int pair[2], err = 0;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &queue, sizeof(queue));
 	s->sock = pair[0];
 	s->pid = fork();
 	if (s->pid == 0)
@@ -189,17 +254,20 @@ static int begin_process(struct spawner *s)
 	return err < 0 ? err : 0;
 }
 
-int spawner_ask(struct spawner *s, int sock, int area, struct birth *b)
+int spawner_ask(struct spawner *s, const int fd[2], struct birth *b)
 {
-	const int fd[2] = { sock, area };
-	int err = (s->sock < 0 ? begin_process(s) : 0) ?: send_fds(s->sock, fd, 2, MSG_DONTWAIT);
+	int err = s->sock < 0 ? begin_process(s) : 0;
 
 	if (err)
 		return err;
-	b->next = NULL;
-	*s->asked_end = b;
-	s->asked_end = &b->next;
-	return 0;
+	memcpy(b->fd, fd, sizeof(b->fd));
+	wait_for_round(s, b);
+	if (s->nsent == SENT_MAX || s->waiting != b)
+		return 0; /* on_answer() sends it */
+	err = send_first(s);
+	if (err)
+		pop_waiting(s);
+	return err;
 }
 
 int spawner_open(struct spawner **out, sd_event *event)
@@ -211,7 +279,7 @@ int spawner_open(struct spawner **out, sd_event *event)
 		return -ENOMEM;
 	s->event = event;
 	s->sock = -1;
-	s->asked_end = &s->asked;
+	s->sent_end = &s->sent;
 	err = begin_process(s);
 	if (err) {
 		free(s);

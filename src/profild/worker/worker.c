@@ -127,7 +127,7 @@ static int ask_for_process(struct worker *w)
 {
 	__cleanup(closep) int area = memfd_create("profild-worker", MFD_CLOEXEC);
 	__cleanup(closep) int other = -1;
-	int pair[2];
+	int pair[2], err;
 
 	if (area < 0 || ftruncate(area, sizeof(*w->area)) < 0)
 		return -errno;
@@ -140,10 +140,15 @@ static int ask_for_process(struct worker *w)
 		return -errno;
 	w->sock = pair[0];
 	other = pair[1];
-	return spawner_ask(spawner, other, area, &w->birth);
+	err = spawner_ask(spawner, (int[]){ other, area }, &w->birth);
+	if (!err) {
+		steal_fd(other);
+		steal_fd(area);
+	}
+	return err;
 }
 
-int worker_new(struct worker **out, sd_event *event)
+int worker_new(struct worker **out, uid_t account, sd_event *event)
 {
 	struct worker *w = calloc(1, sizeof(*w));
 	int err;
@@ -153,6 +158,7 @@ int worker_new(struct worker **out, sd_event *event)
 	w->sock = w->pidfd = -1;
 	w->event = event;
 	w->birth.born = on_born;
+	w->birth.account = account;
 	err = ask_for_process(w);
 	if (err) {
 		worker_free(w);

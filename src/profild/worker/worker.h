@@ -13,8 +13,11 @@ struct worker;
 /* Starts the process that forks the workers: see spawner.h. The caller ignores SIGCHLD. */
 int workers_open(sd_event *event);
 
-/* Has a worker forked, which ends with worker_close() or with the daemon. Does not block. */
-int worker_new(struct worker **out, sd_event *event);
+/*
+ * Has a worker forked for users of @account (see struct birth), which ends with worker_close() or
+ * with the daemon. Does not block.
+ */
+int worker_new(struct worker **out, uid_t account, sd_event *event);
 
 /* @answered is called for each answer, and with NULL at the end of the process; may be NULL. */
 void worker_serve(struct worker *w, void (*answered)(void *arg, const struct work_answer *a),

@@ -60,10 +60,12 @@ int extents_init(struct extents *e, const struct profile *p)
 	for (size_t i = CALL_ROOTS; i < p->calls.n; i++) {
 		const struct call_node *n = &p->calls.node[i];
 
-		/* The call of a return address is before it. */
-		reach(e, &(struct place){ .object = n->object,
-					  .offset = n->offset - !!n->offset,
-					  .width = 2 });
+		/* A leaf, also one that no place has; the call of a return address is before it. */
+		reach(e, &(struct place){ .object = n->object, .offset = n->offset, .width = 1 });
+		if (n->offset)
+			reach(e, &(struct place){ .object = n->object,
+						  .offset = n->offset - 1,
+						  .width = 1 });
 	}
 	for (size_t i = 0; i < e->n; i++) {
 		struct extent *x = &e->extent[i];

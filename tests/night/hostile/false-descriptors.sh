@@ -86,7 +86,9 @@ check "the neighbour's functions are its own" jq -e \
 canary=canary_$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
 sed "s/named_by_its_owner/$canary/g" "$dir/turn.py" >"$dir/canary.py"
 SPIN=$((2 * seconds)) setpriv --reuid=$bob --regid=$bob --clear-groups /usr/bin/python3 "$dir/canary.py" &
+programs=($!)
 SPIN=$((2 * seconds)) setpriv --reuid=$alice --regid=$alice --groups=$gid /usr/bin/python3 "$dir/turn.py" &
+programs+=($!)
 setpriv --reuid=$alice --regid=$alice --groups=$gid \
 	"$ctl" record -q -a -g -F $hz -d $seconds -f json >"$dir/json" 2>"$dir/stderr" &
 recorder=$!
@@ -97,5 +99,6 @@ check "its descriptors were changed a thousand times" test "$(cat "$dir/lies")" 
 check "its samples add up" jq -e '.samples | .total > 1000 and .total == .binned + .unmatched + .lost' "$dir/json"
 # shellcheck disable=SC2016 # another shell's
 check "no name of another user's process is in it" sh -c '! grep -q "$1" "$2"' "$canary" "$dir/json"
-wait
+wait "${programs[@]}"
+daemon_stop
 finish

@@ -50,6 +50,7 @@
 #define arch_return_address(word) (word)
 #define ARCH_COUNT_IN_TASK 0
 #define ARCH_RA_ON_STACK 1
+#define ARCH_THREAD_IS_BEFORE_POINTER 0 /* glibc's struct pthread */
 #define ARCH_DWARF_SP 7
 #define ARCH_DWARF_FP 6
 #define ARCH_DWARF_RA 16
@@ -82,6 +83,7 @@
 #define arch_return_address(word) ((word)&0xffffffffffffull)
 #define ARCH_COUNT_IN_TASK 1
 #define ARCH_RA_ON_STACK 0
+#define ARCH_THREAD_IS_BEFORE_POINTER 1
 #define ARCH_DWARF_SP 31
 #define ARCH_DWARF_FP 29
 #define ARCH_DWARF_RA 30

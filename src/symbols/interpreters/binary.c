@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "core/arch.h"
 #include "symbols/elf/eh_frame_hdr.h"
 
 #include "binary.h"
@@ -82,8 +83,10 @@ bool binary_delta(Elf *elf, __u64 vaddr, __u64 *delta)
 __s16 binary_specific_offset(void)
 {
 	const __u32 *told = dlsym(RTLD_DEFAULT, "_thread_db_pthread_specific");
+	const __u32 *bytes = dlsym(RTLD_DEFAULT, "_thread_db_sizeof_pthread");
+	__u32 before = ARCH_THREAD_IS_BEFORE_POINTER && bytes ? *bytes : 0;
 
-	return told ? (__s16)told[2] : 0x510;
+	return (__s16)((told ? told[2] : 0x510) - before);
 }
 
 /* --- cold parts ------------------------------------------------------------------------------- */

@@ -141,11 +141,11 @@ static int ask_for_process(struct worker *w)
 	w->sock = pair[0];
 	other = pair[1];
 	err = spawner_ask(spawner, (int[]){ other, area }, &w->birth);
-	if (!err) {
-		steal_fd(other);
-		steal_fd(area);
-	}
-	return err;
+	if (err)
+		return err;
+	steal_fd(other);
+	steal_fd(area);
+	return 0;
 }
 
 int worker_new(struct worker **out, uid_t account, sd_event *event)

@@ -11,7 +11,9 @@
 #include "symbols/proc/guarded_file.h"
 #include "source_file.h"
 
-#define SOURCE_BYTES_MAX (64u << 20)
+/* Another user's program can name any file: a line takes 40 bytes here and in a listing. */
+#define SOURCE_BYTES_MAX (16u << 20)
+#define SOURCE_LINES_MAX (1u << 20)
 
 static int read_all(char **out, const char *path)
 {
@@ -47,6 +49,8 @@ int source_init(struct source *s, const char *path)
 		return err;
 	for (at = s->text; *at; at++)
 		lines += *at == '\n';
+	if (lines > SOURCE_LINES_MAX)
+		return -EFBIG;
 	s->line = calloc(lines, sizeof(*s->line));
 	if (!s->line)
 		return -ENOMEM;

@@ -26,7 +26,9 @@
 
 #define PAGE_BYTES 4096
 #define KERNEL_FUNCTION_MAX (64u << 10)
-#define COMPARED_MAX 256u      /* of names of megabytes that many symbols share */
+#define COMPARED_MAX 256u /* of names of megabytes that many symbols share */
+#define FOREIGN_NAME_MAX 4096
+#define SYMBOLS_UNCHECKED 256
 #define SYMBOLS_MAX (16 << 20) /* real files have up to a few million; a sparse one any number */
 
 struct entry {
@@ -137,6 +139,8 @@ static bool function_at(struct entry *out, struct debug_file *debug, int i)
 		.weak = GELF_ST_BIND(sym.st_info) == STB_WEAK,
 		.local = GELF_ST_BIND(sym.st_info) == STB_LOCAL,
 	};
+	if (out->len > FOREIGN_NAME_MAX && !debug_file_is_trusted(debug))
+		out->len = FOREIGN_NAME_MAX; /* any number of symbols can have the same text */
 	if (is_trampoline(name))
 		out->start -= 4; /* the instruction before it belongs to it */
 	return true;
@@ -151,8 +155,11 @@ static int take_symbols(struct symbols *s)
 	s->entries = calloc(n > 0 ? (size_t)n + 1 : 1, sizeof(*s->entries));
 	if (!s->entries)
 		return -ENOMEM;
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
+		if (i % SYMBOLS_UNCHECKED == 0 && !debug_file_has_symbols_within(s->debug))
+			return -EFBIG;
 		s->nentries += function_at(&s->entries[s->nentries], s->debug, i);
+	}
 	return 0;
 }
 
@@ -323,10 +330,16 @@ int symbols_open(struct symbols **out, int fd, const char *path)
 	s->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	if (elf_kind(s->elf) != ELF_K_ELF)
 		return -ENOEXEC;
-	err = debug_file_open(&s->debug, fd, path)
-		      ?: elf_image_segments(&s->segments, s->elf)
+	err = debug_file_open(&s->debug, fd, path);
+	if (err < 0)
+		return err;
+	debug_file_begin_symbols(s->debug);
+	err = elf_image_segments(&s->segments, s->elf)
 		      ?: read_entries(s)
 		      ?: frames_read(&s->frames, s->elf);
+	if (!err && !debug_file_has_symbols_within(s->debug))
+		err = -EFBIG;
+	debug_file_pause(s->debug);
 	if (err < 0)
 		return err;
 	*out = steal(s);

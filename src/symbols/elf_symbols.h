@@ -29,7 +29,8 @@ struct symbols_range {
 /*
  * Reads the symbols of the ELF file @fd, which was found at @path: .symtab, else that of the
  * separate debug file (found by build id or .gnu_debuglink), else the dynamic symbols and Go's
- * pclntab. Keeps no descriptor. -ENOEXEC if it is not an ELF file.
+ * pclntab. Keeps no descriptor. -ENOEXEC if it is not an ELF file, -EFBIG if another user's takes more
+ * than read_budget.h allows.
  */
 int symbols_open(struct symbols **out, int fd, const char *path);
 

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/clocks.h"
 #include "base/grow.h"
 
 #include "cover.h"
@@ -18,7 +17,7 @@
 #include "symbols/proc/file_account.h"
 #include "symbols/proc/guarded_file.h"
 
-/* What is read of a jitdump, which can be another user's: that user's account pays the time. */
+/* What is read of a jitdump, which can be another user's: that user's account pays. */
 #define CODES_MAX (256u << 10)
 #define RECORDS_MAX (4u << 20)
 #define RECORDS_UNCHECKED 1024
@@ -30,6 +29,7 @@ struct jit_codes {
 	size_t n;
 	struct claim *claim; /* the newest code of each address */
 	size_t nclaims;
+	struct read_budget budget;
 };
 
 int jit_codes_identify(struct object *o)
@@ -68,16 +68,8 @@ static int open_dump(const struct object *o, __u32 *machine)
 	return steal_fd(fd);
 }
 
-/* Says whether reading since @begun_ns has taken longer than it may. @a NULL: no limit. */
-static bool is_late(struct file_account *a, __u64 begun_ns)
-{
-	__u64 ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns;
-
-	return a && (ns > READ_FILE_CPU_NS || ns > file_account_time_left(a));
-}
-
 /* Reads the first @bytes of the file: what was written later is not what was sampled. */
-static int read_records(struct jit_codes *c, __u64 bytes, struct file_account *a, __u64 begun_ns)
+static int read_records(struct jit_codes *c, __u64 bytes)
 {
 	__cleanup(jitdump_fini) struct jitdump dump = { .fd = c->fd };
 	struct jitdump_code code, *more;
@@ -85,7 +77,7 @@ static int read_records(struct jit_codes *c, __u64 bytes, struct file_account *a
 	for (unsigned int i = 0; i < RECORDS_MAX && jitdump_next(&dump, &code); i++) {
 		if (dump.at > bytes)
 			break;
-		if (i % RECORDS_UNCHECKED == 0 && is_late(a, begun_ns))
+		if (i % RECORDS_UNCHECKED == 0 && !read_budget_left(&c->budget))
 			return -EFBIG;
 		if (!code.bytes || code.start + code.bytes < code.start)
 			continue;
@@ -96,17 +88,6 @@ static int read_records(struct jit_codes *c, __u64 bytes, struct file_account *a
 		c->code[c->n++] = code;
 	}
 	return 0;
-}
-
-static int read_all(struct jit_codes *c, __u64 bytes)
-{
-	struct file_account *a = file_account_of(c->fd);
-	__u64 begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	int err = read_records(c, bytes, a, begun_ns);
-
-	if (a)
-		file_account_use_time(a, clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns);
-	return err;
 }
 
 static int cover_all(struct jit_codes *c)
@@ -121,6 +102,18 @@ static int cover_all(struct jit_codes *c)
 	return cover(c->claim, &c->nclaims);
 }
 
+static int read_all(struct jit_codes *c, __u64 bytes)
+{
+	int err;
+
+	read_budget_begin(&c->budget, file_account_of(c->fd), FILE_TIME);
+	err = read_records(c, bytes) ?: cover_all(c);
+	if (!err && !read_budget_left(&c->budget))
+		err = -EFBIG;
+	read_budget_pause(&c->budget);
+	return err;
+}
+
 void jit_codes_close(struct jit_codes *c)
 {
 	if (!c)
@@ -128,6 +121,7 @@ void jit_codes_close(struct jit_codes *c)
 	closep(&c->fd);
 	free(c->code);
 	free(c->claim);
+	read_budget_end(&c->budget);
 	free(c);
 }
 
@@ -144,7 +138,7 @@ int jit_codes_open(struct jit_codes **out, const struct object *o)
 	if (!c)
 		return -ENOMEM;
 	c->fd = open_dump(o, &c->machine);
-	err = c->fd < 0 ? c->fd : read_all(c, o->file_bytes ?: ~0ull) ?: cover_all(c);
+	err = c->fd < 0 ? c->fd : read_all(c, o->file_bytes ?: ~0ull);
 	if (err < 0)
 		return err;
 	*out = steal(c);

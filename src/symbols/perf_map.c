@@ -52,7 +52,7 @@ static bool is_in_time(const struct perfmap *map)
 	if (!map->account)
 		return true;
 	ns = used_ns(map);
-	return ns < READ_FILE_CPU_NS && ns < file_account_time_left(map->account);
+	return ns < READ_FILE_CPU_NS && ns < file_account_time_left(map->account, FILE_TIME);
 }
 
 /* The process's pid in its own pid namespace, which is in the file's name; 0: it has ended. */
@@ -279,7 +279,7 @@ int perfmap_read(struct perfmap *map, int fd)
 				 .begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) };
 	err = read_names(map, fd);
 	if (map->account)
-		file_account_use_time(map->account, used_ns(map));
+		file_account_use_time(map->account, FILE_TIME, used_ns(map));
 	return err;
 }
 

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/count_while.h"
 #include "base/cleanup.h"
 #include "base/grow.h"
+#include "symbols/elf/read_budget.h"
 #include "symbols/proc/guarded_file.h"
 
 #include "function_reader.h"
@@ -93,11 +93,10 @@ static char *full_name(struct interpreted_function *f)
 /* --- lines by position ------------------------------------------------------------------------ */
 
 /*
- * A profiled process chooses the files and how often they alternate: so much is read of one and of
- * all. A line costs four bytes, and can have one.
+ * A profiled process chooses the files and how often they alternate, those of root among them. So
+ * what they take is charged to their makers, or to any. A line takes four bytes, and can have one.
  */
 #define SOURCE_BYTES_MAX (16u << 20)
-#define SOURCES_BYTES_MAX (256u << 20)
 #define BLOCK_BYTES (64u << 10)
 
 /* The file that was read last: most functions follow others of their file. */
@@ -105,16 +104,15 @@ struct source {
 	char *path;
 	__u32 *end; /* of each line: the position behind it, in UTF-16's characters */
 	size_t lines;
-	size_t bytes; /* of all files */
+	struct read_budget budget;
 };
 
 static void source_forget(struct source *s)
 {
 	free(s->path);
 	free(s->end);
-	s->path = NULL;
-	s->end = NULL;
-	s->lines = 0;
+	read_budget_end(&s->budget);
+	*s = (struct source){ 0 };
 }
 
 /* Adds the lines that end in @text. *@at: the position behind it. */
@@ -137,30 +135,40 @@ static int find_lines(struct source *s, const char *text, size_t n, __u32 *at)
 	return 0;
 }
 
+/* Returns 0, -EFBIG or -ENOMEM. */
+static int read_lines(struct source *s, int fd)
+{
+	char text[BLOCK_BYTES];
+	size_t bytes = 0;
+	__u32 at = 0;
+	ssize_t n;
+	int err = 0;
+
+	while (!err && read_budget_left(&s->budget) && (n = read(fd, text, sizeof(text))) > 0) {
+		bytes += (size_t)n;
+		err = bytes > SOURCE_BYTES_MAX ? -EFBIG : find_lines(s, text, (size_t)n, &at);
+	}
+	if (err || !read_budget_left(&s->budget))
+		return err ?: -EFBIG;
+	return find_lines(s, "\n", 1, &at); /* of the last line */
+}
+
 /* Reads the source at @path. It has no lines if it cannot be read. */
 static void source_read(struct source *s, const char *path)
 {
 	__cleanup(closep) int fd = -1;
-	char text[BLOCK_BYTES];
-	size_t bytes = 0;
-	struct stat st;
-	__u32 at = 0;
-	ssize_t n;
 
 	if (s->path && !strcmp(s->path, path))
 		return;
 	source_forget(s);
 	s->path = strdup(path);
-	fd = guarded_file_open(path, &st);
-	if (fd < 0 || st.st_size > SOURCE_BYTES_MAX || s->bytes > SOURCES_BYTES_MAX)
+	fd = guarded_file_open(path, NULL);
+	if (fd < 0)
 		return;
-	while (bytes <= SOURCE_BYTES_MAX && (n = read(fd, text, sizeof(text))) > 0) {
-		bytes += (size_t)n;
-		if (find_lines(s, text, (size_t)n, &at))
-			return;
-	}
-	s->bytes += bytes;
-	find_lines(s, "\n", 1, &at); /* of the last line */
+	read_budget_begin(&s->budget, file_account_of(fd) ?: file_account_of_any(), FILE_TIME);
+	if (read_lines(s, fd) < 0)
+		s->lines = 0;
+	read_budget_pause(&s->budget);
 }
 
 /* The line of character @position; 0: unknown. */

@@ -130,7 +130,7 @@ struct debug_file {
 	__u64 charged;		      /* what it unpacks to, if it has an account */
 	struct file_account *account; /* the maker's; NULL: no other user can have made it */
 	bool packed;		      /* its debug information takes too much: it is not read */
-	struct read_budget budget;    /* for the debug information */
+	struct read_budget budget;    /* for the debug information, or the symbols */
 
 	/* What dwz(1) has moved to a file that several debug files share. */
 	bool has_alternate;
@@ -278,8 +278,15 @@ static void check_symbols(struct debug_file *f, Elf *elf, int fd)
 	Elf_Scn *scn;
 	GElf_Shdr sh;
 
-	if (unpack_symbols_within(elf, file_account_of(fd) ? UNPACK_SYMBOLS_BYTES
-							   : UNPACK_TRUSTED_BYTES))
+	struct read_budget budget;
+	bool within;
+
+	read_budget_begin(&budget, file_account_of(fd), FILE_TIME_SYMBOLS);
+	within = read_budget_left(&budget) &&
+		 unpack_symbols_within(elf, budget.account ? UNPACK_SYMBOLS_BYTES
+							   : UNPACK_TRUSTED_BYTES);
+	read_budget_end(&budget);
+	if (within)
 		return;
 	elf = dwfl_module_getelf(f->module, &bias);
 	scn = elf ? elf_image_section(elf, ".gnu_debugdata", &sh) : NULL;
@@ -422,6 +429,21 @@ void debug_file_resume(struct debug_file *f)
 {
 	f->budget.account = f->account;
 	read_budget_resume(&f->budget);
+}
+
+void debug_file_begin_symbols(struct debug_file *f)
+{
+	f->budget.kind = FILE_TIME_SYMBOLS;
+	debug_file_resume(f);
+}
+
+bool debug_file_has_symbols_within(struct debug_file *f)
+{
+	bool within = read_budget_left(&f->budget);
+
+	if (!within)
+		note_symbols(f);
+	return within;
 }
 
 void debug_file_pause(struct debug_file *f)

@@ -42,6 +42,10 @@ void debug_file_resume(struct debug_file *f);
 void debug_file_pause(struct debug_file *f);
 bool debug_file_is_within(struct debug_file *f);
 
+/* So are symbols, between begin and pause. Once this has returned false they must be given up. */
+void debug_file_begin_symbols(struct debug_file *f);
+bool debug_file_has_symbols_within(struct debug_file *f);
+
 /* The file with the DWARF, and its folder; NULL: unknown. */
 const char *debug_file_path_of(const struct debug_file *f);
 const char *debug_file_folder(const struct debug_file *f);

@@ -31,6 +31,7 @@
 
 #define POINTER 8u		 /* bytes, on all supported machines */
 #define FUNCTIONS_MAX (1u << 20) /* real programs have up to some hundred thousand */
+#define NAME_BYTES_MAX 8192u	 /* all functions can have one name */
 #define HEADER 8u /* magic number, two zeroes, size of an instruction, size of a pointer */
 #define TEXT_AT (HEADER + 2 * POINTER) /* offset of the text start in the header, since 1.18 */
 
@@ -105,6 +106,7 @@ static const char *name_of(const struct layout *l, size_t i)
 	const unsigned char *pair = l->table + l->functions + 2 * i * l->field;
 	__u64 at = l->base + read_number(pair + l->field, l->field);
 	const char *name;
+	size_t left;
 
 	if (at > l->bytes || l->bytes - at < l->field + 4)
 		return NULL;
@@ -112,7 +114,9 @@ static const char *name_of(const struct layout *l, size_t i)
 	if (at >= l->bytes)
 		return NULL;
 	name = (const char *)l->table + at;
-	return *name && memchr(name, 0, l->bytes - at) ? name : NULL;
+	left = l->bytes - at;
+	return *name && memchr(name, 0, left < NAME_BYTES_MAX ? left : NAME_BYTES_MAX) ? name
+										       : NULL;
 }
 
 int go_pclntab_parse(struct go_functions *out, const unsigned char *table, size_t bytes, __u64 text)

@@ -22,6 +22,9 @@
 #define STUBS_MAX (1u << 18)
 #define SLOTS_MAX (1u << 20)
 #define STUB_BYTES_MAX 64
+/* All stubs of a file can have one name, of any length. */
+#define NAME_MAX_BYTES 65536
+#define NAMES_BYTES_MAX (16u << 20)
 #define SECTION_BYTES_MAX (STUBS_MAX * 16)
 
 #if ARCH_DWARF_RA == 16
@@ -206,14 +209,17 @@ static size_t start_of(const struct code *c, size_t at)
 static int add_stub(struct plt *plt, __u64 start, const char *name)
 {
 	struct plt_stub *more = grow(plt->stub, plt->n, sizeof(*more));
+	int bytes;
 
 	if (!more)
 		return -ENOMEM;
 	plt->stub = more;
 	more += plt->n;
 	more->start = start;
-	if (asprintf(&more->name, "%s@plt", *name ? name : "*") < 0)
+	bytes = asprintf(&more->name, "%.*s@plt", NAME_MAX_BYTES, *name ? name : "*");
+	if (bytes < 0)
 		return -ENOMEM;
+	plt->name_bytes += (size_t)bytes;
 	plt->n++;
 	return 0;
 }
@@ -227,7 +233,7 @@ static int read_section(struct plt *plt, const struct code *c, const struct slot
 	for (size_t at = 0; at < c->n && plt->n < STUBS_MAX && !err; at += STEP) {
 		const char *name = decode(c, at, s);
 
-		if (name)
+		if (name && plt->name_bytes < NAMES_BYTES_MAX)
 			err = add_stub(plt, c->vaddr + start_of(c, at), name);
 	}
 	for (size_t i = first; i < plt->n; i++) {

@@ -15,6 +15,7 @@ struct plt_stub {
 struct plt {
 	struct plt_stub *stub; /* by section and address */
 	size_t n;
+	size_t name_bytes;
 };
 
 /*

@@ -33,9 +33,9 @@ void read_budget_resume(struct read_budget *b)
 	b->reading = true;
 }
 
-void read_budget_begin(struct read_budget *b, struct file_account *account)
+void read_budget_begin(struct read_budget *b, struct file_account *account, enum file_time kind)
 {
-	*b = (struct read_budget){ .account = account };
+	*b = (struct read_budget){ .account = account, .kind = kind };
 	read_budget_resume(b);
 }
 
@@ -67,7 +67,8 @@ static bool has_time(const struct read_budget *b)
 {
 	__u64 used = cpu_ns_of(b);
 
-	return b->cpu_ns + used <= READ_FILE_CPU_NS && used <= file_account_time_left(b->account);
+	return b->cpu_ns + used <= READ_FILE_CPU_NS &&
+	       used <= file_account_time_left(b->account, b->kind);
 }
 
 bool read_budget_left(struct read_budget *b)
@@ -87,7 +88,7 @@ void read_budget_pause(struct read_budget *b)
 	used = cpu_ns_of(b);
 	b->bytes = bytes_of(b);
 	b->cpu_ns += used;
-	file_account_use_time(b->account, used);
+	file_account_use_time(b->account, b->kind, used);
 	b->reading = false;
 }
 

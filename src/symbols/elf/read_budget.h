@@ -18,6 +18,7 @@
 /* All zero: without limits. */
 struct read_budget {
 	struct file_account *account; /* NULL: no limits */
+	enum file_time kind;
 	bool reading;
 	bool spent;
 	__u64 bytes; /* what the file took before it was last resumed, */
@@ -28,7 +29,7 @@ struct read_budget {
 };
 
 /* Begins to read a file of @account. */
-void read_budget_begin(struct read_budget *b, struct file_account *account);
+void read_budget_begin(struct read_budget *b, struct file_account *account, enum file_time kind);
 
 /* What is done meanwhile is of other files. */
 void read_budget_pause(struct read_budget *b);

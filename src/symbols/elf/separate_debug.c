@@ -13,6 +13,7 @@
 #include "symbols/proc/guarded_file.h"
 
 #include "elf_file.h"
+#include "read_budget.h"
 #include "separate_debug.h"
 
 const char *debug_file_path = ":.debug:/usr/lib/debug";
@@ -28,20 +29,24 @@ struct wanted {
 	const char *build_id;
 	const struct debuglink *link; /* NULL: search by build id */
 	const char *folder;	      /* of the ELF file */
+	struct file_account *account; /* that pays for reading others; NULL: theirs */
 };
 
-static bool has_crc(int fd, __u32 wanted)
+static bool has_crc(int fd, const struct wanted *w)
 {
+	struct read_budget budget;
 	unsigned char bytes[READ_BYTES];
 	uLong crc = crc32(0, NULL, 0);
 	off_t at = 0;
-	ssize_t n;
+	ssize_t n = -1;
 
-	while ((n = pread(fd, bytes, sizeof(bytes), at)) > 0) {
+	read_budget_begin(&budget, w->account ?: file_account_of(fd), FILE_TIME_SYMBOLS);
+	while (read_budget_left(&budget) && (n = pread(fd, bytes, sizeof(bytes), at)) > 0) {
 		crc = crc32(crc, bytes, (uInt)n);
 		at += n;
 	}
-	return !n && crc == wanted;
+	read_budget_end(&budget);
+	return !n && crc == w->link->crc;
 }
 
 static bool is_right(int fd, const struct wanted *w)
@@ -49,7 +54,7 @@ static bool is_right(int fd, const struct wanted *w)
 	char build_id[PROFILE_BUILD_ID_MAX];
 
 	if (!*w->build_id)
-		return w->link && has_crc(fd, w->link->crc);
+		return w->link && has_crc(fd, w);
 	elf_file_build_id(fd, build_id, sizeof(build_id));
 	return !strcmp(build_id, w->build_id);
 }
@@ -143,6 +148,7 @@ int separate_debug_open(int fd, const char *build_id)
 	if (found >= 0 || !read_link(&link, fd) || !read_folder(folder, sizeof(folder), fd))
 		return found;
 	w.link = &link;
+	w.account = file_account_of(fd);
 	w.folder = folder;
 	return search(&w);
 }

@@ -510,7 +510,7 @@ static int read_within(struct unwind_table *t, Elf *elf, Elf *debug, struct file
 	r.entry = header.e_entry;
 	r.raw = elf_rawfile(elf, &r.raw_bytes);
 	r.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	read_budget_begin(&r.budget, account);
+	read_budget_begin(&r.budget, account, FILE_TIME);
 	err = elf_image_segments(&r.segments, elf);
 	if (!err)
 		err = elf_image_code(&r.code, elf, 0);

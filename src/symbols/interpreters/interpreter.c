@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "interpreter.h"
+#include "symbols/elf/read_budget.h"
 
 int interpreter_read(struct profil_interpreter *d, Elf *elf, const char *path)
 {
@@ -24,12 +25,17 @@ int interpreter_read(struct profil_interpreter *d, Elf *elf, const char *path)
 
 int interpreter_open(struct profil_interpreter *d, int fd, const char *path)
 {
+	struct read_budget budget;
 	Elf *elf;
 	int err;
 
+	read_budget_begin(&budget, file_account_of(fd), FILE_TIME_SYMBOLS);
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	err = elf && elf_kind(elf) == ELF_K_ELF ? interpreter_read(d, elf, path) : -ENOENT;
+	err = read_budget_left(&budget) && elf && elf_kind(elf) == ELF_K_ELF
+		      ? interpreter_read(d, elf, path)
+		      : -ENOENT;
 	elf_end(elf);
+	read_budget_end(&budget);
 	return err;
 }

@@ -26,7 +26,7 @@
 struct file_account {
 	uid_t owner;
 	__u64 bytes;
-	__u64 ns; /* in this minute */
+	__u64 ns[FILE_TIMES]; /* in this minute */
 };
 
 /* Shared by all threads. The first account is that of any maker, and of owners beyond the limit. */
@@ -134,7 +134,7 @@ void file_account_give(struct file_account *a, __u64 bytes)
 }
 
 /* Begins the next minute when the present one is over. Returns the time that others have used. */
-static __u64 others_ns(const struct file_account *a)
+static __u64 others_ns(const struct file_account *a, enum file_time kind)
 {
 	bool is_over = now_ns() - all.window_ns > WINDOW_NS;
 	__u64 others = 0;
@@ -143,27 +143,27 @@ static __u64 others_ns(const struct file_account *a)
 		all.window_ns = now_ns();
 	for (size_t i = 0; i < all.n; i++) {
 		if (is_over)
-			all.account[i].ns = 0;
-		others += &all.account[i] == a ? 0 : all.account[i].ns;
+			memset(all.account[i].ns, 0, sizeof(all.account[i].ns));
+		others += &all.account[i] == a ? 0 : all.account[i].ns[kind];
 	}
 	return others;
 }
 
-__u64 file_account_time_left(struct file_account *a)
+__u64 file_account_time_left(struct file_account *a, enum file_time kind)
 {
 	__u64 ns;
 
 	pthread_mutex_lock(&all.mutex);
-	ns = others_ns(a);
-	ns = left(FILE_ACCOUNTS_NS, ns, a->ns);
+	ns = others_ns(a, kind);
+	ns = left(FILE_ACCOUNTS_NS, ns, a->ns[kind]);
 	pthread_mutex_unlock(&all.mutex);
 	return ns;
 }
 
-void file_account_use_time(struct file_account *a, __u64 ns)
+void file_account_use_time(struct file_account *a, enum file_time kind, __u64 ns)
 {
 	pthread_mutex_lock(&all.mutex);
-	a->ns += ns;
+	a->ns[kind] += ns;
 	pthread_mutex_unlock(&all.mutex);
 }
 

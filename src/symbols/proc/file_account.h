@@ -10,6 +10,7 @@
  * All files that other users can have made share FILE_ACCOUNTS_BYTES while they are open: for what
  * they unpack to, for copies of them and for the names of perf maps. They share FILE_ACCOUNTS_NS a
  * minute: the CPU time of reading them, and the time for which their file systems are waited for.
+ * Symbols have as much for themselves: a file whose unwinding rows or lines take long keeps its names.
  * An account may take half of what the other accounts leave, so that one user's files cannot use up
  * what another's get: the first account has at most a half, the second a quarter, and so on.
  *
@@ -22,6 +23,8 @@
 #define FILE_ACCOUNTS_NS 1600000000ull
 
 struct file_account;
+
+enum file_time { FILE_TIME, FILE_TIME_SYMBOLS, FILE_TIMES };
 
 /*
  * The account of file @fd, which is valid for ever. NULL: no other user can have made the file, and
@@ -53,8 +56,8 @@ bool file_account_take(struct file_account *a, __u64 bytes);
 void file_account_give(struct file_account *a, __u64 bytes);
 
 /* The time that the account may still use in this minute. */
-__u64 file_account_time_left(struct file_account *a);
-void file_account_use_time(struct file_account *a, __u64 ns);
+__u64 file_account_time_left(struct file_account *a, enum file_time kind);
+void file_account_use_time(struct file_account *a, enum file_time kind, __u64 ns);
 
 /* The name of the memfd(2) that holds a copy of a file. */
 #define FILE_COPY_NAME "profil-copy"

@@ -327,7 +327,7 @@ static int await(unsigned long long limit_ns)
 
 static int ask(const struct request *r, struct reply *reply, struct file_account *account)
 {
-	unsigned long long left_ns = file_account_time_left(account);
+	unsigned long long left_ns = file_account_time_left(account, FILE_TIME);
 	int err = left_ns < LEAST_NS ? -ETIMEDOUT : all.sock < 0 ? helper_start(account) : 0;
 
 	if (err)
@@ -417,7 +417,7 @@ static int open_charged(struct request *r, struct reply *reply, struct file_acco
 		fd = ask_for(r, reply, account);
 	ns = now_ns() - began_ns;
 	if (reply->is_served)
-		file_account_use_time(account, ns);
+		file_account_use_time(account, FILE_TIME, ns);
 	return fd;
 }
 
@@ -451,11 +451,12 @@ int guarded_file_open(const char *path, struct stat *st)
 	int fd;
 
 	/* A process can have a file mapped tens of thousands of times. */
-	if (is_charged && !file_account_time_left(account))
+	if (is_charged && !file_account_time_left(account, FILE_TIME))
 		return -ETIMEDOUT;
 	fd = open_local(path, st);
 	if (is_charged)
-		file_account_use_time(account, clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns);
+		file_account_use_time(account, FILE_TIME,
+				      clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns);
 	return fd == -EAGAIN ? open_by_helper("", path, st) : fd;
 }
 

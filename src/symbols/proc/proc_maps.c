@@ -159,12 +159,12 @@ int maps_read(struct maps *out, pid_t pid)
 
 	if (file_account_is_own(account))
 		return read_maps(out, pid);
-	if (!file_account_time_left(account))
+	if (!file_account_time_left(account, FILE_TIME))
 		return -ETIMEDOUT;
 	err = read_maps(out, pid);
 	ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
 	if (ns > USUAL_NS)
-		file_account_use_time(account, ns);
+		file_account_use_time(account, FILE_TIME, ns);
 	return err;
 }
 

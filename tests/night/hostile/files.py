@@ -31,7 +31,8 @@ INT_S = 1
 REPORT_S = 30
 RUNS_S = 200
 MIB = 1 << 20
-SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB = 1, 2, 3
+SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_RELA = 1, 2, 3, 4
+SHF_ALLOC, SHF_EXECINSTR = 2, 4
 SHF_COMPRESSED = 1 << 11
 ZLIB, ZSTD = 1, 2
 
@@ -201,6 +202,16 @@ def symbols(elf, n, name):
     elf.add(".symtab", bytes(table), SHT_SYMTAB, link=link, info=1, entry=24)
 
 
+def stubs(elf, n, name_bytes):
+    """So many stubs of a PLT, which all call one function with a long name."""
+    slot = 1 << 24
+    strings = elf.add(".names", b"\0" + b"a" * name_bytes + b"\0", SHT_STRTAB)
+    named = elf.add(".named", bytes(24) + struct.pack("<IBBHQQ", 1, 0x11, 0, 1, 0, 1), SHT_SYMTAB, link=strings, info=1, entry=24)
+    elf.add(".rela.plt", struct.pack("<QQq", slot, 1 << 32 | 7, 0), SHT_RELA, SHF_ALLOC, link=named, entry=24)
+    code = b"".join(b"\xff\x25" + struct.pack("<i", slot - 6 * (i + 1)) for i in range(n))
+    elf.add(".plt", code, flags=SHF_ALLOC | SHF_EXECINSTR)
+
+
 def with_dwarf(elf, info, line=b"", pack=ZLIB):
     for name, data in ((".debug_abbrev", ABBREV), (".debug_info", info), (".debug_line", line)):
         if data:
@@ -232,6 +243,8 @@ BOMBS = {
     "60 MiB of unwind rules": lambda e: e.add(".debug_frame", debug_frame(e, 60)),
     "8 million symbols": lambda e: symbols(e, 8 << 20, b"abcdefgh" * 32),
     "1 million symbols of 8 kB": lambda e: symbols(e, 1 << 20, b"a" * 70000),
+    "500,000 symbols of 35 kB": lambda e: symbols(e, 500000, b"a" * 70000),
+    "10,000 stubs with names of 1 MiB": lambda e: stubs(e, 10000, MIB),
     "1 million mangled symbols": lambda e: symbols(
         e, 1 << 20, b"_Z1f" + b"St4pairI" * 100 + b"ii" + b"E" * 100),
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/proc/file_account.h"
 #include "table/function_reader.h"
 
 static char path[] = "/tmp/profil-source-XXXXXX";
@@ -63,6 +64,17 @@ Test(function_reader, finds_the_line_of_a_position)
 	cr_expect_eq(line_of(0), 1);
 	cr_expect_eq(line_of(1), 2);
 	cr_expect_eq(line_of(100000), 100001);
+}
+
+/* A process can name files of root in turn, which have no account. */
+Test(function_reader, reads_no_source_beyond_the_account_of_any_maker)
+{
+	struct file_account *any = file_account_of_any();
+
+	write_source(1000);
+	cr_expect_eq(line_of(10), 11);
+	file_account_use_time(any, FILE_TIME, file_account_time_left(any, FILE_TIME));
+	cr_expect_eq(line_of(10), 0);
 }
 
 /* The process chooses the path, and a line takes more memory than its text. */

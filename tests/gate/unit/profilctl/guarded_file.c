@@ -175,7 +175,7 @@ Test(guarded_file, charges_a_copy_to_the_user_of_the_process)
 	cr_expect_geq(fd, 0, "the room of the closed copy was given back: %s", strerror(-fd));
 	cr_expect_eq(open_theirs(first), -EFBIG);
 	expect_text(open_theirs(second), "their");
-	file_account_use_time(other, file_account_time_left(other));
+	file_account_use_time(other, FILE_TIME, file_account_time_left(other, FILE_TIME));
 	cr_expect_eq(open_theirs(second), -ETIMEDOUT, "its user's time is used up");
 	expect_text(guarded_file_open(path, NULL), "text");
 	close(hold[0]);

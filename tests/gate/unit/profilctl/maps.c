@@ -196,8 +196,9 @@ Test(ctl_maps, are_read_in_the_time_of_the_user_of_the_process)
 	cr_expect_eq(file_account_of_process(pid), account);
 	cr_assert_eq(maps_read(&maps, pid), 0);
 	maps_fini(&maps);
-	cr_expect_lt(file_account_time_left(account), FILE_ACCOUNTS_NS / 2, "it is charged");
-	file_account_use_time(account, file_account_time_left(account));
+	cr_expect_lt(file_account_time_left(account, FILE_TIME), FILE_ACCOUNTS_NS / 2,
+		     "it is charged");
+	file_account_use_time(account, FILE_TIME, file_account_time_left(account, FILE_TIME));
 	cr_expect_eq(maps_read(&maps, pid), -ETIMEDOUT);
 	cr_expect_eq(maps_read(&maps, getpid()), 0);
 	maps_fini(&maps);

@@ -48,12 +48,12 @@ Test(file_account, may_use_half_of_the_time_that_the_others_leave)
 {
 	struct file_account *one = file_account_for(ONE), *other = file_account_for(OTHER);
 
-	cr_expect_eq(file_account_time_left(one), FILE_ACCOUNTS_NS / 2);
-	file_account_use_time(one, FILE_ACCOUNTS_NS / 2);
-	cr_expect_eq(file_account_time_left(one), 0);
-	cr_expect_eq(file_account_time_left(other), FILE_ACCOUNTS_NS / 4);
-	file_account_use_time(one, FILE_ACCOUNTS_NS);
-	cr_expect_eq(file_account_time_left(other), 0, "all of it is used");
+	cr_expect_eq(file_account_time_left(one, FILE_TIME), FILE_ACCOUNTS_NS / 2);
+	file_account_use_time(one, FILE_TIME, FILE_ACCOUNTS_NS / 2);
+	cr_expect_eq(file_account_time_left(one, FILE_TIME), 0);
+	cr_expect_eq(file_account_time_left(other, FILE_TIME), FILE_ACCOUNTS_NS / 4);
+	file_account_use_time(one, FILE_TIME, FILE_ACCOUNTS_NS);
+	cr_expect_eq(file_account_time_left(other, FILE_TIME), 0, "all of it is used");
 }
 
 static int open_of(uid_t owner, mode_t mode)

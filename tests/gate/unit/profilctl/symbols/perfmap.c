@@ -230,8 +230,8 @@ Test(ctl_perfmap, of_one_user_takes_no_room_or_time_of_another_users)
 	leave_bytes(one, 0);
 	cr_expect_eq(read_result(one), -EFBIG);
 	cr_expect_eq(read_result(other), 0);
-	file_account_use_time(file_account_for(OTHER),
-			      file_account_time_left(file_account_for(OTHER)));
+	file_account_use_time(file_account_for(OTHER), FILE_TIME,
+			      file_account_time_left(file_account_for(OTHER), FILE_TIME));
 	cr_expect_eq(read_result(other), -EFBIG);
 	cr_expect_eq(read_result(third), 0);
 	close(one);

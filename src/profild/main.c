@@ -26,8 +26,10 @@
 #include "profild/worker/disposal.h"
 #include "profild/worker/lane.h"
 
-#define KEEP_BYTES \
-	(1 << 19) /* of freed heap that malloc may keep: the regions of the largest START */
+#define LOAD_KEEP_BYTES (32 << 20) /* the most that malloc takes as a threshold */
+/* The regions of the largest START: those of the message, of the profile, and of the one that it replaces. */
+#define KEEP_BYTES (1 << 19)
+#define KEEP_BLOCKS 3
 
 static void on_pc(struct target *t, const struct profil_event *event)
 {
@@ -104,14 +106,26 @@ static void raise_limits(void)
 }
 
 /*
- * Pins malloc's thresholds, so that a large temporary allocation for a client is returned to the
- * system when it is freed. Otherwise its size raises the dynamic mmap threshold, and malloc keeps
- * twice as much for good.
+ * Pins malloc's thresholds: from now on a block of more than @bytes is returned to the system when it is
+ * freed, and what is free at the end of the heap beyond some of them. Otherwise the size of a temporary block
+ * for a client raises the dynamic mmap threshold, and malloc keeps twice as much for good.
  */
-static void keep_no_memory(void)
+static void heap_keep(int bytes)
 {
-	mallopt(M_MMAP_THRESHOLD, KEEP_BYTES);
-	mallopt(M_TRIM_THRESHOLD, KEEP_BYTES);
+	mallopt(M_MMAP_THRESHOLD, bytes);
+	mallopt(M_TRIM_THRESHOLD, KEEP_BLOCKS * bytes);
+}
+
+/* The load reads and frees the kernel's BTF several times: its pages are faulted once. */
+static int open_sampler(struct profild *d)
+{
+	int err;
+
+	heap_keep(LOAD_KEEP_BYTES);
+	err = sampler_bpf_open(&d->sampler, &d->config, d->event, &sink);
+	heap_keep(KEEP_BYTES);
+	malloc_trim(0);
+	return err;
 }
 
 static gid_t operators(void)
@@ -127,7 +141,7 @@ static int profild_open(struct profild *d)
 	int err;
 
 	raise_limits();
-	keep_no_memory();
+	heap_keep(KEEP_BYTES);
 	d->operators = operators();
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
@@ -168,7 +182,7 @@ static int profild_open(struct profild *d)
 	if (d->config.replay_path)
 		err = sampler_replay_open(&d->sampler, &d->config, &sink);
 	else
-		err = sampler_bpf_open(&d->sampler, &d->config, d->event, &sink);
+		err = open_sampler(d);
 	if (err < 0)
 		return err;
 	retired_tables_list_by(d->retired, d->sampler->table_ids);

@@ -3,7 +3,6 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <errno.h>
-#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -259,26 +258,12 @@ static int find_pid_namespace(struct maps *m)
 	return 0;
 }
 
-#define HEAP_KEEPS (128 << 10)	  /* malloc()'s default */
-#define HEAP_KEEPS_ALL (32 << 20) /* the most that it takes as a threshold */
-
-/* From now on the heap returns what is free beyond @bytes to the kernel. */
-static void heap_keep(int bytes)
-{
-	mallopt(M_MMAP_THRESHOLD, bytes);
-	mallopt(M_TRIM_THRESHOLD, bytes);
-}
-
 int maps_open(struct maps *m, struct store *store)
 {
 	int err;
 
 	libbpf_set_print(on_libbpf);
-	/* The load reads and frees the kernel's BTF several times: its pages are faulted once. */
-	heap_keep(HEAP_KEEPS_ALL);
 	err = load(m, store);
-	heap_keep(HEAP_KEEPS);
-	malloc_trim(0);
 	if (!err)
 		err = map_all(m);
 	if (!err)

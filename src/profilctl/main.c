@@ -37,7 +37,8 @@ static const struct verb verbs[] = {
 	  "profile the whole machine all the time, in the daemon",
 	  OPTIONS_REPORT | OPTIONS_VIEW | OPTIONS_TEXT | OPTION_TREE | OPTION_RATE | OPTION_SOCKET |
 		  OPTION_MACHINE_DURATION | OPTION_BATCH | OPTION_COUNT | OPTION_INTERVAL |
-		  OPTION_SPOOL | OPTION_KEEP | OPTION_PUSH | OPTION_CONFIG | OPTION_CALL_GRAPH,
+		  OPTION_SPOOL | OPTION_KEEP | OPTION_PUSH | OPTION_CONFIG | OPTION_FEED |
+		  OPTION_CALL_GRAPH,
 	  verb_machine },
 	{ "report", "FILE... | --since TIME [--until TIME]",
 	  "show profiles kept by -o, added up, or the spool's of some time",
@@ -95,7 +96,7 @@ static const struct verb machine_verbs[] = {
 	  OPTION_DURATION | OPTION_SPOOL | OPTION_PUSH | OPTION_CONFIG, verb_machine },
 	{ "machine feed", "",
 	  "give the machine's profile the unwind rows of what runs, for 'machine on -g'",
-	  OPTION_DURATION | OPTION_SOCKET, verb_machine },
+	  OPTION_DURATION | OPTION_SOCKET | OPTION_FEED, verb_machine },
 };
 
 #define NMACHINE (sizeof(machine_verbs) / sizeof(*machine_verbs))

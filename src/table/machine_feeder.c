@@ -15,7 +15,9 @@
  * some 100 ms, during which stacks are cut.
  */
 #define LOOK_NS 600000000000u
-#define CUT_PERCENT 1 /* of the stacks, at files without room: it is laid out anew */
+#define RETRY_NS 60000000000u /* in which users have time for their files again: file_account.h */
+#define RETRY_MOST 16	      /* files of one look that still find none */
+#define CUT_PERCENT 1	      /* of the stacks, at files without room: it is laid out anew */
 
 #define PATH_MOST 1024 /* nodes of a stack: more than the kernel enters */
 
@@ -82,7 +84,25 @@ static bool is_wrong(const struct machine_feeder *m, const struct ranked *ranked
 	return cut * 100 > stacks * CUT_PERCENT;
 }
 
-/* Looks at all stacks, and lays the map out anew if that is better or, with @always, in any case.
+/* Feeds images that waited for it, in the order of @ranked. */
+static void feed_waiting(struct machine_feeder *m, const struct ranked *ranked, size_t n)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < n && m->feeder.waiting && failed < RETRY_MOST; i++) {
+		__u32 image = ranked[i].image;
+
+		if (m->feeder.fed[image] != UNWIND_WAITS)
+			continue;
+		table_reader_reopen(&m->reader, m->reader.object[image] - 1);
+		unwind_feeder_image(&m->feeder, &m->reader, image);
+		failed += m->feeder.fed[image] == UNWIND_WAITS;
+	}
+}
+
+/*
+ * Looks at all stacks. Lays the map out anew if that is better or, with @always, in any case; else
+ * feeds what waits.
  */
 static int look(struct machine_feeder *m, bool always)
 {
@@ -103,9 +123,19 @@ static int look(struct machine_feeder *m, bool always)
 	qsort(ranked, images, sizeof(*ranked), by_frames);
 	if (always || is_wrong(m, ranked, stacks > before ? stacks - before : 0))
 		lay_out(m, ranked, images);
+	else
+		feed_waiting(m, ranked, images);
 	memcpy(m->frames, frames, (images + 1) * sizeof(*frames));
-	m->look_ns = now_ns() + LOOK_NS;
+	m->look_ns = now_ns();
 	return 0;
+}
+
+/* Says whether it is time to look at a full map, or at files that wait. */
+static bool is_look_due(const struct machine_feeder *m)
+{
+	__u64 every_ns = m->feeder.waiting ? RETRY_NS : LOOK_NS;
+
+	return (m->feeder.waiting || m->feeder.full) && now_ns() - m->look_ns >= every_ns;
 }
 
 /* The files of what runs get rows before their first sample. */
@@ -156,7 +186,7 @@ int machine_feeder_update(struct machine_feeder *m)
 		unwind_feeder_update(&m->feeder, &m->reader);
 		close_files(m);
 	}
-	if (err || !m->feeder.full || now_ns() < m->look_ns)
+	if (err || !is_look_due(m))
 		return err;
 	err = look(m, false);
 	close_files(m);

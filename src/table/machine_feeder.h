@@ -7,14 +7,15 @@
 /*
  * The map of unwind rows has a constant size. Files get their rows as they are sampled. When it is
  * full, it is laid out anew from time to time, those files first that have had most frames in the
- * stacks since then. Zeroed, it is closed.
+ * stacks since then. Files for which their users had no time left (file_account.h) get their rows
+ * in later minutes, in the same order. Zeroed, it is closed.
  */
 struct machine_feeder {
 	struct profile *profile; /* the files, for their unwind rows only */
 	struct table_reader reader;
 	struct unwind_feeder feeder;
 	__u64 *frames;	 /* of each image, in all stacks when they were last counted */
-	__u64 look_ns;	 /* of now_ns(), when a full map is looked at again */
+	__u64 look_ns;	 /* of now_ns(), when the stacks were last looked at */
 	size_t laid_out; /* how often */
 };
 

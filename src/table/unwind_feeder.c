@@ -381,33 +381,43 @@ static bool differs(const struct expected_file *e, const struct object *o)
 	return *e->build_id && *o->build_id && strcmp(e->build_id, o->build_id) != 0;
 }
 
-/* Writes the rows of an image that was not expected. */
-static void make_rows(struct unwind_feeder *f, const struct object *o, bool vdso,
-		      struct profil_unwind_image *at)
+/* Writes the rows of an image that was not expected. Returns -EAGAIN if they must wait. */
+static int make_rows(struct unwind_feeder *f, const struct object *o, bool vdso,
+		     struct profil_unwind_image *at)
 {
 	struct unwind_table t = { 0 };
+	int err = vdso	       ? unwind_table_open_vdso(&t)
+		  : o->fd >= 0 ? table_of(f, &t, o->fd, o->build_id)
+			       : -ENOENT;
 
-	if (vdso ? !unwind_table_open_vdso(&t) : o->fd >= 0 && !table_of(f, &t, o->fd, o->build_id))
+	if (!err)
 		put_rows(f, at, &t, share_of(f, vdso ? -1 : o->fd));
 	unwind_table_fini(&t);
 	if (!vdso && o->fd >= 0)
 		at->interpreter = put_interpreter(f, o->fd, o->path);
+	if (err == -EAGAIN)
+		at->looked = PROFIL_LOOKED_NOT_YET;
+	return err;
 }
 
-/* Rows have 32-bit offsets: code beyond a file's first 4 GiB, very rare, has none. */
-static void feed(struct unwind_feeder *f, const struct table_reader *r, __u32 image)
+/*
+ * Rows have 32-bit offsets: code beyond a file's first 4 GiB, very rare, has none. Returns false if
+ * the image must wait for its rows.
+ */
+static bool feed(struct unwind_feeder *f, const struct table_reader *r, __u32 image)
 {
 	const struct profil_image *i = table_image(&r->table, image);
 	const struct object *o = &r->profile->objects[r->object[image] - 1];
 	struct profil_unwind_image *entry = entry_of(f, image), at = { .looked = PROFIL_LOOKED };
 	bool vdso = i->kind == PROFIL_IMAGE_VDSO;
 	const struct expected_file *e;
+	int err = 0;
 
 	e = find_expected(f, vdso ? PROFIL_UNWIND_VDSO : i->ino, vdso ? 0 : i->dev);
 	if (i->base || (i->kind != PROFIL_IMAGE_FILE && !vdso))
 		e = NULL;
 	else if (!e || differs(e, o))
-		make_rows(f, o, vdso, &at);
+		err = make_rows(f, o, vdso, &at);
 	else
 		at = e->at;
 	if (i->kind == PROFIL_IMAGE_ANON) {
@@ -417,21 +427,23 @@ static void feed(struct unwind_feeder *f, const struct table_reader *r, __u32 im
 	}
 	if (entry->pages && entry->row_page == at.row_page) {
 		entry->looked = PROFIL_LOOKED;
-		return;
+		return true;
 	}
 	__atomic_store_n(&entry->pages, 0, __ATOMIC_RELEASE);
 	entry->base = at.base; /* or the first two pages */
 	entry->interpreter = at.interpreter;
 	entry->looked = at.looked;
 	__atomic_store_n(&entry->pages, at.pages, __ATOMIC_RELEASE);
+	return err != -EAGAIN;
 }
 
 void unwind_feeder_image(struct unwind_feeder *f, const struct table_reader *r, __u32 image)
 {
-	if (f->fed[image])
+	if (f->fed[image] == UNWIND_FED)
 		return;
-	f->fed[image] = 1;
-	feed(f, r, image);
+	f->waiting -= f->fed[image] == UNWIND_WAITS;
+	f->fed[image] = feed(f, r, image) ? UNWIND_FED : UNWIND_WAITS;
+	f->waiting += f->fed[image] == UNWIND_WAITS;
 }
 
 bool unwind_feeder_lacks_room(const struct unwind_feeder *f, __u32 image)
@@ -447,7 +459,7 @@ void unwind_feeder_update(struct unwind_feeder *f, const struct table_reader *r)
 		return;
 	f->images = r->images;
 	for (__u32 i = 1; i <= r->table.head->images; i++) {
-		if (f->fed[i] || !r->object[i])
+		if (f->fed[i] != UNWIND_NOT_FED || !r->object[i])
 			continue;
 		if (is_due(f))
 			break;
@@ -488,7 +500,7 @@ void unwind_feeder_clear(struct unwind_feeder *f)
 	await_walks();
 	memset(f->fed, 0, f->most + 1u);
 	f->nexpected = 0;
-	f->images = 0;
+	f->images = f->waiting = 0;
 	for (size_t i = 0; i < f->nshares; i++)
 		f->shares[i].pages = 0;
 	f->full = false;

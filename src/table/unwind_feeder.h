@@ -21,15 +21,19 @@ struct unwind_share {
 	__u32 interpreters;
 };
 
+/* Of an image. */
+enum unwind_fed { UNWIND_NOT_FED, UNWIND_FED, UNWIND_WAITS };
+
 /* Zeroed, it is closed. */
 struct unwind_feeder {
 	char *map; /* the attachment's map of unwind rules, writable */
 	size_t pages;
-	size_t used;  /* pages */
-	__u8 *fed;    /* of each image: was processed */
-	__u32 images; /* that were processed */
-	__u32 most;   /* images of the table */
-	int cache;    /* folder of the unwind cache; negative: none */
+	size_t used;   /* pages */
+	__u8 *fed;     /* of each image: enum unwind_fed */
+	__u32 images;  /* that were processed */
+	__u32 waiting; /* images without rows until their files' users have time again */
+	__u32 most;    /* images of the table */
+	int cache;     /* folder of the unwind cache; negative: none */
 	struct expected_file *expected;
 	size_t nexpected;
 	__u32 interpreters; /* descriptors in the map */
@@ -70,7 +74,10 @@ void unwind_feeder_prepare_all(struct unwind_feeder *f, pid_t *pids, size_t n);
  */
 void unwind_feeder_update(struct unwind_feeder *f, const struct table_reader *r);
 
-/* Adds the table of @image, which is known to @r, unless it has been added. */
+/*
+ * Adds the table of @image, which is known to @r, unless it has been added. If its user has no time
+ * left (file_account.h), it waits until this is called again.
+ */
 void unwind_feeder_image(struct unwind_feeder *f, const struct table_reader *r, __u32 image);
 
 /* Says whether the map had no room for the rows of @image. */

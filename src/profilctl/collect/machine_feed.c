@@ -13,6 +13,7 @@
 #include "profilctl/util/exit_status.h"
 #include "self_setup.h"
 #include "symbols/proc/guarded_file.h"
+#include "symbols/proc/mounts.h"
 #include "table/machine_feeder.h"
 
 #define UPDATE_MS 100	       /* in which a new file gets its rows */
@@ -159,7 +160,11 @@ int machine_feed(const struct options *o)
 	int signals = self_prepare(&self);
 	__u64 end_ns = o->duration_ns ? now_ns() + o->duration_ns : ~0ull;
 	pid_t other = 0;
-	int err = signals < 0 ? signals : ask(&f, &other);
+	int err;
+
+	if (o->mounts_of)
+		mounts_trust(o->mounts_of);
+	err = signals < 0 ? signals : ask(&f, &other);
 
 	while (!err && now_ns() < end_ns)
 		err = step(&f, signals, &other);

@@ -124,6 +124,10 @@ static const struct option_row rows[] = {
 	  "push: note here what was sent (default:\n"
 	  "                              /var/lib/profil-push/sent)",
 	  TEXT(state) },
+	{ OPTION_FEED, 0, "mounts-of", "PID",
+	  "feed: files of root that process PID finds at their path have\n"
+	  "                              no limits: 1, in a container with the host's /proc",
+	  .value = value_mounts_of },
 	{ OPTION_CONFIG, 0, "config", "FILE", "read options from FILE as well",
 	  .value = value_nothing },
 	{ OPTION_INPUT, 'i', "input", "FILE", "profile to read, instead of an operand",

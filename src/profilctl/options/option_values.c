@@ -442,6 +442,16 @@ const char *value_max_daily(struct options *o, char *arg)
 	return read_bytes(&o->daily_bytes, arg);
 }
 
+const char *value_mounts_of(struct options *o, char *arg)
+{
+	unsigned long long pid;
+
+	if (!whole(&pid, arg) || !pid || pid > INT_MAX)
+		return "must be the number of a process";
+	o->mounts_of = (pid_t)pid;
+	return NULL;
+}
+
 const char *value_nothing(struct options *o, char *arg)
 {
 	return NULL;

@@ -14,8 +14,8 @@ value_fn value_by, value_check, value_rounds, value_call_graph, value_kernel_sta
 	value_clock, value_comm, value_event, value_exe, value_format, value_off_cpu, value_latency,
 	value_branches, value_record_wakers, value_states, value_wall, value_json, value_limit,
 	value_nothing, value_pid, value_rate, value_max_age, value_max_size, value_max_daily,
-	value_slices, value_sort, value_unit, value_fail_on, value_header, value_container,
-	value_only_container;
+	value_mounts_of, value_slices, value_sort, value_unit, value_fail_on, value_header,
+	value_container, value_only_container;
 
 /* As value_fn, for values that are one member of the options. */
 const char *value_text(const char **out, const char *arg);

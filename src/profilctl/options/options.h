@@ -67,6 +67,7 @@
 #define OPTION_KEEP (1ull << 52)
 #define OPTION_CHECK (1ull << 53)
 #define OPTION_FAIL (1ull << 55)
+#define OPTION_FEED (1ull << 47)
 #define OPTION_WALL (1ull << 56)
 #define OPTION_WAKERS (1ull << 57)
 #define OPTION_LATENCY (1ull << 58)
@@ -145,6 +146,7 @@ struct options {
 	size_t nheaders;
 	const char *state;   /* the file in which push keeps what it has sent; NULL: the default */
 	bool once;	     /* push ends when all is sent */
+	pid_t mounts_of;     /* feed trusts what this process sees; 0: none */
 	char *config;	     /* the text of --config */
 	double fail_percent; /* diff fails if a share has grown by as much; 0: it does not */
 	bool help;

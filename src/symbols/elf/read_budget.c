@@ -67,8 +67,8 @@ static bool has_time(const struct read_budget *b)
 {
 	__u64 used = cpu_ns_of(b);
 
-	return b->cpu_ns + used <= READ_FILE_CPU_NS &&
-	       used <= file_account_time_left(b->account, b->kind);
+	return b->cpu_ns + used <= READ_FILE_CPU_NS + b->credit_ns &&
+	       used <= file_account_time_left(b->account, b->kind) + b->credit_ns;
 }
 
 bool read_budget_left(struct read_budget *b)

@@ -19,6 +19,7 @@
 struct read_budget {
 	struct file_account *account; /* NULL: no limits */
 	enum file_time kind;
+	__u64 credit_ns; /* of CPU time beyond those limits */
 	bool reading;
 	bool spent;
 	__u64 bytes; /* what the file took before it was last resumed, */

@@ -511,6 +511,7 @@ static int read_within(struct unwind_table *t, Elf *elf, Elf *debug, struct file
 	r.raw = elf_rawfile(elf, &r.raw_bytes);
 	r.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	read_budget_begin(&r.budget, account, FILE_TIME);
+	r.budget.credit_ns = CPU_NS_MAX;
 	err = elf_image_segments(&r.segments, elf);
 	if (!err)
 		err = elf_image_code(&r.code, elf, 0);
@@ -544,6 +545,8 @@ int unwind_table_open(struct unwind_table *t, int fd, int debug_fd, const struct
 	*t = (struct unwind_table){ 0 };
 	if (!account && debug_fd >= 0)
 		account = file_account_of(debug_fd);
+	if (account && !file_account_time_left(account, FILE_TIME))
+		return -EAGAIN;
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	debug = debug_fd < 0 ? NULL : elf_begin(debug_fd, ELF_C_READ_MMAP, NULL);

@@ -30,8 +30,9 @@ struct unwind_stop {
 };
 
 /*
- * The same for the ELF file @fd and @debug_fd (-1: none), which stay the caller's. Returns -EINTR,
- * without rows, if @stop (NULL: never) was due; a large file takes seconds.
+ * The same for the ELF file @fd and @debug_fd (-1: none), which stay the caller's. Without rows it
+ * returns -EINTR if @stop (NULL: never) was due, as a large file takes seconds, and -EAGAIN if the
+ * file's account has no time left in this minute.
  */
 int unwind_table_open(struct unwind_table *t, int fd, int debug_fd, const struct unwind_stop *stop);
 

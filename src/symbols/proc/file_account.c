@@ -26,7 +26,8 @@
 struct file_account {
 	uid_t owner;
 	__u64 bytes;
-	__u64 ns[FILE_TIMES]; /* in this minute */
+	__u64 ns[FILE_TIMES];	   /* in this minute */
+	__u64 owed_ns[FILE_TIMES]; /* for the minutes that follow */
 };
 
 /* Shared by all threads. The first account is that of any maker, and of owners beyond the limit. */
@@ -133,20 +134,44 @@ void file_account_give(struct file_account *a, __u64 bytes)
 	pthread_mutex_unlock(&all.mutex);
 }
 
-/* Begins the next minute when the present one is over. Returns the time that others have used. */
-static __u64 others_ns(const struct file_account *a, enum file_time kind)
+static __u64 time_left(const struct file_account *a, enum file_time kind)
 {
-	bool is_over = now_ns() - all.window_ns > WINDOW_NS;
 	__u64 others = 0;
 
-	if (is_over)
-		all.window_ns = now_ns();
-	for (size_t i = 0; i < all.n; i++) {
-		if (is_over)
-			memset(all.account[i].ns, 0, sizeof(all.account[i].ns));
+	for (size_t i = 0; i < all.n; i++)
 		others += &all.account[i] == a ? 0 : all.account[i].ns[kind];
+	return left(FILE_ACCOUNTS_NS, others, a->ns[kind]);
+}
+
+/* What is more than the account has now takes nothing from other accounts: it is owed. */
+static void use_time(struct file_account *a, enum file_time kind, __u64 ns)
+{
+	__u64 most = time_left(a, kind), now = ns < most ? ns : most;
+
+	a->ns[kind] += now;
+	a->owed_ns[kind] += ns - now;
+}
+
+static void pay(struct file_account *a)
+{
+	for (int kind = 0; kind < FILE_TIMES; kind++) {
+		__u64 owed = a->owed_ns[kind];
+
+		a->owed_ns[kind] = 0;
+		use_time(a, kind, owed);
 	}
-	return others;
+}
+
+/* Begins the next minute when the present one is over, with what is owed. */
+static void renew_time(void)
+{
+	if (now_ns() - all.window_ns <= WINDOW_NS)
+		return;
+	all.window_ns = now_ns();
+	for (size_t i = 0; i < all.n; i++)
+		memset(all.account[i].ns, 0, sizeof(all.account[i].ns));
+	for (size_t i = 0; i < all.n; i++)
+		pay(&all.account[i]);
 }
 
 __u64 file_account_time_left(struct file_account *a, enum file_time kind)
@@ -154,8 +179,8 @@ __u64 file_account_time_left(struct file_account *a, enum file_time kind)
 	__u64 ns;
 
 	pthread_mutex_lock(&all.mutex);
-	ns = others_ns(a, kind);
-	ns = left(FILE_ACCOUNTS_NS, ns, a->ns[kind]);
+	renew_time();
+	ns = time_left(a, kind);
 	pthread_mutex_unlock(&all.mutex);
 	return ns;
 }
@@ -163,7 +188,8 @@ __u64 file_account_time_left(struct file_account *a, enum file_time kind)
 void file_account_use_time(struct file_account *a, enum file_time kind, __u64 ns)
 {
 	pthread_mutex_lock(&all.mutex);
-	a->ns[kind] += ns;
+	renew_time();
+	use_time(a, kind, ns);
 	pthread_mutex_unlock(&all.mutex);
 }
 
@@ -303,12 +329,16 @@ bool file_account_collect_copies(void)
 
 /* --- makers ----------------------------------------------------------------------------------- */
 
-static bool is_found_at(const char *path, const struct stat *st)
+/* Says whether process @pid ("self", or digits; NULL: none) finds the file @st at @path. */
+static bool is_found_by(const char *pid, const char *path, const struct stat *st)
 {
-	struct stat here;
+	char from[PATH_MAX + 32];
+	struct stat there;
 
-	return *path == '/' && !mounts_has_server_for("self", path) && !stat(path, &here) &&
-	       here.st_dev == st->st_dev && here.st_ino == st->st_ino;
+	if (!pid || *path != '/' || mounts_has_server_for(pid, path))
+		return false;
+	snprintf(from, sizeof(from), "/proc/%s/root%s", pid, path);
+	return !stat(from, &there) && there.st_dev == st->st_dev && there.st_ino == st->st_ino;
 }
 
 /* Says whether a server provides the file system, and with it the file's owner. */
@@ -353,7 +383,8 @@ struct file_account *file_account_of(int fd)
 	if (n <= 0 || fstat(fd, &st) < 0 || is_writable_by_others(&st))
 		return &all.account[0];
 	path[n] = '\0';
-	if ((!st.st_uid || st.st_uid == geteuid()) && is_found_at(path, &st))
+	if ((!st.st_uid || st.st_uid == geteuid()) &&
+	    (is_found_by("self", path, &st) || is_found_by(mounts_trusted(), path, &st)))
 		return NULL;
 	return is_served(fd) ? &all.account[0] : file_account_for(st.st_uid);
 }

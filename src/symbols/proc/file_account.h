@@ -12,7 +12,9 @@
  * minute: the CPU time of reading them, and the time for which their file systems are waited for.
  * Symbols have as much for themselves: a file whose unwinding rows or lines take long keeps its names.
  * An account may take half of what the other accounts leave, so that one user's files cannot use up
- * what another's get: the first account has at most a half, the second a quarter, and so on.
+ * what another's get: the first account has at most a half, the second a quarter, and so on. The
+ * unwind rules of a file are read to the end once there is any time for it: what that takes beyond
+ * the account's time is taken from its next minutes, so that a large file is not read in part.
  *
  * The account of a file is its owner's. Owners of one subordinate range (subuid(5)) are one. A file
  * system that a server provides can give its files any owner, so the account of such a file, or of
@@ -29,7 +31,7 @@ enum file_time { FILE_TIME, FILE_TIME_SYMBOLS, FILE_TIMES };
 /*
  * The account of file @fd, which is valid for ever. NULL: no other user can have made the file, and
  * it has no limits: one of root or of this user, that is found at its path in this mount namespace,
- * and not on a file system that a server provides.
+ * or in that of mounts_trusted(), and not on a file system that a server provides.
  */
 struct file_account *file_account_of(int fd);
 
@@ -55,7 +57,7 @@ __u64 file_account_bytes_left(struct file_account *a);
 bool file_account_take(struct file_account *a, __u64 bytes);
 void file_account_give(struct file_account *a, __u64 bytes);
 
-/* The time that the account may still use in this minute. */
+/* The time that the account may still use in this minute. More can be used: then it is owed. */
 __u64 file_account_time_left(struct file_account *a, enum file_time kind);
 void file_account_use_time(struct file_account *a, enum file_time kind, __u64 ns);
 

@@ -109,7 +109,9 @@ struct mountinfos {
  */
 static enum mount_kind kind_of(int fd, const char *path, struct mountinfos *text)
 {
+	const char *trusted = mounts_trusted();
 	char name[64], *id;
+	enum mount_kind kind;
 
 	snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", fd);
 	read_all(name, text->own, MOUNTINFO_BYTES);
@@ -122,6 +124,11 @@ static enum mount_kind kind_of(int fd, const char *path, struct mountinfos *text
 	text->other[0] = '\0';
 	if (*name)
 		read_all(name, text->other, OTHER_MOUNTINFO_BYTES);
+	kind = mounts_kind(text->own, text->other, (unsigned int)fd);
+	if (kind != MOUNT_FOREIGN || !trusted)
+		return kind;
+	snprintf(name, sizeof(name), "/proc/%s/mountinfo", trusted);
+	read_all(name, text->own, MOUNTINFO_BYTES);
 	return mounts_kind(text->own, text->other, (unsigned int)fd);
 }
 

@@ -5,6 +5,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 /*
  * Says whether a server may have to answer before the absolute @path can be opened: it lies on a
@@ -16,6 +17,15 @@ bool mounts_has_server(FILE *mountinfo, const char *path, bool is_own);
 
 /* The same as process @pid ("self", or digits) sees @path; true if its mounts cannot be read. */
 bool mounts_has_server_for(const char *pid, const char *path);
+
+/*
+ * Trusts the mounts that process @pid sees as much as those of this process: for a program in a
+ * container that has the host's /proc. To be called before there are other threads.
+ */
+void mounts_trust(pid_t pid);
+
+/* That process as "4711"; NULL: there is none. */
+const char *mounts_trusted(void);
 
 /* What serves the reads of a file. */
 enum mount_kind {

@@ -44,6 +44,7 @@ for c in pod["containers"]:
     s, other = c["securityContext"], composed[c["name"]]
     assert s["readOnlyRootFilesystem"] and not s["allowPrivilegeEscalation"] and s["capabilities"]["drop"] == ["ALL"], c["name"]
     assert other["read_only"] and other["cap_drop"] == ["ALL"] and other["cap_add"] == s["capabilities"]["add"], c["name"]
+    assert other["command"] == c["command"] or c["name"] != "feed", c["name"]
     assert other["command"][0] == c["command"][0] and "/proc:/proc:ro" in other["volumes"] or c["name"] != "feed", c["name"]
     if c["name"] == sys.argv[1]: print(*s["capabilities"]["add"])' "$1"
 }
@@ -59,8 +60,9 @@ check "the manifests have the same capabilities" capabilities profild
 check "the units have these capabilities, too" of_unit $(capabilities profild) $(capabilities spool) $(capabilities feed)
 check "a container runs profild with them alone" run "$server" "$(capabilities profild)" --security-opt seccomp=unconfined "$image" profild --machine=97,stacks
 await $$ test -S "$dir/run/profil.sock"
+# This shell has the mounts of the host's process 1, which the manifests name.
 among_all=(--pid "container:$server" -v /proc:/proc:ro)
-check "a container that has the host's /proc feeds its stacks" run "$feed" "$(capabilities feed)" "${among_all[@]}" "$image" profilctl machine feed
+check "a container that has the host's /proc feeds its stacks" run "$feed" "$(capabilities feed)" "${among_all[@]}" "$image" profilctl machine feed --mounts-of $$
 is_fed() {
 	run - "" "$image" profilctl machine status --json | jq -e '.stacks and .feeder > 0'
 }

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "core/unwind_maps.h"
+#include "profile/profile.h"
 #include "symbols/build_dir.h"
+#include "symbols/proc/file_account.h"
 #include "table/unwind_feeder.h"
 
 /* Two users without subordinate ids, and not of this process. */
@@ -74,4 +76,81 @@ Test(unwind_feeder, gives_one_users_files_half_of_what_others_leave)
 	cr_expect_not(feed_file(ONE));
 	unwind_feeder_clear(&feeder);
 	cr_expect(feed_file(ONE), "all were removed");
+}
+
+/* A table with one image, of the file @fd. */
+static void make_reader(struct table_reader *r, int fd)
+{
+	static _Alignas(PROFIL_UNWIND_PAGE) char bytes[2 * PROFIL_UNWIND_PAGE];
+	static __u32 object[] = { 0, 1 };
+	struct profil_table *head = (void *)bytes;
+	struct profil_image *image = (void *)(bytes + PROFIL_UNWIND_PAGE);
+	__u32 index;
+
+	*head = (struct profil_table){ .images = 1, .used_images = 1, .image_page = 1 };
+	*image = (struct profil_image){ .kind = PROFIL_IMAGE_FILE, .ready = 1, .ino = 1 };
+	*r = (struct table_reader){
+		.table.head = head, .profile = profile_new(), .object = object, .images = 1
+	};
+	cr_assert_not_null(r->profile);
+	cr_assert_eq(profile_add_object(r->profile, "a", 0, 1, fd, &index), 0);
+}
+
+Test(unwind_feeder, feeds_a_file_later_whose_user_has_no_time_left)
+{
+	struct table_reader r;
+	char path[128];
+	int fd;
+
+	if (geteuid())
+		cr_skip_test("needs root, to give files to other users");
+	build_dir_run("chown 4000000001 a");
+	snprintf(path, sizeof(path), "%s/a", build_dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	cr_assert_geq(fd, 0);
+	make_reader(&r, fd);
+	file_account_use_time(file_account_for(ONE), FILE_TIME, FILE_ACCOUNTS_NS);
+	unwind_feeder_update(&feeder, &r);
+	cr_expect_eq(feeder.waiting, 1);
+	unwind_feeder_image(&feeder, &r, 1);
+	cr_expect_eq(feeder.waiting, 1, "it has none yet");
+	build_dir_run("chown 4000000002 a");
+	unwind_feeder_image(&feeder, &r, 1);
+	cr_expect_eq(feeder.waiting, 0);
+	cr_expect_eq(feeder.fed[1], UNWIND_FED);
+	profile_free(r.profile);
+}
+
+/* Reads the rules of libc as a file of ONE, who has @ns left. Returns the number of rows. */
+static size_t rows_within(__u64 ns)
+{
+	struct file_account *one = file_account_for(ONE);
+	struct unwind_table t;
+	char path[128];
+	size_t rows;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/libc", build_dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	cr_assert_geq(fd, 0);
+	file_account_use_time(one, FILE_TIME, file_account_time_left(one, FILE_TIME) - ns);
+	cr_expect_eq(unwind_table_open(&t, fd, -1, NULL), 0);
+	close(fd);
+	rows = t.n;
+	unwind_table_fini(&t);
+	return rows;
+}
+
+Test(unwind_feeder, reads_a_file_to_the_end_for_which_there_is_any_time)
+{
+	size_t all;
+
+	if (geteuid())
+		cr_skip_test("needs root, to give files to other users");
+	build_dir_run(
+		"cp $(ldd /bin/sh | awk '$1 ~ /^libc/ { print $3 }') libc && chown 4000000001 libc");
+	all = rows_within(file_account_time_left(file_account_for(ONE), FILE_TIME));
+	cr_expect_gt(all, 5000);
+	cr_expect_eq(rows_within(1), all);
+	cr_expect_eq(file_account_time_left(file_account_for(ONE), FILE_TIME), 0);
 }

@@ -1,13 +1,19 @@
 /* file_account.c - the files of one user do not use up what those of another may take */
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "build_dir.h"
 #include "symbols/elf/debug_file.h"
 #include "symbols/proc/file_account.h"
+#include "symbols/proc/mounts.h"
 
 /* Two users without subordinate ids, and not of this process. */
 enum { ONE = 4000000001u, OTHER = 4000000002u };
@@ -18,6 +24,53 @@ static void set_up(void)
 }
 
 TestSuite(file_account, .init = set_up, .fini = build_dir_close);
+
+/* Has a copy of the program in another mount namespace. Returns a descriptor of it. */
+static int open_elsewhere(pid_t *pid)
+{
+	char command[512], path[160];
+	int fd, pipes[2];
+	char byte;
+
+	cr_assert_eq(pipe(pipes), 0);
+	*pid = fork();
+	cr_assert_geq(*pid, 0);
+	if (!*pid) {
+		snprintf(command, sizeof(command),
+			 "mkdir %s/m && mount -t tmpfs none %s/m && cp %s/a %s/m/", build_dir,
+			 build_dir, build_dir, build_dir);
+		if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		    system(command) || write(pipes[1], "", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	close(pipes[1]);
+	cr_assert_eq(read(pipes[0], &byte, 1), 1);
+	close(pipes[0]);
+	snprintf(path, sizeof(path), "/proc/%d/root%s/m/a", (int)*pid, build_dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	cr_assert_geq(fd, 0);
+	return fd;
+}
+
+Test(file_account, has_no_limits_where_a_trusted_process_finds_the_file)
+{
+	pid_t pid;
+	int fd;
+
+	if (geteuid())
+		cr_skip_test("needs root, to mount");
+	build_dir_run("gcc -O2 -g -gz -shared -fPIC -o a a.c");
+	fd = open_elsewhere(&pid);
+	cr_expect_not_null(file_account_of(fd), "of a mount that this process does not see");
+	mounts_trust(pid);
+	cr_expect_null(file_account_of(fd));
+	cr_assert_eq(fchown(fd, ONE, (gid_t)-1), 0);
+	cr_expect_eq(file_account_of(fd), file_account_for(ONE), "of another user");
+	close(fd);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
 
 /* Takes all that the account may have. */
 static __u64 use_up(struct file_account *a)
@@ -53,7 +106,11 @@ Test(file_account, may_use_half_of_the_time_that_the_others_leave)
 	cr_expect_eq(file_account_time_left(one, FILE_TIME), 0);
 	cr_expect_eq(file_account_time_left(other, FILE_TIME), FILE_ACCOUNTS_NS / 4);
 	file_account_use_time(one, FILE_TIME, FILE_ACCOUNTS_NS);
-	cr_expect_eq(file_account_time_left(other, FILE_TIME), 0, "all of it is used");
+	cr_expect_eq(file_account_time_left(one, FILE_TIME), 0);
+	cr_expect_eq(file_account_time_left(other, FILE_TIME), FILE_ACCOUNTS_NS / 4,
+		     "that is owed");
+	file_account_use_time(other, FILE_TIME, FILE_ACCOUNTS_NS / 4 - 1);
+	cr_expect_eq(file_account_time_left(other, FILE_TIME), 1);
 }
 
 static int open_of(uid_t owner, mode_t mode)

@@ -1,7 +1,8 @@
 # capabilities.py - what profild can do without each of its unit's capabilities, on this kernel
 #
-# With those of the unit all works, where kernel.perf_event_paranoid is below 3; where it is 3, with
-# CAP_SYS_ADMIN, which the drop-in adds. Each capability of the unit is needed for something.
+# With those of the unit all works, where kernel.perf_event_paranoid is below 3. Where it is 3, as some
+# distributions' kernels know it, all works with CAP_SYS_ADMIN, which the drop-in adds, and without it what the
+# timer tick can do. Each capability is needed for something. In a guest both values are tried.
 #
 # usage: capabilities.py BUILD DIRECTORY
 import json
@@ -18,6 +19,10 @@ from outcome import finish, ok  # noqa: E402
 USER = 60001
 LIMIT_S = 120
 TRIES = 3
+SHOWN = 6  # lines of its log, where a daemon does not start
+PARANOID = "/proc/sys/kernel/perf_event_paranoid"
+DISTRIBUTIONS = 3
+TICK = ("profil()", "its child", "record -a", "restart")
 
 CHILD = """
 import ctypes, os, sys, time
@@ -109,32 +114,59 @@ def without(build, directory, name, capabilities):
         daemon.start()
         return deeds(build, daemon)
     except (RuntimeError, ValueError) as e:
-        print(f"  {name}: {str(e).strip().splitlines()[-1]}")
+        print("\n".join(f"  {name}: {line}" for line in str(e).strip().splitlines()[-SHOWN:]))
         return {}
     finally:
         daemon.close()
 
 
-def main():
-    build, directory = os.path.abspath(sys.argv[1]), sys.argv[2]
-    unit = unit_capabilities()
-    with open("/proc/sys/kernel/perf_event_paranoid") as f:
-        paranoid = int(f.read())
-    if paranoid >= 3:
-        unit = unit + ["sys_admin"]
-    rows = {"all of the unit": without(build, directory, "unit", unit)}
+def paranoia(value=None):
+    """kernel.perf_event_paranoid, after it was set to @value."""
+    with open(PARANOID, "r+" if value is not None else "r") as f:
+        if value is not None:
+            f.write(f"{value}\n")
+            f.flush()
+            f.seek(0)
+        return int(f.read())
+
+
+def look(build, directory, paranoid):
+    """Runs a daemon with all capabilities, and one without each of them."""
+    unit = unit_capabilities() + (["sys_admin"] if paranoid >= DISTRIBUTIONS else [])
+    rows = {"all": without(build, directory, "all", unit)}
     for capability in unit:
-        rows[f"no {capability}"] = without(build, directory, capability, [c for c in unit if c != capability])
+        rows[capability] = without(build, directory, capability, [c for c in unit if c != capability])
     print(f"  Linux {platform.release()}, perf_event_paranoid {paranoid}")
     for name, row in rows.items():
-        lacks = [k for k in rows["all of the unit"] if not row.get(k)]
-        print(f"  {name:20} {'does not start' if not row else 'lacks ' + ', '.join(lacks) if lacks else 'does all'}")
-    for deed, done in rows["all of the unit"].items():
-        ok(f"with the unit's capabilities: {deed}", done)
-    ok("with the unit's capabilities profild starts", rows["all of the unit"])
+        lacks = [k for k in rows["all"] if not row.get(k)]
+        print(f"  {'all' if name == 'all' else 'no ' + name:20} "
+              f"{'does not start' if not row else 'lacks ' + ', '.join(lacks) if lacks else 'does all'}")
+    return unit, rows
+
+
+def judge(unit, rows, where):
+    ok(f"{where}: with all capabilities profild starts", rows["all"])
+    for deed, done in rows["all"].items():
+        ok(f"{where}: with all capabilities: {deed}", done)
     for capability in unit:
-        row = rows[f"no {capability}"]
-        ok(f"the unit needs {capability}", not row or not all(row.values()))
+        # That has the rights of these two in it.
+        if "sys_admin" in unit and capability in ("bpf", "perfmon"):
+            continue
+        row = rows[capability]
+        ok(f"{where}: {capability} is needed", not row or not all(row.values()))
+    for deed in TICK if "sys_admin" in unit else []:
+        ok(f"{where}: without sys_admin: {deed}", rows["sys_admin"].get(deed))
+
+
+def main():
+    build, directory = os.path.abspath(sys.argv[1]), sys.argv[2]
+    before = paranoia()
+    try:
+        for value in (2, DISTRIBUTIONS) if os.environ.get("PROFIL_TEST_UPHEAVAL") else (before,):
+            os.mkdir(f"{directory}/{value}", 0o755)
+            judge(*look(build, f"{directory}/{value}", paranoia(value)), f"perf_event_paranoid {value}")
+    finally:
+        paranoia(before)
     return finish()
 
 

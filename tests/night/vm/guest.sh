@@ -3,7 +3,7 @@
 #
 # usage: tests/night/vm/guest.sh SUITE...
 #
-# A SUITE is smoke, pids, service, unit, scripts, system, one of the system tests' own, as
+# A SUITE is smoke, pids, service, capabilities, unit, scripts, system, one of the system tests' own, as
 # kernel_vectors, or a bash test by its path. The first line is "kernel VERSION". For each suite comes a line "suite NAME",
 # then one for each test: "ok NAME", "FAIL NAME: why" or "skip NAME: why", with what else there is to
 # say of it indented. A suite that breaks off, or has no test to tell of, has failed. The last line is
@@ -84,6 +84,7 @@ run_suite() { # SUITE
 	echo "suite ${name/#kernel_*/system}"
 	case $1 in
 	smoke | pids | service) lines_of "tests/night/vm/$1.sh" ;;
+	capabilities) lines_of tests/night/hostile/capabilities.sh ;;
 	unit) run_criterion "$BUILD/tests/unit-tests" '*/*' ;;
 	system) run_criterion "$BUILD/tests/gate-tests" '!(replay_*)/*'; run_criterion "$BUILD/tests/night-tests" '*/*' ;;
 	scripts) run_scripts ;;

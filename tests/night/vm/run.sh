@@ -40,7 +40,7 @@ fetch() { # GUEST
 boot() { # GUEST DIR CONSOLE
 	case $1 in
 	systemd | arm64) "boot_$1" "$2" "$3" ;;
-	*) boot_kernel "$2" "$3" "${PROFIL_VM_SUITES:-smoke system scripts}" ;;
+	*) boot_kernel "$2" "$3" "${PROFIL_VM_SUITES:-smoke capabilities system scripts}" ;;
 	esac | sed -u 's|\r$||'
 }
 

@@ -59,7 +59,11 @@ static void open_daemon(void)
 	must(listen(d.listener, CLIENTS) == 0);
 	must(lanes_open(&d.lanes, d.event, NSEC_PER_SEC, on_lost, &d) == 0);
 	must(disposal_open(&d.disposal, d.event) == 0);
+	must(retired_tables_open(&d.retired) == 0);
 	must(sampler_replay_open(&d.sampler, &d.config, &sink) == 0);
+	retired_tables_list_by(d.retired, d.sampler->table_ids);
+	quota_reclaim_by(d.quota, retired_tables_sweep, d.retired);
+	d.places = &replay_places;
 }
 
 /* Runs some passes, then the event loop until the worker is idle and its answers are handled. */

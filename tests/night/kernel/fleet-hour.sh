@@ -1,7 +1,8 @@
 #!/bin/bash
 # fleet-hour.sh - daemon with stacks, feeder, spool and push beside a mixed load, and a receiver that fails in every way
 #
-# PROFIL_TEST_FLEET_S: seconds. The daemon and push are killed once each, at the start; the receiver is killed, stopped,
+# PROFIL_TEST_FLEET_S: seconds, without the evaluation. The daemon and push are killed once each, at the start; the
+# receiver is killed, stopped,
 # cuts its answers, and answers 429 and 503 all the time; from the middle on it is away for longer than the spool keeps
 # what it has. Each file that the spool has ever had is kept in a folder beside it, to compare with what was taken, and
 # another spool counts the same samples in one interval.
@@ -14,6 +15,7 @@ needs protoc "an hour's push"
 seconds=${PROFIL_TEST_FLEET_S:-600}
 max_age=$((seconds / 6 > 120 ? seconds / 6 : 120))
 interval_s=15
+round=150 # seconds of fail_in_turns()
 receiver='' pusher='' feeder='' cuts=0 phases=0
 pids=() # what ends with the test
 # shellcheck disable=SC2154 # p is the trap's
@@ -68,7 +70,7 @@ watch() {
 	done
 }
 
-# A round of everything that a receiver does, 150 s.
+# A round of everything that a receiver does.
 fail_in_turns() {
 	receive 200 wait 200 busy half 503 200 close 429 half 502 200
 	cuts=$((cuts + 2))
@@ -176,7 +178,7 @@ until ended_after $((seconds / 2)); do fail_in_turns; done
 prints "nothing is removed while the receiver fails for less than --max-age" 0 removed
 printf '# away for %d s\n' $((max_age + 60))
 pause $((max_age + 60))
-until ended_after "$seconds"; do fail_in_turns; done
+until ended_after $((seconds - round)); do fail_in_turns; done
 receive
 check "the load has run to the end" alive "$load"
 kill "$load"

@@ -12,13 +12,16 @@
 /* The return address in the function of the tracepoint that calls this program; 0: not seen yet. */
 static __u64 switch_pc;
 
-/* With a second program at the tracepoint this function calls them all. */
-extern const void __traceiter_sched_switch __ksym __weak;
+/*
+ * The address of __traceiter_sched_switch(), which the daemon reads in /proc/kallsyms before these
+ * programs are loaded; 0: unknown. With a second program at the tracepoint it calls them all.
+ */
+SEC(".data") __u64 switch_iterator;
 #define TRACEITER_BYTES 512
 
 static __always_inline bool is_iterator(__u64 pc)
 {
-	__u64 start = (__u64)&__traceiter_sched_switch;
+	__u64 start = switch_iterator;
 
 	return start && pc - start < TRACEITER_BYTES;
 }

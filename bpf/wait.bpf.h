@@ -185,7 +185,7 @@ __attribute__((noinline)) __u64 futex_note(__u32 slot, __u64 address)
 __attribute__((noinline)) __u64 kernel_lock_note(__u32 slot, __u64 address)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
-	__u64 variables = (__u64)&__traceiter_sched_switch, place = 0;
+	__u64 variables = switch_iterator, place = 0;
 	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
 
 	if (address == (__u64)task->mm + bpf_core_field_offset(struct mm_struct, mmap_lock))

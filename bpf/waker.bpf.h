@@ -64,8 +64,8 @@ static __always_inline __u32 interrupt_count(struct task_struct *task)
 	return count;
 }
 
-/* The function that handles softirqs when an interrupt ends. */
-extern const void irq_exit_rcu __ksym __weak;
+/* The address of irq_exit_rcu(), which handles softirqs when an interrupt ends, likewise. */
+SEC(".data") __u64 irq_exit;
 #define IRQ_EXIT_BYTES 512
 
 /*
@@ -74,7 +74,7 @@ extern const void irq_exit_rcu __ksym __weak;
  */
 __attribute__((noinline)) int softirq_is_of_interrupt(void)
 {
-	__u64 start = (__u64)&irq_exit_rcu;
+	__u64 start = irq_exit;
 	__u32 zero = 0, n;
 	struct unwind *u = bpf_map_lookup_elem(&unwinds, &zero);
 	long bytes;

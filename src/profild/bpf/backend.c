@@ -108,12 +108,12 @@ static int enter(struct sampler_bpf *b, struct target *t, const struct target *o
 static int bpf_reserve(struct sampler *s, struct target *t, void (*done)(void *arg, int err),
 		       void *arg)
 {
-	return reservation_begin(self(s)->reservations, t, done, arg);
+	return target_reserve(self(s), t, done, arg);
 }
 
 static void bpf_unreserve(struct sampler *s, struct target *t)
 {
-	reservation_cancel(self(s)->reservations, t);
+	target_unreserve(self(s), t);
 }
 
 static int bpf_start(struct sampler *s, struct target *t, const struct target *old,
@@ -477,8 +477,8 @@ static int open_rest(struct sampler_bpf *b, const struct config *config, sd_even
 {
 	int err = reservations_open(&b->reservations, &b->maps, b->store, &config->quota, event,
 				    on_settled, b)
-		      ?: clocks_open(&b->clocks, config, b->maps.skel, b->store, event)
 		      ?: event_programs_open(&b->programs, b->maps.skel, event)
+		      ?: clocks_open(&b->clocks, config, b->maps.skel, b->programs, b->store, event)
 		      ?: event_links_open(&b->events, b->programs, b->maps.processes.tables, event)
 		      ?: lifecycle_hooks_open(&b->hooks, b->maps.skel, b->store, event)
 		      ?: observers_open(&b->s.places, b, event);
@@ -510,7 +510,7 @@ int sampler_bpf_open(struct sampler **out, const struct config *config, sd_event
 	int err = b ? store_open(&b->store, config) : -ENOMEM;
 
 	if (!err) {
-		err = maps_open(&b->maps, b->store);
+		err = maps_open(&b->maps, config, b->store);
 		if (err)
 			return give_up(b, err); /* it has been logged */
 		err = open_rest(b, config, event);

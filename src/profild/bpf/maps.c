@@ -14,6 +14,7 @@
 
 #include "profild/clock/event_programs.h"
 #include "profild/clock/source.h"
+#include "profild/config.h"
 #include "base/log.h"
 #include "base/cleanup.h"
 #include "image_lookup.h"
@@ -140,8 +141,22 @@ static uint32_t pid_namespace(void)
 	return (uint32_t)st.st_ino;
 }
 
+/*
+ * Says whether perf events are needed from the start: for the clock that @config asks for, for
+ * profiles of an earlier daemon, and for profilctl(1)'s own daemon, which serves one recording.
+ */
+static bool needs_perf(const struct maps *m, const struct config *config)
+{
+	uint64_t shortest = config->period_ns;
+
+	if (config->machine && config->machine_period_ns && config->machine_period_ns < shortest)
+		shortest = config->machine_period_ns;
+	return m->found || config->ephemeral || config->clock == CLOCK_CPU ||
+	       config->clock == CLOCK_CYCLES || shortest < clock_tick_ns();
+}
+
 /* Adapts the programs to this kernel's BTF, before the load. */
-static void adapt(struct maps *m)
+static void adapt(struct maps *m, const struct config *config)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 
@@ -152,12 +167,12 @@ static void adapt(struct maps *m)
 	m->exec_ids = btf && !m->skel->rodata->pid_ns &&
 		      btf__find_by_name_kind(btf, "bpf_task_from_pid", BTF_KIND_FUNC) > 0;
 	bpf_program__set_autoload(m->skel->progs.exec_id_of, m->exec_ids);
-	event_programs_leave_out(m->skel);
+	event_programs_leave_out(m->skel, needs_perf(m, config));
 	bpf_program__set_autoload(m->skel->progs.find_pid_ns_level, m->skel->rodata->pid_ns);
 	btf__free(btf);
 }
 
-static int load(struct maps *m, struct store *store)
+static int load(struct maps *m, const struct config *config, struct store *store)
 {
 	struct profil_state state = { 0, 0 };
 	uint32_t salt;
@@ -195,7 +210,7 @@ static int load(struct maps *m, struct store *store)
 	m->skel->rodata->tick_ns = clock_tick_ns();
 	m->skel->rodata->clock_owner = salt;
 	m->skel->rodata->page_shift = (__u32)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
-	adapt(m);
+	adapt(m, config);
 	err = profil_bpf__load(m->skel);
 	/* libbpf does not map its own arrays if its probe says that arrays cannot be mapped. */
 	if (!err && (!m->skel->bss || !m->skel->data || !m->skel->rodata))
@@ -258,12 +273,12 @@ static int find_pid_namespace(struct maps *m)
 	return 0;
 }
 
-int maps_open(struct maps *m, struct store *store)
+int maps_open(struct maps *m, const struct config *config, struct store *store)
 {
 	int err;
 
 	libbpf_set_print(on_libbpf);
-	err = load(m, store);
+	err = load(m, config, store);
 	if (!err)
 		err = map_all(m);
 	if (!err)

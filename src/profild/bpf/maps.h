@@ -8,6 +8,7 @@
 #include "core/shared_maps.h"
 #include "process_table.h"
 
+struct config;
 struct profil_bpf;
 struct store;
 struct target;
@@ -22,7 +23,7 @@ struct maps {
 };
 
 /* Logs its errors itself. */
-int maps_open(struct maps *m, struct store *store);
+int maps_open(struct maps *m, const struct config *config, struct store *store);
 void maps_close(struct maps *m);
 
 /*

@@ -504,9 +504,13 @@ static void observer_close(struct place_source *source, struct attachment *a)
 	free(observer);
 }
 
-static int observer_prepare(struct place_source *source, const struct event_choice *event)
+static int observer_prepare(struct place_source *source, const struct attachment *a)
 {
-	return event_links_prepare(self(source)->bpf->events, event);
+	const struct sampler_bpf *b = self(source)->bpf;
+	const struct event_choice *links = attachment_links(a);
+	int err = a->event.wanted ? 0 : clocks_prepare(b->clocks, a->period_ns, target_flags(a));
+
+	return err || !links ? err : event_links_prepare(b->events, links);
 }
 
 static int observer_ready(struct place_source *source, struct attachment *a)
@@ -515,8 +519,8 @@ static int observer_ready(struct place_source *source, struct attachment *a)
 	struct observer *observer = a->source;
 	int err = 0;
 
-	if (observer->making && attachment_links(a)) /* its links may have ended meanwhile */
-		err = event_links_prepare(s->bpf->events, attachment_links(a));
+	if (observer->making) /* its links may have ended meanwhile */
+		err = observer_prepare(source, a);
 	if (!err && observer->making) {
 		err = table_making_take(observer->making, &a->table, &a->unwind);
 		if (err != -EINPROGRESS)

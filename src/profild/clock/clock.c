@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "clock.h"
+#include "event_programs.h"
 #include "linger.h"
 #include "source.h"
 #include "profild/config.h"
@@ -35,6 +36,7 @@ struct rate {
 
 struct clocks {
 	const struct profil_bpf *skel;
+	struct event_programs *programs;
 	struct profil_clock *shared; /* with the BPF programs */
 	struct store *store;
 	sd_event *event;
@@ -102,8 +104,10 @@ static int event_attach(struct clocks *c, int cpu)
 {
 	char name[32];
 	__cleanup(closep) int left = store_take_link(c->store, event_name(cpu, name));
-	int err =
-		cpu_event_open(&c->cpu[cpu], c->skel, c->choice == CLOCK_CYCLES, c->period_ns, cpu);
+	int program = event_programs_fd(c->programs, EVENT_PROGRAM_PERF);
+	int err = program < 0 ? program
+			      : cpu_event_open(&c->cpu[cpu], program, c->choice == CLOCK_CYCLES,
+					       c->period_ns, cpu);
 
 	if (left >= 0)
 		store_drop(c->store, name);
@@ -258,22 +262,44 @@ static void on_linger(void *arg)
 		events_set_period(c, c->rates->period_ns);
 }
 
+/* Says whether the tick is fast enough and can do what @flags ask. */
+static bool is_on_tick(const struct clocks *c, uint64_t period_ns, uint32_t flags)
+{
+	bool perf = flags & PROFIL_TARGET_PERF && c->choice != CLOCK_TICK;
+
+	return c->ticks && period_ns >= c->tick_ns && !perf &&
+	       (!(flags & PROFIL_TARGET_USER_ONLY) || c->mode_known);
+}
+
+/* 0 if perf events can do what @flags ask. */
+static int check_events(const struct clocks *c, uint64_t period_ns, uint32_t flags)
+{
+	if (c->choice == CLOCK_TICK)
+		return flags & PROFIL_TARGET_USER_ONLY && !c->mode_known ? -EOPNOTSUPP : -EACCES;
+	return period_ns < c->shortest_ns ? -EACCES : 0;
+}
+
+int clocks_prepare(const struct clocks *c, uint64_t period_ns, uint32_t flags)
+{
+	int program;
+
+	if (is_on_tick(c, period_ns, flags) || check_events(c, period_ns, flags))
+		return 0;
+	program = event_programs_fd(c->programs, EVENT_PROGRAM_PERF);
+	return program < 0 ? program : 0;
+}
+
 int clocks_use(struct clocks *c, uint64_t period_ns, uint32_t *flags)
 {
-	bool mode = !(*flags & PROFIL_TARGET_USER_ONLY) || c->mode_known;
-	bool perf = *flags & PROFIL_TARGET_PERF && c->choice != CLOCK_TICK;
 	int err;
 
 	*flags &= ~(uint32_t)PROFIL_TARGET_TICK;
-	if (c->ticks && period_ns >= c->tick_ns && mode && !perf) {
-		*flags |= PROFIL_TARGET_TICK;
-		err = tick_attach(c);
-		c->tick_users += !err;
-		return err;
-	}
-	if (c->choice == CLOCK_TICK)
-		return mode ? -EACCES : -EOPNOTSUPP;
-	return period_ns < c->shortest_ns ? -EACCES : event_use(c, period_ns);
+	if (!is_on_tick(c, period_ns, *flags))
+		return check_events(c, period_ns, *flags) ?: event_use(c, period_ns);
+	*flags |= PROFIL_TARGET_TICK;
+	err = tick_attach(c);
+	c->tick_users += !err;
+	return err;
 }
 
 void clocks_unuse(struct clocks *c, uint64_t period_ns, uint32_t flags)
@@ -373,7 +399,7 @@ static uint64_t shortest_of(const struct config *config)
 }
 
 int clocks_open(struct clocks **out, const struct config *config, struct profil_bpf *skel,
-		struct store *store, sd_event *event)
+		struct event_programs *programs, struct store *store, sd_event *event)
 {
 	struct clocks *c = calloc(1, sizeof(*c));
 	int err;
@@ -381,6 +407,7 @@ int clocks_open(struct clocks **out, const struct config *config, struct profil_
 	if (!c)
 		return -ENOMEM;
 	c->skel = skel;
+	c->programs = programs;
 	c->shared = clock_shared(skel);
 	c->mode_known = clock_tick_knows_mode(skel);
 	c->store = store;
@@ -395,7 +422,8 @@ int clocks_open(struct clocks **out, const struct config *config, struct profil_
 		return err;
 	}
 	*out = c;
-	return 0;
+	/* Without the tick every target takes perf events. */
+	return c->ticks ? 0 : event_programs_load_perf(programs);
 }
 
 struct clocks *clocks_close(struct clocks *c)

@@ -1,9 +1,10 @@
-/* event_programs.c - the BPF programs of observed events, loaded when one is first needed */
+/* event_programs.c - the BPF programs of events, loaded when one is first needed */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,23 +16,28 @@
 #include "profild/skeleton.h"
 
 /*
- * The verifier takes 80 ms for each program that counts samples. Those of tracepoints and of
- * off-CPU time are needed by few, so the daemon starts without them. When an observer first asks
- * for one, a thread opens the object a second time, gives it the maps of the first, and loads
- * them.
+ * The verifier takes 80 ms or more for each program that counts samples. That of perf events is for
+ * rates above the timer tick's and for events, those of tracepoints and of off-CPU time are needed
+ * by few, so the daemon starts with that of the timer tick alone. When a client first asks for one
+ * of the others, a thread opens the object a second time, gives it the maps of the first, and loads
+ * its set.
  *
  * The links of the programs of off-CPU time are made by a thread, too: after another was closed,
  * the kernel first waits for an RCU grace period.
  */
-#define FIRST_LOADED EVENT_PROGRAM_TRACEPOINT
+enum set { SET_PERF, SET_OTHERS, SETS };
 #define LINKS 5
 _Static_assert(EVENT_PROGRAM_SWITCH + LINKS == EVENT_PROGRAMS, "those with a link are the last");
 
 struct event_programs {
 	const struct profil_bpf *skel;
 	int fd[EVENT_PROGRAMS];
-	bool asked; /* whether they have been loaded, or could not be */
-	int err;    /* of that */
+	struct {
+		bool asked; /* whether it has been loaded, or could not be */
+		int err;    /* of that */
+	} set[SETS];
+	enum set loads; /* the latest */
+	struct event_programs_wait *waits;
 
 	int link[LINKS]; /* of the last programs; -1: none */
 	bool used;
@@ -59,10 +65,11 @@ static int share_maps(const struct profil_bpf *skel, const struct profil_bpf *wi
 	return err;
 }
 
-/* The programs that load() keeps, by enum event_program. */
 static struct bpf_program *program_of(const struct profil_bpf *skel, enum event_program which)
 {
 	switch (which) {
+	case EVENT_PROGRAM_PERF:
+		return skel->progs.tick_event;
 	case EVENT_PROGRAM_TRACEPOINT:
 		return skel->progs.observed_tracepoint;
 	case EVENT_PROGRAM_UPROBE:
@@ -84,20 +91,56 @@ static struct bpf_program *program_of(const struct profil_bpf *skel, enum event_
 	}
 }
 
-void event_programs_leave_out(struct profil_bpf *skel)
+static enum set set_of(enum event_program which)
 {
-	for (int i = FIRST_LOADED; i < EVENT_PROGRAMS; i++)
-		bpf_program__set_autoload(program_of(skel, i), false);
+	return which == EVENT_PROGRAM_PERF ? SET_PERF : SET_OTHERS;
 }
 
-static int keep_all(struct event_programs *p, const struct profil_bpf *skel)
+void event_programs_leave_out(struct profil_bpf *skel, bool perf)
 {
-	for (int i = FIRST_LOADED; i < EVENT_PROGRAMS; i++) {
+	for (int i = 0; i < EVENT_PROGRAMS; i++)
+		bpf_program__set_autoload(program_of(skel, i), perf && set_of(i) == SET_PERF);
+}
+
+static int keep_set(struct event_programs *p, const struct profil_bpf *skel, enum set set)
+{
+	for (int i = 0; i < EVENT_PROGRAMS; i++) {
+		if (set_of(i) != set)
+			continue;
 		p->fd[i] = fcntl(bpf_program__fd(program_of(skel, i)), F_DUPFD_CLOEXEC, 0);
 		if (p->fd[i] < 0)
 			return -errno;
 	}
 	return 0;
+}
+
+/*
+ * The addresses of functions with which the programs of off-CPU time compare. libbpf would find
+ * them, too, but in each load of the object.
+ */
+static void find_functions(struct event_programs *p)
+{
+	const struct {
+		const char *name;
+		__u64 *address;
+	} wanted[] = {
+		{ "__traceiter_sched_switch", &p->skel->data->switch_iterator },
+		{ "irq_exit_rcu", &p->skel->data->irq_exit },
+	};
+	__cleanup(fclosep) FILE *in = fopen("/proc/kallsyms", "re");
+	__cleanup(freep) char *line = NULL;
+	size_t room = 0;
+
+	while (in && getline(&line, &room, in) > 0) {
+		char *end;
+		__u64 address = strtoull(line, &end, 16);
+
+		line[strcspn(line, "\n")] = '\0';
+		for (int i = 0; i < 2; i++) {
+			if (strlen(end) > 3 && !strcmp(end + 3, wanted[i].name))
+				*wanted[i].address = address;
+		}
+	}
 }
 
 static int load(struct event_programs *p)
@@ -108,10 +151,12 @@ static int load(struct event_programs *p)
 
 	if (!skel)
 		return err;
+	if (p->loads == SET_OTHERS)
+		find_functions(p);
 	bpf_object__for_each_program(program, skel->obj) bpf_program__set_autoload(program, false);
-	for (int i = FIRST_LOADED; i < EVENT_PROGRAMS; i++)
-		bpf_program__set_autoload(program_of(skel, i), true);
-	err = err ?: bpf_object__load(skel->obj) ?: keep_all(p, skel);
+	for (int i = 0; i < EVENT_PROGRAMS; i++)
+		bpf_program__set_autoload(program_of(skel, i), set_of(i) == p->loads);
+	err = err ?: bpf_object__load(skel->obj) ?: keep_set(p, skel, p->loads);
 	profil_bpf__destroy(skel);
 	return err;
 }
@@ -152,17 +197,36 @@ static void step_run(struct job *job)
 	p->result = p->step(p);
 }
 
+static void loaded(struct event_programs *p, int err)
+{
+	p->set[p->loads].err = err;
+	if (err)
+		log_warning("cannot load the BPF programs of %s: %s (they are not counted)",
+			    p->loads == SET_PERF ? "perf events" : "tracepoints and off-CPU time",
+			    strerror(-err));
+}
+
+/* Calls what waits, each of which may wait again, once the program is there or cannot be. */
+static void wake(struct event_programs *p)
+{
+	int fd = p->waits ? event_programs_fd(p, EVENT_PROGRAM_PERF) : -EINPROGRESS;
+
+	while (fd != -EINPROGRESS && p->waits) {
+		struct event_programs_wait *wait = p->waits;
+
+		p->waits = wait->next;
+		wait->done(wait, fd < 0 ? fd : 0);
+	}
+}
+
 static void step_done(struct job *job)
 {
 	struct event_programs *p = of_job(job);
 
 	p->running = false;
-	if (p->step != load || !p->result)
-		return;
-	p->err = p->result;
-	log_warning("cannot load the BPF programs of tracepoints and off-CPU time: %s (they are "
-		    "not counted)",
-		    strerror(-p->err));
+	if (p->step == load)
+		loaded(p, p->result);
+	wake(p);
 }
 
 static int start(struct event_programs *p, int (*step)(struct event_programs *p))
@@ -202,6 +266,12 @@ int event_programs_open(struct event_programs **out, const struct profil_bpf *sk
 	for (int i = 0; i < EVENT_PROGRAMS; i++)
 		p->fd[i] = -1;
 	*out = p;
+	if (bpf_program__fd(program_of(skel, EVENT_PROGRAM_PERF)) >= 0) {
+		p->set[SET_PERF].asked = true;
+		err = keep_set(p, skel, SET_PERF);
+		if (err)
+			return err;
+	}
 	err = jobs_open(&p->thread, event, 1);
 	return err ? err : linger_open(&p->linger, event, on_linger, p);
 }
@@ -219,17 +289,47 @@ struct event_programs *event_programs_close(struct event_programs *p)
 	return NULL;
 }
 
+/* A set that is there can be had while the thread does something else; its links can not. */
 int event_programs_fd(struct event_programs *p, enum event_program which)
 {
-	if (which == EVENT_PROGRAM_PERF)
-		return bpf_program__fd(p->skel->progs.tick_event);
-	if (p->running)
+	enum set set = set_of(which);
+	bool busy = p->running &&
+		    (set != SET_PERF || !p->set[set].asked || (p->step == load && p->loads == set));
+
+	if (busy)
 		return -EINPROGRESS;
-	if (!p->asked) {
-		p->asked = true;
+	if (!p->set[set].asked) {
+		p->set[set].asked = true;
+		p->loads = set;
 		return start(p, load);
 	}
-	return p->err ? p->err : p->fd[which];
+	return p->set[set].err ? p->set[set].err : p->fd[which];
+}
+
+int event_programs_load_perf(struct event_programs *p)
+{
+	if (!p->set[SET_PERF].asked) {
+		p->set[SET_PERF].asked = true;
+		p->loads = SET_PERF;
+		loaded(p, load(p));
+	}
+	return p->set[SET_PERF].err;
+}
+
+void event_programs_wait(struct event_programs *p, struct event_programs_wait *wait)
+{
+	wait->next = p->waits;
+	p->waits = wait;
+}
+
+void event_programs_wait_end(struct event_programs *p, struct event_programs_wait *wait)
+{
+	struct event_programs_wait **at = &p->waits;
+
+	while (*at && *at != wait)
+		at = &(*at)->next;
+	if (*at)
+		*at = wait->next;
 }
 
 int event_programs_link(struct event_programs *p)

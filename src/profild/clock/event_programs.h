@@ -1,4 +1,4 @@
-/* event_programs.h - the BPF programs of observed events, loaded when one is first needed */
+/* event_programs.h - the BPF programs of events, loaded when one is first needed */
 #ifndef PROFIL_PROFILD_CLOCK_EVENT_PROGRAMS_H
 #define PROFIL_PROFILD_CLOCK_EVENT_PROGRAMS_H
 
@@ -8,9 +8,11 @@
 struct profil_bpf;
 struct event_programs;
 
-/* Excludes the programs from the load of @skel, in which the verifier would need half of the time.
+/*
+ * Excludes the programs from the load of @skel, in which the verifier would need most of the time;
+ * with @perf, not that of perf events.
  */
-void event_programs_leave_out(struct profil_bpf *skel);
+void event_programs_leave_out(struct profil_bpf *skel, bool perf);
 
 /* They get the maps of @skel, which must exist until event_programs_close(). */
 int event_programs_open(struct event_programs **out, const struct profil_bpf *skel,
@@ -18,7 +20,7 @@ int event_programs_open(struct event_programs **out, const struct profil_bpf *sk
 struct event_programs *event_programs_close(struct event_programs *p);
 
 enum event_program {
-	EVENT_PROGRAM_PERF, /* of perf events; the clock's own, which is always loaded */
+	EVENT_PROGRAM_PERF, /* of perf events: of the clock's, and of those that are observed */
 	EVENT_PROGRAM_TRACEPOINT,
 	EVENT_PROGRAM_UPROBE,
 	EVENT_PROGRAM_BRANCHES,
@@ -35,6 +37,20 @@ enum event_program {
  * second; ask again then.
  */
 int event_programs_fd(struct event_programs *p, enum event_program which);
+
+/* Loads that of perf events at once, before there are clients. */
+int event_programs_load_perf(struct event_programs *p);
+
+/*
+ * What waits for the program of perf events, after event_programs_fd() was -EINPROGRESS. @done is
+ * called from the event loop with 0 or an error, and @wait is not used after it or the end.
+ */
+struct event_programs_wait {
+	struct event_programs_wait *next;
+	void (*done)(struct event_programs_wait *wait, int err);
+};
+void event_programs_wait(struct event_programs *p, struct event_programs_wait *wait);
+void event_programs_wait_end(struct event_programs *p, struct event_programs_wait *wait);
 
 /*
  * Has the programs of off-CPU time loaded and linked. Returns 0 when they are, or a negative errno,

@@ -46,8 +46,7 @@ static int event_open(bool cycles, uint64_t period_ns, int cpu)
 	return fd < 0 ? -errno : fd;
 }
 
-int cpu_event_open(struct cpu_event *e, const struct profil_bpf *skel, bool cycles,
-		   uint64_t period_ns, int cpu)
+int cpu_event_open(struct cpu_event *e, int program, bool cycles, uint64_t period_ns, int cpu)
 {
 	__cleanup(closep) int event = event_open(cycles, period_ns, cpu);
 	int link;
@@ -55,8 +54,7 @@ int cpu_event_open(struct cpu_event *e, const struct profil_bpf *skel, bool cycl
 	*e = (struct cpu_event){ -1, -1 };
 	if (event < 0)
 		return event;
-	link = bpf_link_create(bpf_program__fd(skel->progs.tick_event), event, BPF_PERF_EVENT,
-			       NULL);
+	link = bpf_link_create(program, event, BPF_PERF_EVENT, NULL);
 	if (link < 0)
 		return -errno;
 	*e = (struct cpu_event){ steal_fd(event), link };

@@ -12,18 +12,17 @@ struct profil_bpf;
 /* The clocks' state in the tables that daemon and BPF programs share. */
 struct profil_clock *clock_shared(const struct profil_bpf *skel);
 
-/* One CPU's perf event and its link to tick_event(); -1: the CPU is not online. */
+/* One CPU's perf event and its link to @program; -1: the CPU is not online. */
 struct cpu_event {
 	int event;
 	int link;
 };
 
 /*
- * Opens an event on @cpu that fires for each @period_ns of busy time, by hardware cycles or the
- * kernel's CPU clock. Returns 0 or a negative errno: -ENODEV if @cpu is not online.
+ * Opens an event on @cpu that runs @program for each @period_ns of busy time, by hardware cycles or
+ * the kernel's CPU clock. Returns 0 or a negative errno: -ENODEV if @cpu is not online.
  */
-int cpu_event_open(struct cpu_event *e, const struct profil_bpf *skel, bool cycles,
-		   uint64_t period_ns, int cpu);
+int cpu_event_open(struct cpu_event *e, int program, bool cycles, uint64_t period_ns, int cpu);
 void cpu_event_close(struct cpu_event *e);
 
 /* Changes the period of the running event. */

@@ -62,9 +62,11 @@ static int observe(struct client *c, const struct profil_msg_observe *m,
 #define ROOM_NS 2000000000u
 
 struct retry {
+	int (*attempt)(struct client *c, const struct retry *r);
 	struct client_wait *wait;
 	uint64_t after_us;
 	uint64_t room_until_ns;
+	struct profil_msg_machine machine;
 	struct profil_msg_observe m;
 	struct observer_peer peer;
 };
@@ -94,7 +96,7 @@ static int on_retry(sd_event_source *timer, uint64_t usec, void *arg)
 	struct client_wait *wait = r->wait;
 	struct client *c = wait->client;
 	uint64_t began_ns = now_ns(), ended_ns;
-	int err = observe(c, &r->m, &r->peer);
+	int err = r->attempt(c, r);
 
 	ended_ns = now_ns();
 	user_spend(c->user, ended_ns, ended_ns - began_ns);
@@ -111,10 +113,10 @@ static int on_retry(sd_event_source *timer, uint64_t usec, void *arg)
 	return 0;
 }
 
-static int observe_later(struct client *c, const struct profil_msg_observe *m,
-			 const struct observer_peer *peer)
+/* Attempts what @request describes again. */
+static int retry_begin(struct client *c, const struct retry *request)
 {
-	struct retry *r = calloc(1, sizeof(*r));
+	struct retry *r = malloc(sizeof(*r));
 	int err = r ? sd_event_add_time_relative(c->daemon->event, &c->retry, CLOCK_MONOTONIC,
 						 RETRY_US, 1, on_retry, r)
 		    : -ENOMEM;
@@ -124,8 +126,7 @@ static int observe_later(struct client *c, const struct profil_msg_observe *m,
 		return err;
 	}
 	sd_event_source_set_destroy_callback(c->retry, free_retry);
-	r->m = *m;
-	r->peer = *peer;
+	*r = *request;
 	r->after_us = RETRY_US;
 	r->room_until_ns = now_ns() + ROOM_NS;
 	r->wait = client_wait(c);
@@ -135,26 +136,33 @@ static int observe_later(struct client *c, const struct profil_msg_observe *m,
 	return -ENOMEM;
 }
 
+static int observe_again(struct client *c, const struct retry *r)
+{
+	return observe(c, &r->m, &r->peer);
+}
+
 int observer_observe(struct client *c, const struct profil_header *h, bool *fds)
 {
 	const struct profil_msg_observe *m = (const void *)h;
-	struct observer_peer peer = { .user = c->user,
-				      .uid = c->peer.cred.uid,
-				      .gid = c->peer.cred.gid };
+	struct retry r = {
+		.attempt = observe_again,
+		.m = *m,
+		.peer = { .user = c->user, .uid = c->peer.cred.uid, .gid = c->peer.cred.gid }
+	};
 	int err;
 
 	if (c->attachment && c->attachment->source)
 		return reply(c, -EBUSY, 0, NULL, 0);
 	c->attachment = attachment_close(c->attachment); /* a detached one */
-	err = authorization_observe(c, m, &peer);
+	err = authorization_observe(c, m, &r.peer);
 	if (!err)
-		err = observer_peer_of(&peer, c->peer.cred.pid);
+		err = observer_peer_of(&r.peer, c->peer.cred.pid);
 	if (err)
 		return reply(c, err, 0, NULL, 0);
-	err = observe(c, m, &peer);
+	err = observe(c, m, &r.peer);
 	if (err != -EINPROGRESS && err != -EDQUOT)
 		return err;
-	err = observe_later(c, m, &peer);
+	err = retry_begin(c, &r);
 	if (!err)
 		return 0;
 	c->attachment = attachment_close(c->attachment);
@@ -206,9 +214,9 @@ static int ask_machine(struct client *c, const struct profil_msg_machine *m)
 	}
 }
 
-int observer_machine(struct client *c, const struct profil_header *h, bool *fds)
+/* -EINPROGRESS: to be called again. */
+static int answer_machine(struct client *c, const struct profil_msg_machine *m)
 {
-	const struct profil_msg_machine *m = (const void *)h;
 	const struct profild *d = c->daemon;
 	int err = ask_machine(c, m);
 	pid_t feeder = d->feeder ? d->feeder->peer.cred.pid : 0;
@@ -216,6 +224,8 @@ int observer_machine(struct client *c, const struct profil_header *h, bool *fds)
 	unsigned int nfds = 0;
 	int fds_out[2];
 
+	if (err == -EINPROGRESS)
+		return err;
 	if (!err)
 		a = m->ask != PROFIL_MACHINE_ON && d->machine ? d->machine : machine_newest(d);
 	if (a && a->table < 0) /* it is being made, to take the place of the full one */
@@ -228,6 +238,23 @@ int observer_machine(struct client *c, const struct profil_header *h, bool *fds)
 			fds_out[nfds++] = a->unwind;
 	}
 	return reply_for(c, err, a, feeder, fds_out, nfds);
+}
+
+static int machine_again(struct client *c, const struct retry *r)
+{
+	return answer_machine(c, &r->machine);
+}
+
+int observer_machine(struct client *c, const struct profil_header *h, bool *fds)
+{
+	struct retry r = { .attempt = machine_again,
+			   .machine = *(const struct profil_msg_machine *)h };
+	int err = answer_machine(c, &r.machine);
+
+	if (err != -EINPROGRESS)
+		return err;
+	err = retry_begin(c, &r);
+	return err ? reply(c, err, 0, NULL, 0) : 0;
 }
 
 int observer_stats(struct client *c)

@@ -243,8 +243,8 @@ int attachment_open(struct attachment **out, struct profild *d, const struct pro
 	err = choose_event(&a->event, m, peer);
 	if (a->event.wanted)
 		a->period_ns = a->event.frequency ? 1 : a->event.period;
-	if (!err && attachment_links(a))
-		err = d->places->ops->prepare(d->places, attachment_links(a));
+	if (!err)
+		err = d->places->ops->prepare(d->places, a);
 	if (!err)
 		err = select_tasks(&o, m, peer);
 	if (!err)

@@ -55,8 +55,8 @@ struct observer_peer {
 
 /* The interface of what counts places: the BPF programs (bpf/observers.c), or replay. */
 struct place_source_ops {
-	/* Says whether @event can be counted; -EINPROGRESS: ask again in some milliseconds. */
-	int (*prepare)(struct place_source *source, const struct event_choice *event);
+	/* Says whether @a can be counted; -EINPROGRESS: ask again in some milliseconds. */
+	int (*prepare)(struct place_source *source, const struct attachment *a);
 	/*
 	 * Starts counting for @a, or prepares it. The caller has filled in @o and @header, except
 	 * what only the source knows. Sets a->source, and a->table now or in ready(). -EOPNOTSUPP

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "table.h"
 
-static int replay_prepare(struct place_source *source, const struct event_choice *event)
+static int replay_prepare(struct place_source *source, const struct attachment *a)
 {
 	return 0;
 }

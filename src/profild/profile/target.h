@@ -10,6 +10,7 @@
 #include "core/proto.h"
 #include "profild/quota/quota.h"
 
+struct clock_wait;
 struct reservation;
 struct own_profile;
 
@@ -36,6 +37,7 @@ struct target {
 	struct own_profile *profile; /* NULL: an attachment's */
 
 	/* The sampler's. */
+	struct clock_wait *clock_wait;	 /* before the reservation */
 	struct reservation *reservation; /* before it starts */
 	bool placed;			 /* it has an index, regions and counters */
 	bool settled;			 /* after stop(): each sample's outcome is in the ledger */

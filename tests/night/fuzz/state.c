@@ -46,7 +46,7 @@ static struct profil_cookie_area area;
 
 /* --- object.h --------------------------------------------------------------------------------- */
 
-int maps_open(struct maps *m, struct store *store)
+int maps_open(struct maps *m, const struct config *config, struct store *store)
 {
 	static struct profil_bpf skel;
 
@@ -99,9 +99,14 @@ int maps_read_regions(struct maps *m, struct target *t)
 /* --- clock.h, lifecycle_hooks.h, rcu_barrier.h, store.h ------------------------------------- */
 
 int clocks_open(struct clocks **out, const struct config *config, struct profil_bpf *skel,
-		struct store *store, sd_event *loop)
+		struct event_programs *programs, struct store *store, sd_event *loop)
 {
 	*out = NULL;
+	return 0;
+}
+
+int clocks_prepare(const struct clocks *c, uint64_t period_ns, uint32_t flags)
+{
 	return 0;
 }
 

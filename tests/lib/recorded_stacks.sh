@@ -37,7 +37,7 @@ record_inlined() {
 
 		int main(void)
 		{
-			for (int i = 0; i < 400; i++)
+			for (int i = 0; i < 2000; i++)
 				outer(1000000);
 			return 0;
 		}

@@ -22,6 +22,7 @@ FIRST, LARGE = 10, 0.08
 def key(name, file):
     """The last identifier of the name, and the file without its folder."""
     name = re.sub(r"(?<=.) \(.*", "", name or "(anonymous)")
+    name = re.sub(r"\{closure:[^}]*\}", "{closure}", name)  # xdebug's have file and lines
     name = re.split(r"::|->|[.#]", name)[-1]
     return re.sub(r"^(block|rescue|ensure)( \(\d+ levels\))? in ", "", name), os.path.basename(file or "")
 

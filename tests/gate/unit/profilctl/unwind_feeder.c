@@ -121,7 +121,7 @@ Test(unwind_feeder, feeds_a_file_later_whose_user_has_no_time_left)
 	profile_free(r.profile);
 }
 
-/* Reads the rules of libc as a file of ONE, who has @ns left. Returns the number of rows. */
+/* Reads the rules of libc as a file of user ONE, with @ns of its time left. Returns the number of rows. */
 static size_t rows_within(__u64 ns)
 {
 	struct file_account *one = file_account_for(ONE);

@@ -210,7 +210,8 @@ __attribute__((noinline)) __u64 slept_for(void)
 
 /*
  * Counts @ns that a thread has waited for target @index, at its places @key and @folded, and at the
- * node and notes @at. Global, as insert().
+ * node and notes @at. Notes without a stack above them would be a whole stack without frames: a wait
+ * without a walk (walk_budget.h) is in stack_lost. Global, as insert().
  */
 __attribute__((noinline)) int wait_count(__u32 index, __u64 key, __u64 folded, __u64 at, __u64 ns)
 {
@@ -226,9 +227,9 @@ __attribute__((noinline)) int wait_count(__u32 index, __u64 key, __u64 folded, _
 		node = note_below(target->slot, node ?: PROFIL_STACK_UNREADABLE,
 				  profil_place(PROFIL_NOTE_STATE, 0, state));
 	wait = state == PROFIL_STATE_RUNNABLE ? 0 : slept_for();
-	if (wait)
+	if (node && wait)
 		node = note_below(target->slot, node, wait);
-	if (waker)
+	if (node && waker)
 		node = note_below(target->slot, node, profil_place(PROFIL_NOTE_WAKER, 0, waker));
 	kept_count(target->slot, key, folded, node, n);
 	__sync_fetch_and_add(&target->total, n);

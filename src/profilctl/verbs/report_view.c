@@ -42,8 +42,20 @@ int report_view_check_machine(const struct options *o, bool stacks)
 	return CTL_USAGE;
 }
 
+/* A file without the stacks that a filter cannot divide looks like that of a flat profile. */
+static void tell_stacks_removed(const struct profile *p, const struct options *o, const char *what)
+{
+	char clean[512];
+
+	if (!p->calls.n && p->total && !output_is_text(o))
+		log_warning("%s: the stacks of this profile do not tell which are of %s: samples "
+			    "are written without their callers",
+			    o->verb, sanitize(clean, sizeof(clean), what));
+}
+
 int report_view_apply(struct profile *p, const struct options *o)
 {
+	bool stacks = call_tree_sum(&p->calls) > 0;
 	__u64 total = p->total;
 	char what[512];
 	int err = asks_for_groups(o) ? view_group_places(p) : 0;
@@ -54,6 +66,8 @@ int report_view_apply(struct profile *p, const struct options *o)
 		err = view_fold_kernel(p);
 	if (!err && *view_filter_text(what, sizeof(what), &o->filter))
 		err = view_filter(p, &o->filter);
+	if (!err && stacks)
+		tell_stacks_removed(p, o, what);
 	if (!err && (p->total || !total))
 		return CTL_OK;
 	if (!err)

@@ -191,6 +191,9 @@ prints "--object keeps the stacks that end in the object" 'spin;main;hot;do_it 4
 prints "--process refuses a profile with stacks" \
 	"profilctl: report: stacks do not distinguish processes: leave out --process, or record only these processes: 'profilctl attach --comm one -g'" \
 	sh -c "'$ctl' report --tree --process one '$dir/groups' 2>&1 >/dev/null"
+prints "a format of stacks says that --process leaves them out" \
+	"profilctl: report: the stacks of this profile do not tell which are of process one: samples are written without their callers" \
+	sh -c "'$ctl' report -f folded --process one '$dir/groups' 2>&1 >/dev/null"
 prints "--by object counts a sample in its innermost frame" $'99.31 7895\n0.50 40\n0.13 10' \
 	sh -c "'$ctl' report --by object -a '$dir/small' | awk '\$2 == \"%\" && /(spin|.kernel.|.anon.)$/ { print \$1, \$5 }'"
 

@@ -161,18 +161,23 @@ static __always_inline bool linked_read(struct interpreting *in, __u64 *at)
 	       ((__u8 *)in->object)[l->function_kind & 127] == l->kind_is;
 }
 
-/* The line that the frame in in->words executes, from the function's first one on. */
+/*
+ * The line that the frame in in->words executes, from the function's first one on. PHP's loop has
+ * the instruction in a register, and saves it in the frame before what may fail or call: until the
+ * first time, the frame has that of an earlier call, which may be of any function.
+ */
 static __always_inline __u32 linked_unit(struct interpreting *in)
 {
 	const struct profil_linked *l = &in->d.linked;
 	__u32 first = ((__u32 *)in->object)[l->function_line / 4 & 63], line = 0;
+	__u32 last = ((__u32 *)in->object)[(l->function_line / 4 + 1) & 63];
 
 	if (l->frame_instruction == PROFIL_LINKED_NONE ||
 	    bpf_probe_read_user(
 		    &line, 4,
 		    (void *)(in->words[l->frame_instruction / 8 & 15] + l->instruction_line)))
 		return 0;
-	return line - first < LINKED_LINES ? line - first : 0;
+	return line - first < LINKED_LINES && line <= last ? line - first : 0;
 }
 
 /* The word of the frame in in->words that has its marks; with all of them if it is unreadable. */

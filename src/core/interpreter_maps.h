@@ -136,7 +136,7 @@ struct profil_linked {
 	__u16 function_kind; /* a byte */
 	__u16 function_name;
 	__u16 function_file;
-	__u16 function_line;
+	__u16 function_line;  /* the first one; with frame_instruction, the last one follows */
 	__u16 function_class; /* which has its name at class_name */
 	__u16 class_name;
 	__u16 line_shift; /* lines are shifted left so many bits: Ruby's small integers */

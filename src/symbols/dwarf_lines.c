@@ -45,6 +45,7 @@ struct lines {
 	void *paths;   /* struct text: absolute paths by relative ones */
 	void *inlined; /* struct text: names of functions */
 	void *scopes;  /* struct scopes */
+	__u64 scopes_bytes;
 	/*
 	 * The texts of the first two, by contents: each unit has its own entry for a function or a
 	 * file, but equal texts are the same pointer.
@@ -203,6 +204,16 @@ int lines_open(struct lines **out, const struct object *o)
 		return err;
 	*out = steal(l);
 	return 0;
+}
+
+#define UNIT_BYTES 2048 /* libdw's, with some of its abbreviations */
+
+__u64 lines_bytes(const struct lines *l)
+{
+	if (!l->file || !debug_file_is_trusted(l->file))
+		return 0;
+	return sizeof(*l) + debug_file_unpacked_bytes(l->file) + l->scopes_bytes +
+	       l->units.n * (sizeof(*l->units.range) + UNIT_BYTES);
 }
 
 static bool find_unit(struct lines *l, Dwarf_Addr addr)
@@ -376,6 +387,9 @@ static struct scopes *scopes_of(struct lines *l)
 	debug_file_resume(l->file);
 	s = read_scopes(l);
 	debug_file_pause(l->file);
+	if (s)
+		l->scopes_bytes +=
+			s->ranges.n * sizeof(*s->ranges.range) + s->lines.n * sizeof(*s->lines.row);
 	return s;
 }
 

@@ -17,6 +17,12 @@ int lines_open(struct lines **out, const struct object *o);
 void lines_close(struct lines *l);
 
 /*
+ * What @l takes in memory, roughly. It grows by the units that are looked into. 0: the file is
+ * another user's, and may be read for a limited time until lines_close().
+ */
+__u64 lines_bytes(const struct lines *l);
+
+/*
  * Finds the source line at @offset; *@file is valid until lines_close(). False if unknown, and if
  * @l is NULL.
  */

@@ -6,7 +6,6 @@
 
 #include "base/cleanup.h"
 
-#include "interpreters/interpreter.h"
 #include "demangle.h"
 #include "jit_codes.h"
 #include "symbolize.h"
@@ -97,17 +96,6 @@ static int add_functions(struct profile *p, __u32 object, struct parts *parts)
 	return 0;
 }
 
-/* Notes why the functions of the file @o may lack names, though it has symbols. */
-static void note_unnamed(struct object *o)
-{
-	struct profil_interpreter d;
-
-	*o->unnamed = '\0';
-	if (o->kind == OBJECT_FILE && o->fd >= 0 &&
-	    interpreter_open(&d, o->fd, o->path) == -EOPNOTSUPP)
-		snprintf(o->unnamed, sizeof(o->unnamed), "%s", PROFILE_UNNAMED_INTERPRETER);
-}
-
 static int symbolize_with(struct profile *p, struct symbolize_cache *cache)
 {
 	__cleanup(freep) struct place *places = places_sorted(&p->places);
@@ -124,7 +112,8 @@ static int symbolize_with(struct profile *p, struct symbolize_cache *cache)
 		parts.n = 0;
 		err = symbolize_cached(&s, p, object, cache);
 		if (!err && s)
-			note_unnamed(&p->objects[object]);
+			snprintf(p->objects[object].unnamed, PROFILE_UNNAMED_MAX, "%s",
+				 symbolize_cached_unnamed(object, cache));
 		err = err ?: jit_codes_identify(&p->objects[object]);
 		for (; !err && i < n && places[i].object == object; i++)
 			err = take(&parts, p, s, &places[i]);

@@ -7,8 +7,10 @@
 #include "base/cleanup.h"
 #include "base/clocks.h"
 
+#include "dwarf_lines.h"
 #include "elf_symbols.h"
 #include "perf_map.h"
+#include "symbols/interpreters/interpreter.h"
 #include "symbolize_cache.h"
 
 /* An object that cannot be read has no symbols, which is not an error. */
@@ -73,11 +75,16 @@ static void drop_oldest(struct symbolize_cache *cache)
 static void read_symbols(struct symbolize_cache *cache, struct symbolize_cache_entry *e,
 			 const struct profile *p, __u32 object)
 {
+	const struct object *o = &p->objects[object];
+	struct profil_interpreter d;
+
 	if (cache->most && cache->reads++ >= SYMBOLIZE_CACHE_READS_MOST * cache->most)
 		return;
 	if (cache->most && cache->held >= cache->most)
 		drop_oldest(cache);
-	e->symbols = symbols_of(p, &p->objects[object], cache) ?: steal(e->kept);
+	e->symbols = symbols_of(p, o, cache) ?: steal(e->kept);
+	e->interpreter_unknown = e->symbols && o->kind == OBJECT_FILE && o->fd >= 0 &&
+				 interpreter_open(&d, o->fd, o->path) == -EOPNOTSUPP;
 	cache->held += e->symbols != NULL;
 }
 
@@ -98,6 +105,45 @@ int symbolize_cached(struct symbols **out, const struct profile *p, __u32 object
 	return 0;
 }
 
+const char *symbolize_cached_unnamed(__u32 object, const struct symbolize_cache *cache)
+{
+	return object < cache->n && cache->objects[object].interpreter_unknown
+		       ? PROFILE_UNNAMED_INTERPRETER
+		       : "";
+}
+
+struct lines *symbolize_cached_lines(const struct profile *p, __u32 object,
+				     struct symbolize_cache *cache)
+{
+	struct symbolize_cache_entry *e;
+
+	if (p->objects[object].kind != OBJECT_FILE ||
+	    (object >= cache->n && grow(cache, p->nobjects) < 0))
+		return NULL;
+	e = &cache->objects[object];
+	if (!e->lines_tried)
+		lines_open(&e->lines, &p->objects[object]);
+	e->lines_tried = true;
+	return e->lines;
+}
+
+static void drop_lines(struct symbolize_cache_entry *e)
+{
+	lines_close(steal(e->lines));
+	e->lines_tried = false;
+}
+
+/* Drops the lines of an object whose symbols were dropped, and those that take too much. */
+static void renew_lines(struct symbolize_cache_entry *e, __u64 *left)
+{
+	__u64 bytes = e->lines ? lines_bytes(e->lines) : 0;
+
+	if (!e->symbols || (e->lines && (!bytes || bytes > *left)))
+		drop_lines(e);
+	else
+		*left -= bytes;
+}
+
 /* Says whether the process whose code @o is has ended, and so needs no perf map any more. */
 static bool has_ended(struct object *o)
 {
@@ -116,6 +162,8 @@ static void release(struct object *o)
 
 void symbolize_cache_renew(struct symbolize_cache *cache, struct profile *p, __u64 since_ns)
 {
+	__u64 lines_left = SYMBOLIZE_CACHE_LINES_BYTES;
+
 	for (size_t i = 0; i < p->nobjects; i++) {
 		struct symbolize_cache_entry none = { 0 };
 		struct symbolize_cache_entry *e = i < cache->n ? &cache->objects[i] : &none;
@@ -124,6 +172,7 @@ void symbolize_cache_renew(struct symbolize_cache *cache, struct profile *p, __u
 
 		if (changes || e->used_ns < since_ns)
 			drop(cache, e);
+		renew_lines(e, &lines_left);
 		if (e->used_ns < since_ns)
 			release(o);
 		e->tried = e->symbols != NULL;
@@ -146,6 +195,7 @@ int symbolize_cache_let_go(struct symbolize_cache *cache, struct profile *p, __u
 		err = symbols_keep(&e->kept, all, offset, n);
 	}
 	drop(cache, e);
+	drop_lines(e);
 	e->tried = false;
 	release(&p->objects[object]);
 	return err;
@@ -161,6 +211,7 @@ __u64 symbolize_cache_minute_ago(void)
 void symbolize_cache_fini(struct symbolize_cache *cache)
 {
 	for (size_t i = 0; i < cache->n; i++) {
+		drop_lines(&cache->objects[i]);
 		symbols_close(cache->objects[i].symbols);
 		symbols_close(cache->objects[i].kept);
 	}

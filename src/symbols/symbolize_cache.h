@@ -6,13 +6,17 @@
 
 #include "profile/profile.h"
 
+struct lines;
 struct symbols;
 
 struct symbolize_cache_entry {
 	struct symbols *symbols; /* NULL: not read, or the object has none */
 	struct symbols *kept;	 /* of a file that was let go; used if it cannot be opened again */
+	struct lines *lines;	 /* NULL: not read, or the object has none */
 	__u64 used_ns;		 /* CLOCK_MONOTONIC */
 	bool tried;		 /* to read the symbols, since the cache was renewed */
+	bool lines_tried;
+	bool interpreter_unknown; /* the file has an interpreter of a version that is not known */
 };
 
 /* Symbols that were read already, by object. All zero: empty, without limit. */
@@ -31,6 +35,12 @@ struct symbolize_cache {
 	void (*reopen)(void *reader, __u32 object);
 	void *reader;
 };
+
+/*
+ * What the lines that stay open when the cache is renewed take in memory. To open a file's, its
+ * debug information is unpacked: a hundred times the work of a look-up.
+ */
+#define SYMBOLIZE_CACHE_LINES_BYTES (32ull << 20)
 
 /*
  * Drops the symbols of JIT-compiled code, which change all the time, and those that have not been
@@ -57,5 +67,12 @@ void symbolize_cache_fini(struct symbolize_cache *cache);
 /* Finds the symbols of object @object of @p, NULL if it has none. Returns 0 or -ENOMEM. */
 int symbolize_cached(struct symbols **out, const struct profile *p, __u32 object,
 		     struct symbolize_cache *cache);
+
+/* Why functions of @object may lack names, though it has symbols: as in struct object. */
+const char *symbolize_cached_unnamed(__u32 object, const struct symbolize_cache *cache);
+
+/* Finds the lines of object @object of @p, valid until the cache is renewed; NULL: none. */
+struct lines *symbolize_cached_lines(const struct profile *p, __u32 object,
+				     struct symbolize_cache *cache);
 
 #endif

@@ -31,8 +31,6 @@ struct key {
 struct work {
 	struct profile *profile;
 	struct symbolize_cache *cache;
-	struct lines **lines; /* of each object, opened on demand */
-	bool *tried;
 	struct key *slot;
 	size_t room;
 	struct call_tree tree; /* with inlined functions */
@@ -131,16 +129,6 @@ static int function_at(struct work *w, __u32 object, __u64 offset, __u32 *frame)
 	return err < 0 ? err : frame_of(w, &k, f, named ? range.name : NULL, range.name_len, frame);
 }
 
-static struct lines *lines_of(struct work *w, __u32 object)
-{
-	const struct object *o = &w->profile->objects[object];
-
-	if (!w->tried[object] && o->kind == OBJECT_FILE)
-		lines_open(&w->lines[object], o);
-	w->tried[object] = true;
-	return w->lines[object];
-}
-
 /*
  * Says whether goroutines or threads of Go start in the function @name. It has no rules in a
  * stripped program, and what it finds where a caller's frame pointer would be is 0.
@@ -208,7 +196,8 @@ static bool is_start_of_context(struct work *w, const struct call_node *n, __u64
 static int add_node(struct work *w, const struct call_node *n, __u64 at, __u32 parent, __u32 *to)
 {
 	const char *inlined[INLINED_MAX];
-	size_t i = lines_inlines(lines_of(w, n->object), at, inlined, INLINED_MAX);
+	size_t i = lines_inlines(symbolize_cached_lines(w->profile, n->object, w->cache), at,
+				 inlined, INLINED_MAX);
 	__u32 frame, root = root_above(w, parent);
 	int err = 0;
 
@@ -305,9 +294,7 @@ static int rebuild(struct work *w)
 	__cleanup(freep) bool *calls = calloc(t->n + 1, sizeof(*calls));
 	int err;
 
-	w->lines = calloc(w->profile->nobjects + 1, sizeof(struct lines *));
-	w->tried = calloc(w->profile->nobjects + 1, sizeof(*w->tried));
-	if (!calls || !w->lines || !w->tried)
+	if (!calls)
 		return -ENOMEM;
 	for (size_t i = CALL_ROOTS; i < t->n; i++)
 		calls[t->node[i].parent] = true;
@@ -325,10 +312,6 @@ int symbolize_calls(struct profile *p, struct symbolize_cache *cache)
 	struct work w = { .profile = p, .cache = cache };
 	int err = p->calls.n > CALL_ROOTS ? rebuild(&w) : 0;
 
-	for (size_t i = 0; w.lines && i < p->nobjects; i++)
-		lines_close(w.lines[i]);
-	free(w.lines);
-	free(w.tried);
 	free(w.slot);
 	tdestroy(w.generated, free);
 	call_tree_fini(&w.tree);

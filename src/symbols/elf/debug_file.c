@@ -127,7 +127,8 @@ struct debug_file {
 	char *path;		      /* of the file with the DWARF; NULL: unknown */
 	char *folder;		      /* of that */
 	bool unknown;		      /* a section is compressed as this libelf cannot read it */
-	__u64 charged;		      /* what it unpacks to, if it has an account */
+	__u64 unpacked;		      /* what it unpacks to */
+	__u64 charged;		      /* the same, if it has an account */
 	struct file_account *account; /* the maker's; NULL: no other user can have made it */
 	bool packed;		      /* its debug information takes too much: it is not read */
 	struct read_budget budget;    /* for the debug information, or the symbols */
@@ -193,6 +194,7 @@ static void check_packed(struct debug_file *f, Elf *elf, int fd)
 {
 	__u64 bytes = unpack_dwarf_bytes(elf);
 
+	f->unpacked += bytes;
 	if (!f->account)
 		f->account = file_account_of(fd);
 	if (bytes > (f->account ? UNPACK_FILE_BYTES : UNPACK_TRUSTED_BYTES))
@@ -391,6 +393,11 @@ static void set_alternate(struct debug_file *f, Dwarf *dwarf)
 	else
 		f->alternate = dwarf_begin_elf(f->alternate_elf, DWARF_C_READ, NULL);
 	dwarf_setalt(dwarf, f->alternate ? f->alternate : (Dwarf *)-1);
+}
+
+__u64 debug_file_unpacked_bytes(const struct debug_file *f)
+{
+	return f->unpacked;
 }
 
 bool debug_file_is_packed(const struct debug_file *f)

@@ -37,6 +37,9 @@ const char *debug_file_symbol(struct debug_file *f, int i, GElf_Sym *sym, GElf_A
  */
 bool debug_file_is_packed(const struct debug_file *f);
 
+/* What its compressed debug information takes in memory while it is open. */
+__u64 debug_file_unpacked_bytes(const struct debug_file *f);
+
 /* The DWARF is read, as far as read_budget.h allows, between resume and pause. */
 void debug_file_resume(struct debug_file *f);
 void debug_file_pause(struct debug_file *f);

@@ -19,7 +19,13 @@ for ((i = 1; i <= scripts; i++)); do
 		short_$i(time.process_time() + 0.03)
 	END
 done
+# The recording looks at a file when it is first executed, for longer than such a script runs.
+cat >"$dir/first.py" <<-END
+	import time
+	while time.process_time() < 0.3: pass
+END
 cat >"$dir/all" <<-END
+	"$python" "$dir/first.py"
 	for f in "$dir"/script-*.py; do "$python" "\$f"; done
 END
 cat >"$dir/pool.py" <<-END

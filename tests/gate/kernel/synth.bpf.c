@@ -233,6 +233,21 @@ int synth_stacks(struct bpf_raw_tracepoint_args *a)
 	return (int)walk.counted;
 }
 
+SEC("raw_tp")
+int synth_waits(struct bpf_raw_tracepoint_args *a)
+{
+	__u32 zero = 0;
+	struct switched_in *in = bpf_map_lookup_elem(&switched_in, &zero);
+
+	if (!in)
+		return 0;
+	in->wait = a->args[2];
+	wait_count((__u32)a->args[0], 0, 0,
+		   waited_at((__u32)a->args[1], (__u32)a->args[3], PROFIL_WAKER_INTERRUPT),
+		   a->args[4]);
+	return 0;
+}
+
 /* Not of SEC("syscall"), in which a task's parent is no trusted pointer. */
 SEC("raw_tp")
 int synth_execs(struct bpf_raw_tracepoint_args *a)

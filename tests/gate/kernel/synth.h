@@ -176,4 +176,10 @@ struct synth_running {
 #define SYNTH_MIDDLE 10000
 #define SYNTH_LEAF 1000000
 
+/*
+ * synth_waits(): the args are a target's index, the node at which a thread lost its CPU (or root),
+ * a note of what it waited for, its state (0: none), and for how long it waited in ns. It was woken
+ * by an interrupt.
+ */
+
 #endif

@@ -97,6 +97,7 @@ static void synthetic_open(struct synthetic *s, bool places)
 		program, !strncmp(bpf_program__name(program), "synth_", strlen("synth_")));
 	bpf_program__set_autoload(s->object->progs.synth_count, places);
 	bpf_program__set_autoload(s->object->progs.synth_branches, places);
+	bpf_program__set_autoload(s->object->progs.synth_waits, places);
 }
 
 static void synthetic_load(struct synthetic *s)

@@ -107,7 +107,7 @@ static __u16 put_interpreter(struct unwind_feeder *f, int fd, const char *path)
 	if (interpreter_open(&d, fd, path))
 		return 0;
 	for (__u32 i = 0; i < f->interpreters; i++) {
-		if (!memcmp(&page[i], &d, sizeof(d)))
+		if (interpreter_is_same(&page[i], &d))
 			return (__u16)(i + 1);
 	}
 	share = share_of(f, fd);
@@ -512,11 +512,10 @@ void unwind_feeder_clear(struct unwind_feeder *f)
 /* Of an earlier feeder, or of the daemon: those that root has installed. */
 static __u32 count_interpreters(const struct unwind_feeder *f)
 {
-	static const struct profil_interpreter none;
 	const struct profil_interpreter *page = page_at(f, PROFIL_UNWIND_INTERPRETER_PAGE);
 	__u32 n = PROFIL_INTERPRETERS;
 
-	while (n && !memcmp(&page[n - 1], &none, sizeof(none)))
+	while (n && !page[n - 1].kind)
 		n--;
 	return n;
 }

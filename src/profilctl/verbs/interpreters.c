@@ -71,7 +71,7 @@ static struct profil_unwind_file *file_of(struct profil_interpreters_file *in, i
 static __u32 number_of(struct profil_interpreters_file *in, const struct profil_interpreter *d)
 {
 	for (__u32 i = 0; i < in->interpreters; i++) {
-		if (!memcmp(&in->interpreter[i], d, sizeof(*d)))
+		if (interpreter_is_same(&in->interpreter[i], d))
 			return i + 1;
 	}
 	if (in->interpreters == PROFIL_INTERPRETERS)

@@ -2,9 +2,26 @@
  */
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "interpreter.h"
 #include "symbols/elf/read_budget.h"
+
+/* What a compiler leaves behind the member that it initializes is undefined. */
+static void clear_rest(struct profil_interpreter *d)
+{
+	static const size_t used[PROFIL_INTERPRETER_KINDS] = {
+		[PROFIL_INTERPRETER_CPYTHON_CALLS] = sizeof(d->cpython),
+		[PROFIL_INTERPRETER_CPYTHON_CFRAME] = sizeof(d->cpython),
+		[PROFIL_INTERPRETER_CPYTHON_ENTRY] = sizeof(d->cpython),
+		[PROFIL_INTERPRETER_V8] = sizeof(d->v8),
+		[PROFIL_INTERPRETER_LINKED] = sizeof(d->linked),
+		[PROFIL_INTERPRETER_PERL] = sizeof(d->perl),
+		[PROFIL_INTERPRETER_HOTSPOT] = sizeof(d->hotspot),
+	};
+
+	memset(d->bytes + used[d->kind], 0, sizeof(d->bytes) - used[d->kind]);
+}
 
 int interpreter_read(struct profil_interpreter *d, Elf *elf, const char *path)
 {
@@ -20,7 +37,10 @@ int interpreter_read(struct profil_interpreter *d, Elf *elf, const char *path)
 		err = ruby_read(d, elf);
 	if (err == -ENOENT)
 		err = perl_read(d, elf);
-	return err == -ENOENT ? hotspot_read(d, elf) : err;
+	if (err == -ENOENT)
+		err = hotspot_read(d, elf);
+	clear_rest(d);
+	return err;
 }
 
 int interpreter_open(struct profil_interpreter *d, int fd, const char *path)
@@ -38,4 +58,11 @@ int interpreter_open(struct profil_interpreter *d, int fd, const char *path)
 	elf_end(elf);
 	read_budget_end(&budget);
 	return err;
+}
+
+bool interpreter_is_same(const struct profil_interpreter *a, const struct profil_interpreter *b)
+{
+	return a->kind == b->kind && a->language == b->language && a->operations == b->operations &&
+	       a->runtime == b->runtime && !memcmp(a->loop, b->loop, sizeof(a->loop)) &&
+	       !memcmp(a->bytes, b->bytes, sizeof(a->bytes));
 }

@@ -4,6 +4,7 @@
 #define PROFIL_SYMBOLS_INTERPRETERS_INTERPRETER_H
 
 #include <libelf.h>
+#include <stdbool.h>
 
 #include "core/interpreter_maps.h"
 
@@ -18,6 +19,9 @@ int interpreter_read(struct profil_interpreter *d, Elf *elf, const char *path);
 /* The same for the ELF file @fd, which stays the caller's. -ENOENT also if it is not an ELF file.
  */
 int interpreter_open(struct profil_interpreter *d, int fd, const char *path);
+
+/* Says whether two descriptors are the same: they say the same of each word and byte. */
+bool interpreter_is_same(const struct profil_interpreter *a, const struct profil_interpreter *b);
 
 /*
  * Of one language, as interpreter_read(): CPython 3.8 to 3.14; Node 18 to 24, by the constants that

@@ -103,7 +103,7 @@ check "a container beside it carries its id" grep -q " ${id:0:12}$" <(report --b
 check "its samples are those of its command" grep -q " calls$" <(report --by command)
 report --container "${id:0:12}" -f folded >"$dir/folded"
 # shellcheck disable=SC2016 # awk's
-check "99 % of its stacks are whole, without frame pointers" awk '{ n += $NF } !/\[cut/ && /calls.*;calls.*;calls/ { whole += $NF }
+check "99 % of its stacks are whole once they are fed, without frame pointers" awk '/rules not read yet/ { next } { n += $NF } !/\[cut/ && /calls[^;]*;.*calls[^;]*;.*calls[^;]* [0-9]+$/ { whole += $NF }
 	END { print whole " of " n; exit !(n > 100 && whole >= 0.99 * n) }' "$dir/folded"
 
 # Restarted, a container of podman keeps its id, one of lxc and a unit their names: each is in cgroups with new numbers.
@@ -115,7 +115,7 @@ start_in "profil-web-$$.service"
 check "with the host's /proc a container spools names as well" spool "$(capabilities spool) $(capabilities feed)" "${among_all[@]}"
 end_named
 check "functions of a file outside of the image have names in stacks" grep -q ';main;outer;hot ' <(report --container "${id:0:12}" -f folded)
-check "files of the image have functions" grep -q "libc.so.6" <(report)
+check "files of the image have functions" grep -q ';__libc_start_main;' "$dir/folded"
 check "the kernel's functions have names" jq -e '.functions | any(.object == "[kernel]" and .named)' <(report -f json)
 # shellcheck disable=SC2016 # the container's
 run - "" --pid "container:$server" "$image" profilctl record -f json -o /run/profil/recorded -- sh -c 'i=0; while [ $i -lt 2000000 ]; do i=$((i+1)); done' 2>"$dir/said"

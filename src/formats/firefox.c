@@ -29,7 +29,7 @@ enum category { OTHER, USER, KERNEL };
 struct tables {
 	const struct profile *profile;
 	/* With stacks. */
-	const __u32 *thread; /* above each node: its number; 0: none */
+	const __u32 *thread; /* above each node: its number; 0: none. NULL: there are none */
 	__u32 number;	     /* of this one */
 	__u32 *function;     /* of each frame: its function + 1; 0: none yet */
 	__u32 *stack;	     /* of each frame alone, then of each node: likewise */
@@ -189,7 +189,7 @@ static json_t *stack_table(struct tables *t)
 
 static bool is_of_thread(const struct tables *t, __u32 node)
 {
-	return t->thread[node] == t->number;
+	return (t->thread ? t->thread[node] : 0) == t->number;
 }
 
 /* Each slice of time is a marker, with its samples. */

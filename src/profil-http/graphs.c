@@ -109,7 +109,7 @@ static struct graph *find(const struct graphs *s, const struct graph_query *q)
 {
 	struct graph *g = s->pending;
 
-	while (g && memcmp(&g->query, q, sizeof(*q)) != 0)
+	while (g && !graph_query_is_same(&g->query, q))
 		g = g->next;
 	return g;
 }

@@ -123,7 +123,7 @@ static struct result *find(struct results *s, enum answer_kind kind, const struc
 	struct result *r = s->newest;
 
 	while (r && (r->kind != kind || r->from_id != from_id || r->to_id != to_id ||
-		     memcmp(&r->query, q, sizeof(*q)) != 0))
+		     !graph_query_is_same(&r->query, q)))
 		r = r->next;
 	return r;
 }

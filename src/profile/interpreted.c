@@ -225,21 +225,21 @@ static bool next_location(struct table *t, __u32 *units, int *at, int *line)
 {
 	__u8 head, byte;
 	__u32 skip;
-	int delta = 0, kind;
+	int delta = 0, columns = 0, kind;
 
 	if (!next_byte(t, &head))
 		return false;
 	*units = (head & 7u) + 1;
 	kind = head >> 3 & 15;
-	if (kind < LOCATION_ONE_LINE) {
-		if (!next_byte(t, &byte))
-			return false;
-	} else if (kind < LOCATION_NO_COLUMNS) {
-		delta = kind - LOCATION_ONE_LINE;
-		if (!next_byte(t, &byte) || !next_byte(t, &byte))
-			return false;
+	if (kind < LOCATION_NO_COLUMNS) {
+		delta = kind < LOCATION_ONE_LINE ? 0 : kind - LOCATION_ONE_LINE;
+		columns = kind < LOCATION_ONE_LINE ? 1 : 2;
 	} else if (kind != LOCATION_NONE && !next_signed(t, &delta)) {
 		return false;
+	}
+	for (int i = 0; i < columns; i++) {
+		if (!next_byte(t, &byte))
+			return false;
 	}
 	for (int i = 0; kind == LOCATION_LONG && i < 3; i++) {
 		if (!next_varint(t, &skip))
@@ -274,7 +274,7 @@ static int line_of_pairs(const struct interpreted_function *f, __u32 unit)
 	int line = (int)f->line;
 
 	for (__u32 i = 0; i + 1 < f->lines_bytes; i += 2) {
-		int delta = (signed char)f->lines[i + 1];
+		int delta = f->lines[i + 1] - (f->lines[i + 1] & 0x80 ? 256 : 0);
 
 		if (pep_626 && delta != -128)
 			line += delta;

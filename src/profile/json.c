@@ -115,7 +115,7 @@ static json_t *segments_of(const struct segments *s)
 {
 	json_t *all = json_array();
 
-	for (size_t i = 0; i < s->n; i++) {
+	for (size_t i = 0; s->segment && i < s->n; i++) {
 		const struct segment *g = &s->segment[i];
 
 		all = append(all, json_pack("[III]", (json_int_t)g->offset, (json_int_t)g->bytes,

@@ -42,7 +42,7 @@ static size_t put_utf8(char *out, __u32 c)
 /* Characters of @encoding bytes, as Python keeps its strings, as UTF-8; 0: UTF-8. */
 static char *text_of(const char *raw, size_t bytes, size_t encoding)
 {
-	char *out = malloc(4 * bytes + 1);
+	char *out = calloc(bytes + 1, 4);
 	size_t n = 0;
 
 	if (!out)

@@ -43,7 +43,7 @@ int table_read_head(struct profil_table *out, int fd)
 
 int table_open(struct table *t, int fd)
 {
-	struct profil_table first;
+	struct profil_table first = { 0 };
 	const struct profil_table *head;
 	int err = table_read_head(&first, fd);
 	size_t bytes;

@@ -154,7 +154,7 @@ static int form(FILE *out, const struct spool_page *s)
 	int err = 0;
 
 	fputs("<form id=\"choice\" method=\"get\">\n", out);
-	for (size_t i = s->latest ? 1 : 0; i < s->spans; i++)
+	for (size_t i = s->latest ? 1 : 0; i < s->spans && i < sizeof(names) / sizeof(*names); i++)
 		fprintf(out,
 			"<input type=\"hidden\" name=\"%s\" value=\"%lld\">"
 			"<input type=\"hidden\" name=\"%s\" value=\"%lld\">\n",

@@ -13,6 +13,14 @@
 #define FIRST_NS 500000000u
 #define MORE_NS 60000000u
 
+bool graph_query_is_same(const struct graph_query *a, const struct graph_query *b)
+{
+	return a->spans == b->spans && a->by_unit == b->by_unit &&
+	       !memcmp(a->span, b->span, sizeof(a->span)) &&
+	       !memcmp(a->name, b->name, sizeof(a->name)) &&
+	       !memcmp(a->language, b->language, sizeof(a->language));
+}
+
 static void read_files(struct spool_index *x, const struct spool_span *span, size_t spans)
 {
 	__u64 end_ns = now_ns() + (x->sums.n ? MORE_NS : FIRST_NS);

@@ -18,6 +18,8 @@ struct graph_query {
 	bool by_unit;
 };
 
+bool graph_query_is_same(const struct graph_query *a, const struct graph_query *b);
+
 /* The answer for @q, from files that are read for some time at most. NULL: out of memory. */
 struct answer *graph_answer(struct spool_index *x, const struct host_identity *host,
 			    const struct graph_query *q);

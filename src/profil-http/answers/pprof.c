@@ -128,6 +128,19 @@ static int number(struct mappings *m)
 	return m->first && m->id ? 0 : -ENOMEM;
 }
 
+/* The mapping of @place, which is added if it is new, and its id. NULL: out of memory. */
+static struct mapping *mapping_of(struct mappings *m, const struct place *place)
+{
+	__u32 *id = id_of(m, place->object, place->offset);
+
+	if (!*id) {
+		if (add_for(m, place) < 0)
+			return NULL;
+		*id = (__u32)m->n;
+	}
+	return m->mapping ? &m->mapping[*id - 1] : NULL;
+}
+
 /* @whole: each object has one mapping, for all of its places. Returns 0 or -ENOMEM. */
 static int mappings_init(struct mappings *m, const struct names *n, const struct locations *at,
 			 bool whole)
@@ -139,17 +152,14 @@ static int mappings_init(struct mappings *m, const struct names *n, const struct
 		return -ENOMEM;
 	for (size_t i = 0; i < at->spots.n; i++) {
 		struct spot spot = at->spots.spot[i];
-		__u32 *id;
+		struct mapping *mapping;
 
 		if (whole)
 			spot.place.offset = spot.place.width = 0;
-		id = id_of(m, spot.place.object, spot.place.offset);
-		if (!*id) {
-			if (add_for(m, &spot.place) < 0)
-				return -ENOMEM;
-			*id = (__u32)m->n;
-		}
-		take(&m->mapping[*id - 1], &spot,
+		mapping = mapping_of(m, &spot.place);
+		if (!mapping)
+			return -ENOMEM;
+		take(mapping, &spot,
 		     segments_of_offset(names_segments(n, spot.place.object), spot.place.offset));
 	}
 	return add(m, &none);

@@ -179,6 +179,7 @@ static int open_file(const char *name)
 	static const char libraries[] =
 		"/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib/aarch64-linux-gnu:"
 		"/usr/lib/aarch64-linux-gnu:/lib64:/usr/lib64:/lib:/usr/lib:/usr/local/lib";
+	const char *folders = getenv("PATH");
 	int fd;
 
 	if (strchr(name, '/')) {
@@ -186,7 +187,7 @@ static int open_file(const char *name)
 		return fd < 0 ? -ENXIO : fd;
 	}
 	fd = open_in(libraries, name);
-	return fd < 0 && getenv("PATH") ? open_in(getenv("PATH"), name) : fd;
+	return fd < 0 && folders ? open_in(folders, name) : fd;
 }
 
 /* Writes a line to uprobe_events. */

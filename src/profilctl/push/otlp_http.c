@@ -177,8 +177,11 @@ static void unescape(char *s)
 	char *to = s;
 
 	for (; *s; s++) {
-		if (*s == '%' && digit(s[1]) >= 0 && digit(s[2]) >= 0) {
-			*to++ = (char)(digit(s[1]) << 4 | digit(s[2]));
+		int high = *s == '%' ? digit(s[1]) : -1;
+		int low = high < 0 ? -1 : digit(s[2]);
+
+		if (low >= 0) {
+			*to++ = (char)(16 * high + low);
 			s += 2;
 		} else {
 			*to++ = *s;

@@ -17,7 +17,7 @@ static void refuse_process(const struct options *o, const struct profile *p)
 {
 	const struct view_filter *f = &o->filter;
 	const char *name = f->container ?: f->pod ?: f->command ?: f->process;
-	bool is_pid = name == f->process && !name[strspn(name, "0123456789")];
+	bool is_pid = name && name == f->process && !name[strspn(name, "0123456789")];
 	const char *how = profile_is_wall(p)	  ? "--wall"
 			  : profile_is_latency(p) ? "--latency -g"
 			  : profile_is_off_cpu(p) ? "--off-cpu"

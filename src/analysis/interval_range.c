@@ -312,8 +312,8 @@ static int add_node(struct range *r, __u32 owner, __u32 at, __u32 *out)
 		*out = r->node[at];
 	else if ((err = add_prefix(r, at < CALL_ROOTS ? at : CALL_WHOLE, owner, out)))
 		return err;
-	while (depth--) {
-		at = path[depth];
+	for (; depth; depth--) {
+		at = path[depth - 1];
 		frame = from->node[at].frame;
 		err = call_tree_add(t, *out, 0, frame, out)
 			      ?: add_frame(r, &from->frame[frame], &r->frame[frame]);

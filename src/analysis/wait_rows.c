@@ -48,7 +48,7 @@ static const char *caller(const struct profile *p, __u32 at, char *out, size_t b
 static char *lock_name(const struct profile *p, const struct call_wake *w)
 {
 	const struct call_frame *f = w->lock ? &p->calls.frame[w->lock - 1] : NULL;
-	char where[1024], by[1024], *name = NULL;
+	char where[1024] = "", by[1024] = "", *name = NULL;
 	bool known = w->waker >= CALL_ROOTS;
 
 	if (f)

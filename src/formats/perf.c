@@ -121,9 +121,10 @@ static void build_id(struct mmap2 *m, const char *hex)
 
 static void put_mapping(struct writer *w, const struct perf_mapping *map, bool kernel)
 {
-	const char *name = map->name ? map->name
-			   : kernel  ? "[kernel.kallsyms]_text"
-				     : map->object->path;
+	const char *name = map->name	 ? map->name
+			   : kernel	 ? "[kernel.kallsyms]_text"
+			   : map->object ? map->object->path
+					 : "";
 	struct mmap2 m = { .head.type = PERF_RECORD_MMAP2,
 			   .head.misc = kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
 			   .pid = kernel ? (__u32)-1 : w->now.pid,

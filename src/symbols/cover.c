@@ -90,8 +90,8 @@ static size_t sweep(struct claim *out, struct heap *h, const struct claim *from,
 int cover(struct claim *claim, size_t *n)
 {
 	__cleanup(freep) struct claim *from = malloc((*n + 1) * sizeof(*from));
-	struct heap heap = { .claim = calloc(*n + 1, sizeof(void *)) };
-	__cleanup(freep) const struct claim **slots = heap.claim;
+	__cleanup(freep) const struct claim **slots = calloc(*n + 1, sizeof(*slots));
+	struct heap heap = { .claim = slots };
 
 	if (!from || !slots)
 		return -ENOMEM;

@@ -60,10 +60,11 @@ struct amount *amounts_by_container(const struct profile *p, const struct differ
 	typedef char
 		key[sizeof(((struct container *)0)->id) + sizeof(((struct container *)0)->pod)];
 	struct amount *a = calloc(p->ngroups + 1, sizeof(*a) + sizeof(key));
-	key *name = (key *)(a + p->ngroups + 1);
+	key *name;
 
 	if (!a)
 		return NULL;
+	name = (key *)(a + p->ngroups + 1);
 	for (size_t i = 0; i < p->ngroups; i++) {
 		name_container(name[i], sizeof(name[i]), &p->groups[i]);
 		a[i].name = name[i];

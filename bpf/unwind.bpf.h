@@ -108,6 +108,12 @@ static long step(__u32 i __attribute__((unused)), struct unwind **context)
 	root = step_place(u) ? step_caller(u) : PROFIL_STACK_NOWHERE;
 	if (root == PROFIL_STACK_GOES_ON)
 		return 0;
+	if (root == PROFIL_STACK_NOWHERE && !u->depth && u->popped) {
+		u->pc = u->popped;
+		u->sp -= sizeof(u->pc);
+		u->popped = 0;
+		return 0;
+	}
 	u->root = (__u32)root;
 	return 1;
 }
@@ -168,9 +174,15 @@ static __always_inline void stack_walk(struct unwind *u, __u64 user_pc, bool in_
 	u->exact = 1;
 	u->leaf = !in_kernel;
 	u->next = in_kernel && arch_syscall(regs) < 0;
-	/* The kernel emulates the functions of this page, which has no VMA and no rules. */
+	u->popped = 0;
+	/*
+	 * The kernel emulates the functions of this page, which has no VMA and no rules. It returns
+	 * by popping the address before it moves the pc: then what is on top is no code.
+	 */
 	if (in_kernel && arch_in_vsyscall(user_pc) &&
-	    !bpf_probe_read_user(&u->pc, sizeof(u->pc), (void *)u->sp)) {
+	    !bpf_probe_read_user(u->pair, sizeof(u->pair), (void *)(u->sp - sizeof(u->pc)))) {
+		u->popped = u->pair[0];
+		u->pc = u->pair[1];
 		u->sp += sizeof(u->pc);
 		u->exact = u->next = 0;
 	}

@@ -52,6 +52,7 @@ struct unwind {
 	__u64 sp;
 	__u64 fp;
 	__u64 link;   /* arm64: return address of a function that has not saved it yet */
+	__u64 popped; /* the return address if the kernel has popped it already; 0: it has not */
 	__u64 signal; /* the signal frame with the registers of an exact pc; 0: pt_regs has them */
 	__u64 start;  /* the range of addresses that the latest pc was in, ... */
 	__u64 bytes;

@@ -140,6 +140,7 @@ struct profil_linked {
 	__u16 function_class; /* which has its name at class_name */
 	__u16 class_name;
 	__u16 line_shift; /* lines are shifted left so many bits: Ruby's small integers */
+	__u16 zero;
 };
 
 /* Offsets in bytes. */

@@ -114,7 +114,7 @@ static int take_line(void *options_of_file, const char *name, char *value)
 		if (strcmp(x->name, name) != 0 || x->val == OPT_CONFIG || x->val >= OPT_HELP)
 			continue;
 		if (!value == (x->has_arg == no_argument))
-			return set(options_of_file, x->val, value ? value : "");
+			return set(options_of_file, x->val, value ?: "");
 		log_err("%s: takes %s value", name, value ? "no" : "one");
 		return -EINVAL;
 	}

@@ -37,8 +37,9 @@ struct symbolize_cache {
 };
 
 /*
- * What the lines that stay open when the cache is renewed take in memory. To open a file's, its
- * debug information is unpacked: a hundred times the work of a look-up.
+ * What the lines that stay open when the cache is renewed take in memory at most. To open them is
+ * to unpack the file's debug information, which was most of the spool's CPU time when it was done
+ * for each interval.
  */
 #define SYMBOLIZE_CACHE_LINES_BYTES (32ull << 20)
 

@@ -65,7 +65,7 @@ static void lines(int fd)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-	int fd = file_of(bytes, n);
+	int fd = unlimited_file_of(bytes, n);
 
 	symbols(fd);
 	unwinding(fd);

@@ -1,5 +1,7 @@
 /* fuzz.c - shared by the fuzzers: a stream of input, checks, and a silent log */
 #include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,12 +51,34 @@ unsigned int descriptors(void)
 	return n;
 }
 
-int file_of(const void *bytes, size_t n)
+static int filled(int fd, const void *bytes, size_t n)
 {
-	int fd = memfd_create("fuzz", MFD_CLOEXEC);
-
 	must(fd >= 0 && write(fd, bytes, n) == (ssize_t)n && lseek(fd, 0, SEEK_SET) == 0);
 	return fd;
+}
+
+int file_of(const void *bytes, size_t n)
+{
+	return filled(memfd_create("fuzz", MFD_CLOEXEC), bytes, n);
+}
+
+static char path[PATH_MAX];
+
+static void remove_path(void)
+{
+	unlink(path);
+}
+
+int unlimited_file_of(const void *bytes, size_t n)
+{
+	const char *folder = getenv("TMPDIR");
+
+	if (!*path) {
+		snprintf(path, sizeof(path), "%s/fuzz-%d", folder ?: "/tmp", (int)getpid());
+		atexit(remove_path);
+	}
+	return filled(open(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600), bytes,
+		      n);
 }
 
 /* Replaces src/base/log.c: formats every message and prints none. */

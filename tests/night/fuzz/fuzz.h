@@ -31,4 +31,7 @@ unsigned int descriptors(void);
 /* An anonymous file with these bytes; its position is at the beginning. */
 int file_of(const void *bytes, size_t n);
 
+/* The same as a file with a path, which no account of a user limits. There is one at a time. */
+int unlimited_file_of(const void *bytes, size_t n);
+
 #endif

@@ -1,5 +1,6 @@
 /* function_reader.c - reads the functions of interpreted languages from a table */
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,6 +207,15 @@ static void name_file(struct interpreted_function *f, __u32 language)
 	f->name = strdup(is_string ? "(eval)" : "<main>");
 }
 
+/* The process's own memory has what is read, which may be anything. */
+static void clear_impossible(struct interpreted_function *f)
+{
+	if (f->line > INT32_MAX)
+		f->line = 0;
+	if (f->line_format > PROFIL_LINES_UNITS)
+		f->line_format = PROFIL_LINES_NONE;
+}
+
 static int add(struct interpreted *out, const struct profil_function *from, struct source *source)
 {
 	struct interpreted_function f = { .start = from->start,
@@ -229,6 +239,7 @@ static int add(struct interpreted *out, const struct profil_function *from, stru
 	for (char *c = f.name; c && *c && from->language == PROFIL_LANGUAGE_JAVA; c++)
 		*c = *c == '/' ? '.' : *c;
 	place_in_source(&f, source);
+	clear_impossible(&f);
 	if (f.name)
 		f.name = full_name(&f);
 	if (!f.name) {

@@ -1,6 +1,7 @@
 /* function_reader.c - functions of interpreted languages, from a table */
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,14 +30,13 @@ static void write_source(size_t lines)
 	close(fd);
 }
 
-/* The line of a function at character @position of the source. */
-static __u32 line_of(__u32 position)
+/* What becomes of @line of a function of JavaScript, which has it in @format. */
+static struct interpreted_function read_function(__u32 line, __u8 format)
 {
 	struct profil_table *head = calloc(2, PROFIL_TABLE_PAGE);
 	struct profil_function *f = (void *)((char *)head + PROFIL_TABLE_PAGE);
 	struct interpreted functions = { 0 };
 	struct table t = { .head = head };
-	__u32 line;
 
 	head->function_page = 1;
 	head->functions = 1;
@@ -44,8 +44,8 @@ static __u32 line_of(__u32 position)
 	f->ready = 1;
 	f->start = 1;
 	f->language = PROFIL_LANGUAGE_JAVASCRIPT;
-	f->line_format = PROFIL_LINES_POSITION;
-	f->line = position;
+	f->line_format = format;
+	f->line = line;
 	f->name_bytes = 1;
 	f->name[0] = 'f';
 	f->file_encoding = 1;
@@ -53,9 +53,23 @@ static __u32 line_of(__u32 position)
 	memcpy(f->file, path, strlen(path));
 	cr_assert_eq(functions_read(&functions, &t, PROFIL_LANGUAGE_JAVASCRIPT), 0);
 	cr_assert_eq(functions.n, 1);
-	line = functions.function[0].line;
 	free(head);
-	return line;
+	return functions.function[0];
+}
+
+/* The line of a function at character @position of the source. */
+static __u32 line_of(__u32 position)
+{
+	return read_function(position, PROFIL_LINES_POSITION).line;
+}
+
+/* A profile with these could not be read. The memory of the process may have anything. */
+Test(function_reader, takes_no_line_or_format_that_there_cannot_be)
+{
+	cr_expect_eq(read_function(INT32_MAX, PROFIL_LINES_UNITS).line, INT32_MAX);
+	cr_expect_eq(read_function(1u << 31, PROFIL_LINES_UNITS).line, 0);
+	cr_expect_eq(read_function(1, PROFIL_LINES_UNITS).line_format, PROFIL_LINES_UNITS);
+	cr_expect_eq(read_function(1, PROFIL_LINES_UNITS + 1).line_format, PROFIL_LINES_NONE);
 }
 
 Test(function_reader, finds_the_line_of_a_position)

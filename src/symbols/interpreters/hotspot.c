@@ -17,9 +17,9 @@
  * What the library exports for debuggers has offsets only in a running process. So they are a
  * table here, as running processes of product builds have told them, 64 bits.
  */
-#define COMMON                                                                         \
-	.method_fixed = 8, .fixed_constants = 8, .pool_holder = 24, .pool_source = 54, \
-	.pool_bytes = 72, .class_name = 24, .symbol_length = 4, .symbol_bytes = 6
+#define COMMON                                                                        \
+	.method_fixed = 8, .fixed_constants = 8, .pool_holder = 24, .class_name = 24, \
+	.symbol_length = 4, .symbol_bytes = 6
 
 static const struct layout {
 	int version;
@@ -99,6 +99,39 @@ static bool code_delta(Elf *elf, __u64 *delta)
 	       binary_delta(elf, create.vaddr, delta);
 }
 
+#define SOURCE_BEFORE_END 18 /* the index of the source file's name in ConstantPool */
+
+/*
+ * ConstantPool has grown within a version. JVM_GetMethodIxNameUTF() has Method::name(): the index,
+ * movzwl INDEX(%reg),%reg, then the constant, mov BYTES(%reg,%reg,8),%reg. Returns false if it has
+ * not, or another index.
+ */
+static bool read_pool(struct profil_hotspot *at, Elf *elf)
+{
+	struct binary_symbol name;
+	unsigned char code[256], *movzwl;
+	size_t n;
+
+	if (!binary_symbol(&name, elf, "JVM_GetMethodIxNameUTF"))
+		return false;
+	n = name.bytes < sizeof(code) ? name.bytes : sizeof(code);
+	if (n < 32 || !binary_bytes(elf, name.vaddr, code, n))
+		return false;
+	for (movzwl = code; movzwl < code + n - 24; movzwl++) {
+		if (movzwl[0] == 0x0f && movzwl[1] == 0xb7 && (movzwl[2] & 0xc0) == 0x40 &&
+		    movzwl[3] == at->method_name)
+			break;
+	}
+	for (unsigned char *mov = movzwl + 4; mov < code + n - 8 && mov < movzwl + 16; mov++) {
+		if (mov[0] != 0x48 || mov[1] != 0x8b || (mov[2] & 0xc7) != 0x44 || mov[3] >> 6 != 3)
+			continue;
+		at->pool_bytes = mov[4];
+		at->pool_source = (__u16)(mov[4] - SOURCE_BEFORE_END);
+		return mov[4] > SOURCE_BEFORE_END;
+	}
+	return false;
+}
+
 int hotspot_read(struct profil_interpreter *d, Elf *elf)
 {
 	const struct layout *layout = NULL;
@@ -120,5 +153,5 @@ int hotspot_read(struct profil_interpreter *d, Elf *elf)
 					  .language = PROFIL_LANGUAGE_JAVA,
 					  .runtime = heaps - delta,
 					  .hotspot = layout->at };
-	return 0;
+	return read_pool(&d->hotspot, elf) ? 0 : -EOPNOTSUPP;
 }

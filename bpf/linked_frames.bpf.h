@@ -155,7 +155,7 @@ static __always_inline bool linked_read(struct interpreting *in, __u64 *at)
 	if (l->function_body != PROFIL_LINKED_NONE &&
 	    bpf_probe_read_user(at, 8, (void *)(*at + l->function_body)))
 		return false;
-	if (bpf_probe_read_user(in->object, 176, (void *)*at))
+	if (bpf_probe_read_user(in->object, PROFIL_LINKED_FUNCTION_BYTES, (void *)*at))
 		return false;
 	return l->function_kind == PROFIL_LINKED_NONE ||
 	       ((__u8 *)in->object)[l->function_kind & 127] == l->kind_is;

@@ -112,7 +112,8 @@ enum profil_linked_string {
 	PROFIL_STRING_RUBY_3_3, /* it is before the characters */
 };
 
-#define PROFIL_LINKED_NONE 0xffff /* instead of an offset: there is no such field */
+#define PROFIL_LINKED_NONE 0xffff	 /* instead of an offset: there is no such field */
+#define PROFIL_LINKED_FUNCTION_BYTES 192 /* that are read of a function, or of its body */
 
 /* Offsets in bytes. */
 struct profil_linked {

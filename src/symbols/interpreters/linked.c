@@ -24,8 +24,6 @@ static const struct profil_linked php = {
 	.function_kind = 0,
 	.kind_is = 2, /* ZEND_USER_FUNCTION */
 	.function_name = 8,
-	.function_file = 152,
-	.function_line = 160,
 	.function_class = 16,
 	.class_name = 8,
 };
@@ -34,12 +32,15 @@ static const struct profil_linked php = {
 static bool displacement(__u32 *out, Elf *elf, const char *name, int nth)
 {
 	struct binary_symbol symbol;
-	unsigned char code[64];
+	unsigned char code[128];
+	size_t n;
 
-	if (!binary_symbol(&symbol, elf, name) || symbol.bytes < sizeof(code) ||
-	    !binary_bytes(elf, symbol.vaddr, code, sizeof(code)))
+	if (!binary_symbol(&symbol, elf, name))
 		return false;
-	for (size_t i = 0; i + 7 <= sizeof(code); i++) {
+	n = symbol.bytes < sizeof(code) ? symbol.bytes : sizeof(code);
+	if (!binary_bytes(elf, symbol.vaddr, code, n))
+		return false;
+	for (size_t i = 0; i + 7 <= n; i++) {
 		if (code[i] != 0x48 || code[i + 1] != 0x8b || (code[i + 2] & 0xc0) != 0x80)
 			continue;
 		if (nth-- > 0) {
@@ -55,7 +56,7 @@ static bool displacement(__u32 *out, Elf *elf, const char *name, int nth)
 int php_read(struct profil_interpreter *d, Elf *elf)
 {
 	struct binary_symbol globals, loop;
-	__u32 head;
+	__u32 head, file;
 	__u64 delta;
 
 	if (!binary_symbol(&loop, elf, "execute_ex"))
@@ -68,11 +69,18 @@ int php_read(struct profil_interpreter *d, Elf *elf)
 	 * current_execute_data. */
 	if (!displacement(&head, elf, "zend_get_executed_lineno", 1) || head >= globals.bytes)
 		return -EOPNOTSUPP;
+	/* Its sister reads filename_override, current_execute_data, then the function's file, whose
+	 * place is another one in most versions. The line has always been behind it. */
+	if (!displacement(&file, elf, "zend_get_executed_filename_ex", 2) || file % 8 ||
+	    file > PROFIL_LINKED_FUNCTION_BYTES - 2 * sizeof(__u64))
+		return -EOPNOTSUPP;
 	*d = (struct profil_interpreter){ .kind = PROFIL_INTERPRETER_LINKED,
 					  .language = PROFIL_LANGUAGE_PHP,
 					  .runtime = globals.vaddr - delta,
 					  .linked = php };
 	d->linked.head = (__u16)head;
+	d->linked.function_file = (__u16)file;
+	d->linked.function_line = (__u16)(file + sizeof(__u64));
 	return binary_loops(d, elf, &loop) ? 0 : -EOPNOTSUPP;
 }
 

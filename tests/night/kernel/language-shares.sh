@@ -1,7 +1,7 @@
 #!/bin/bash
 # language-shares.sh - shares of functions of each language, by samples and by the clocks of the programs themselves
 #
-# Newer versions than this machine's are run in a root with Debian 13, which is made once.
+# Other versions than this machine's are run in roots with other releases of Debian, each made once.
 # shellcheck source=tests/lib/lib.sh
 . "$(dirname "$0")/../../lib/lib.sh"
 # shellcheck source=tests/night/vm/fetch.sh
@@ -9,7 +9,6 @@
 
 ctl=$BUILD/profilctl
 seconds=${PROFIL_TEST_SHARES_S:-10}
-newer=$vm_cache/root-trixie
 
 # Compares, at most three times: four standard errors are chance once in 16,000 functions.
 shares_of() { # LANGUAGE WHAT SOURCE COMMAND...
@@ -38,19 +37,29 @@ here() { # LANGUAGE WHAT SOURCE PROGRAM ARG...
 	fi
 }
 
-there() { # LANGUAGE WHAT SOURCE PROGRAM ARG...
-	shares_of "${@:1:3}" chroot "$newer" "${@:4}" "/mnt/${3##*/}" "$seconds"
+there() { # ROOT LANGUAGE WHAT SOURCE PROGRAM ARG...
+	shares_of "${@:2:3}" chroot "$1" "${@:5}" "/mnt/${4##*/}" "$seconds"
 }
 
-make_newer() {
-	local options
+make_root() { # RELEASE PACKAGES
+	local root=$vm_cache/root-$1 options
 
-	test ! -d "$newer" || return 0
-	mkdir -p "${newer%/*}"
+	test ! -d "$root" || return 0
+	mkdir -p "$vm_cache"
 	mapfile -t options < <(apt-config dump | sed -nE 's/^(Acquire::(Check-Valid-Until|Check-Date|https?::Proxy[^ ]*) .*);$/--aptopt=\1/p')
-	vm_source trixie | online mmdebstrap --variant=minbase "${options[@]}" \
-		--include=ruby,python3,perl,nodejs,openjdk-21-jre-headless trixie "$newer.new" - >"$dir/log" 2>&1 &&
-		mv "$newer.new" "$newer"
+	vm_source "$1" | online mmdebstrap --variant=minbase "${options[@]}" --include="$2" "$1" "$root.new" - >"$dir/log" 2>&1 &&
+		mv "$root.new" "$root"
+}
+
+# The root has the programs of /mnt, and what Python's multiprocessing wants.
+enter() { # RELEASE PACKAGES
+	local root=$vm_cache/root-$1
+
+	if ! make_root "$@"; then
+		skip "functions of the languages of Debian's $1 have the shares of the clock" "its root cannot be had: $(tail -n 1 "$dir/log")"
+		return 1
+	fi
+	mount --bind "$dir" "$root/mnt" && mount -t proc proc "$root/proc" && mount -t tmpfs none "$root/dev/shm"
 }
 
 dontinline=(-XX:CompileCommand=quiet '-XX:CompileCommand=dontinline,Shares*::p_*')
@@ -65,14 +74,23 @@ XDEBUG_MODE=off here php "PHP" $programs/shares.php php
 here ruby "Ruby" $programs/shares.rb ruby
 here perl "Perl" $programs/shares.pl /usr/bin/perl
 here java "Java" $programs/Shares.java java "${dontinline[@]}"
-if ! make_newer; then
-	skip "functions of Debian 13's languages have the shares of the clock" "its root cannot be had: $(tail -n 1 "$dir/log")"
-	finish
+if enter trixie ruby,python3,perl,nodejs,php-cli,openjdk-21-jre-headless; then
+	root=$vm_cache/root-trixie
+	there "$root" ruby "Debian 13's Ruby" $programs/shares.rb ruby
+	there "$root" python "Debian 13's Python" $programs/shares.py /usr/bin/python3
+	there "$root" perl "Debian 13's Perl" $programs/shares.pl /usr/bin/perl
+	there "$root" node "Debian 13's Node.js" $programs/shares.js node --single-threaded
+	there "$root" php "Debian 13's PHP" $programs/shares.php php
+	there "$root" java "Debian 13's Java" $programs/Shares.java java "${dontinline[@]}"
 fi
-mount --bind "$dir" "$newer/mnt" && mount -t proc proc "$newer/proc" || exit 1
-there ruby "Debian 13's Ruby" $programs/shares.rb ruby
-there python "Debian 13's Python" $programs/shares.py /usr/bin/python3
-there perl "Debian 13's Perl" $programs/shares.pl /usr/bin/perl
-there node "Debian 13's Node.js" $programs/shares.js node --single-threaded
-there java "Debian 13's Java" $programs/Shares.java java "${dontinline[@]}"
+if enter bullseye python3; then
+	there "$vm_cache/root-bullseye" python "Python 3.9" $programs/shares.py /usr/bin/python3
+fi
+if enter sid python3.14,perl,nodejs,openjdk-25-jre-headless; then
+	root=$vm_cache/root-sid
+	there "$root" python "Python 3.14" $programs/shares.py /usr/bin/python3.14
+	there "$root" perl "Debian sid's Perl" $programs/shares.pl /usr/bin/perl
+	there "$root" node "Debian sid's Node.js" $programs/shares.js node --single-threaded
+	there "$root" java "Java 25" $programs/Shares.java java "${dontinline[@]}"
+fi
 finish

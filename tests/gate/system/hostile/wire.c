@@ -12,6 +12,7 @@
 #include "tests/lib/daemon.h"
 #include "tests/lib/observer.h"
 #include "tests/lib/state.h"
+#include "tests/lib/users.h"
 
 #define BASE 0x400000
 #define TICKS "0x400000 3\n0x400002\n"
@@ -475,4 +476,69 @@ Test(wire, pcs_for_an_unwritable_buffer_end_the_profile)
 	m->width = 8;
 	cr_assert_eq(client_ask(sock, &m->h, NULL), 0);
 	nothing_is_left();
+}
+
+/* --- ordinary users --------------------------------------------------------------------------- */
+
+#define ALICE 12345
+
+static bool ask(int sock, unsigned int type, void *answer, size_t bytes)
+{
+	struct profil_header h;
+
+	wire_header(&h, type, sizeof(h), 0, 0);
+	return client_send(sock, &h, sizeof(h)) && client_recv(sock, answer, bytes) > 0;
+}
+
+/* In the child. Returns how many users and profiles it is told of that are not its own. */
+static int count_others(unsigned int own)
+{
+	static char list[PROFIL_MSG_MAX], status[PROFIL_MSG_MAX];
+	const struct profil_msg_status *s = (const void *)status;
+	const struct profil_header *l = (const void *)list;
+	int sock = client_open(&d, NULL), others = 0;
+
+	if (!ask(sock, PROFIL_MSG_LIST, list, sizeof(list)) || l->type != PROFIL_MSG_LIST ||
+	    !ask(sock, PROFIL_MSG_STATUS, status, sizeof(status)))
+		return 98;
+	for (unsigned int i = 0; i < s->h.count; i++)
+		others += s->user[i].uid != own && s->user[i].uid != (__u32)-1; /* -1: the sum */
+	return others + (int)l->count;
+}
+
+Test(wire, tells_a_user_nothing_of_others)
+{
+	static unsigned short buf[16];
+	struct profil_msg_hello hello;
+	__cleanup(closep) int sock = client_open(&d, &hello);
+	__cleanup(freep) struct profil_msg_start *m = start_of(hello.cookie, buf, 16, 1, 1);
+
+	if (geteuid())
+		cr_skip_test("needs root, to be two users");
+	cr_assert_eq(client_ask(sock, &m->h, NULL), 0);
+	users_expect_end(users_run(ALICE, count_others, ALICE), 0, "the user who sees no other");
+}
+
+/* In the child. Asks until it is refused, and returns why. */
+static int ask_too_often(unsigned int unused)
+{
+	int sock = client_open(&d, NULL), err;
+	struct profil_msg_self sync = { 0 };
+
+	wire_header(&sync.h, PROFIL_MSG_SYNC, sizeof(sync), 0, 0);
+	do {
+		err = client_try(sock, &sync.h, NULL, 0);
+	} while (!err);
+	return err;
+}
+
+Test(wire, refuses_more_requests_than_a_user_may_send)
+{
+	static const char *args[] = { "--user-requests", "1", NULL };
+
+	if (geteuid())
+		cr_skip_test("needs root, whom the limit does not concern");
+	daemon_stop(&d);
+	daemon_start(&d, daemon_over_kernel() ? NULL : TICKS, args);
+	users_expect_end(users_run(ALICE, ask_too_often, 0), EAGAIN, "the user who asks often");
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "symbols/jit_codes.h"
@@ -167,6 +168,30 @@ Test(ctl_perfmap, has_no_names_of_an_unreadable_file)
 	close(fd);
 	cr_expect_eq(perfmap_read(&map, fd), -EBADF);
 	perfmap_fini(&map);
+}
+
+Test(ctl_perfmap, has_no_names_when_its_lines_are_more_than_the_user_may_have)
+{
+	static char lines[32 << 10];
+	struct perfmap map;
+	int fd;
+
+	memset(lines, '\n', sizeof(lines) - 1);
+	fd = file_of(lines);
+	leave_bytes(fd, 1 << 20);
+	cr_expect_eq(perfmap_read(&map, fd), -EFBIG);
+	perfmap_fini(&map);
+	close(fd);
+}
+
+Test(ctl_perfmap, a_process_that_has_ended_has_none)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	cr_expect_lt(perfmap_open(pid), 0);
 }
 
 /* A byte of the file must not cost a byte of memory if it costs the file's owner nothing. */
@@ -353,6 +378,32 @@ Test(ctl_perfmap, a_jitdump_names_the_newest_code_of_each_address)
 }
 
 /* Sizes that do not fit their record, or would end the file where it began. */
+static void expect_too_large(int fd, __u64 left)
+{
+	struct perfmap map;
+
+	leave_bytes(fd, left);
+	cr_expect_eq(perfmap_read(&map, fd), -EFBIG, "%llu bytes are left", left);
+	perfmap_fini(&map);
+}
+
+Test(ctl_perfmap, a_jitdump_has_no_names_when_they_are_more_than_the_user_may_have)
+{
+	static char dump[1 << 19];
+	size_t n = put_head(dump, JITDUMP);
+	int fd = memfd_create("dump", 0);
+	char name[101];
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	for (__u64 i = 0; i < 2000; i++)
+		n += put_record(dump + n, LOAD, 0x10000 + 16 * i, 16, name);
+	cr_assert_eq(write(fd, dump, n), (ssize_t)n);
+	expect_too_large(fd, 100 << 10);
+	expect_too_large(fd, 1000);
+	close(fd);
+}
+
 Test(ctl_perfmap, a_jitdump_of_wrong_sizes_ends_or_lacks_their_code)
 {
 	static char dump[1 << 16];

@@ -11,7 +11,8 @@ table=build/coverage.txt
 # Parsers of input from outside: sockets, the configuration, files of other processes, and what an
 # earlier daemon or profilctl stored.
 parsers=(src/core/wire.c src/profild/config.c src/profild/ipc/request.c src/profild/profile/replay.c
-	src/profild/profile/target.c src/profile/json.c src/symbols/proc/proc_maps.c src/symbols/perf_map.c)
+	src/profild/profile/target.c src/profile/json_load.c src/profile/json_stacks.c src/profile/json_interpreted.c
+	src/symbols/proc/proc_maps.c src/symbols/perf_map.c)
 
 find "$build" -name '*.gcda' -delete 2>/dev/null
 if ! make --no-print-directory -j"$(nproc)" B="$build" SAN= LDFLAGS=--coverage \

@@ -11,16 +11,26 @@
 #include "functions.bpf.h"
 #include "thread_pointer.bpf.h"
 
-/* Finds the thread's state by the key that the runtime has for it, and in it the innermost frame.
- */
+/* The thread's state, by the key that the runtime has for it. */
+static __always_inline bool python_state(struct interpreting *in, __u64 base, __u64 *state)
+{
+	const struct profil_cpython *c = &in->d.cpython;
+	__u64 at = base + in->d.runtime + c->key;
+	__u32 key[2];
+
+	if (!c->key)
+		return thread_local_word(state, c->specific);
+	return !bpf_probe_read_user(key, sizeof(key), (void *)at) && key[0] &&
+	       thread_specific(state, c->specific, key[1]);
+}
+
+/* Finds the thread's state, and in it the innermost frame. */
 static __always_inline bool python_begin(struct interpreting *in, __u64 base)
 {
 	const struct profil_cpython *c = &in->d.cpython;
-	__u64 at = base + in->d.runtime + c->key, state = 0;
-	__u32 key[2];
+	__u64 state = 0;
 
-	if (bpf_probe_read_user(key, sizeof(key), (void *)at) || !key[0] ||
-	    !thread_specific(&state, c->specific, key[1]))
+	if (!python_state(in, base, &state))
 		return false;
 	return !bpf_probe_read_user(&in->next, sizeof(in->next),
 				    (void *)(state + c->state_frame)) &&

@@ -37,4 +37,13 @@ static __always_inline bool thread_specific(__u64 *out, __s16 specific, __u32 ke
 	return !bpf_probe_read_user(out, sizeof(*out), (void *)at) && *out;
 }
 
+/* Reads the word of thread-local data @offset bytes from the thread pointer. */
+static __always_inline bool thread_local_word(__u64 *out, __s16 offset)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	__u64 at = thread_pointer(task) + (__u64)(__s64)offset;
+
+	return !bpf_probe_read_user(out, sizeof(*out), (void *)at) && *out;
+}
+
 #endif

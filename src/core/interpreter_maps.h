@@ -59,7 +59,7 @@ struct profil_interpreter_loop {
 /* Offsets in bytes, of CPython's structures. Frames and code objects are read as a whole. */
 struct profil_cpython {
 	__s16 specific;	   /* the blocks of thread-specific data, from the thread pointer */
-	__u16 key;	   /* in _PyRuntime: autoTSSkey */
+	__u16 key;	   /* in _PyRuntime: autoTSSkey; 0: the state itself is at specific */
 	__u16 state_frame; /* PyThreadState: its frame, or its _PyCFrame */
 	__u16 cframe_frame;
 	__u16 cframe_previous;

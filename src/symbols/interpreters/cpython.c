@@ -15,7 +15,7 @@ struct layout {
 };
 
 #define MINOR_MIN 8
-#define MINOR_MAX 14
+#define MINOR_MAX 15
 
 /* What rows of several versions have in common. */
 #define BEFORE_3_11                                                                  \
@@ -53,6 +53,9 @@ static const struct layout layouts[] = {
 	[14 - MINOR_MIN] = { PROFIL_INTERPRETER_CPYTHON_ENTRY,
 			     { SINCE_3_12, .key = 2336, .state_frame = 72, .frame_end = 74,
 			       .code_bytes = 208, .tagged = 1 } },
+	[15 - MINOR_MIN] = { PROFIL_INTERPRETER_CPYTHON_ENTRY,
+			     { SINCE_3_12, .state_frame = 72, .frame_end = 74, .code_bytes = 208,
+			       .tagged = 1 } },
 };
 _Static_assert(sizeof(layouts) / sizeof(*layouts) == MINOR_MAX - MINOR_MIN + 1, "a row for each");
 
@@ -92,6 +95,30 @@ static bool is_free_threaded(Elf *elf, const struct binary_symbol *runtime)
 	       begins.free_threaded;
 }
 
+/*
+ * Since 3.15 the state is a thread-local variable without a key. PyGILState_GetThisThreadState()
+ * returns it, in an executable by mov %fs:OFFSET,%rax. Returns false where it does not.
+ */
+static bool state_offset(__s16 *out, Elf *elf)
+{
+	static const unsigned char mov[] = { 0x64, 0x48, 0x8b, 0x04, 0x25 };
+	struct binary_symbol reader;
+	unsigned char code[16];
+	__s32 offset;
+
+	if (!binary_symbol(&reader, elf, "PyGILState_GetThisThreadState") ||
+	    !binary_bytes(elf, reader.vaddr, code, sizeof(code)))
+		return false;
+	for (size_t i = 0; i + sizeof(mov) + sizeof(offset) <= sizeof(code); i++) {
+		if (memcmp(code + i, mov, sizeof(mov)) != 0)
+			continue;
+		memcpy(&offset, code + i + sizeof(mov), sizeof(offset));
+		*out = (__s16)offset;
+		return offset < 0 && *out == offset;
+	}
+	return false;
+}
+
 int cpython_read(struct profil_interpreter *d, Elf *elf, const char *path)
 {
 	struct binary_symbol runtime, loop;
@@ -111,6 +138,9 @@ int cpython_read(struct profil_interpreter *d, Elf *elf, const char *path)
 					  .language = PROFIL_LANGUAGE_PYTHON,
 					  .runtime = runtime.vaddr - delta,
 					  .cpython = layout->at };
-	d->cpython.specific = binary_specific_offset();
+	if (d->cpython.key)
+		d->cpython.specific = binary_specific_offset();
+	else if (!state_offset(&d->cpython.specific, elf))
+		return -EOPNOTSUPP;
 	return binary_loops(d, elf, &loop) ? 0 : -EOPNOTSUPP;
 }

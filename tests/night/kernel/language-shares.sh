@@ -86,9 +86,10 @@ fi
 if enter bullseye python3; then
 	there "$vm_cache/root-bullseye" python "Python 3.9" $programs/shares.py /usr/bin/python3
 fi
-if enter sid python3.14,perl,nodejs,openjdk-25-jre-headless; then
+if enter sid python3.14,python3.15,perl,nodejs,openjdk-25-jre-headless; then
 	root=$vm_cache/root-sid
 	there "$root" python "Python 3.14" $programs/shares.py /usr/bin/python3.14
+	there "$root" python "Python 3.15" $programs/shares.py /usr/bin/python3.15
 	there "$root" perl "Debian sid's Perl" $programs/shares.pl /usr/bin/perl
 	there "$root" node "Debian sid's Node.js" $programs/shares.js node --single-threaded
 	there "$root" java "Java 25" $programs/Shares.java java "${dontinline[@]}"

@@ -1,9 +1,11 @@
 /* wire.c - a client that violates the protocol is refused or closed, and harms no other client */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -517,6 +519,36 @@ Test(wire, tells_a_user_nothing_of_others)
 		cr_skip_test("needs root, to be two users");
 	cr_assert_eq(client_ask(sock, &m->h, NULL), 0);
 	users_expect_end(users_run(ALICE, count_others, ALICE), 0, "the user who sees no other");
+}
+
+/* In the child. Tells the test by descriptor @ready that it is connected, and stays so. */
+static int stay_connected(unsigned int ready)
+{
+	return client_open(&d, NULL) < 0 || write((int)ready, "", 1) != 1 || pause() < 0;
+}
+
+Test(wire, tells_root_of_as_many_users_as_an_answer_has_room_for)
+{
+	static char answer[PROFIL_MSG_MAX];
+	const struct profil_msg_status *status = (const void *)answer;
+	int sock = client_open(&d, NULL), ready[2];
+	pid_t pid[PROFIL_MSG_USER_MAX];
+	char byte;
+
+	if (geteuid())
+		cr_skip_test("needs root, to be many users");
+	cr_assert_eq(pipe(ready), 0);
+	for (unsigned int i = 0; i < PROFIL_MSG_USER_MAX; i++) {
+		pid[i] = users_run(ALICE + i, stay_connected, (unsigned int)ready[1]);
+		cr_assert_eq(read(ready[0], &byte, 1), 1);
+	}
+	cr_assert(ask(sock, PROFIL_MSG_STATUS, answer, sizeof(answer)));
+	cr_expect_eq(status->h.count, PROFIL_MSG_USER_MAX);
+	for (unsigned int i = 0; i < PROFIL_MSG_USER_MAX; i++) {
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
+	close(sock);
 }
 
 /* In the child. Asks until it is refused, and returns why. */

@@ -174,6 +174,25 @@ Test(ctl_json, reads_back_the_signal_of_a_killed_command)
 	profile_free(p);
 }
 
+Test(ctl_json, says_what_else_the_file_is)
+{
+	static const char *const files[][2] = {
+		{ "{\"$schema\":\"a\",\"shared\":{}}", "it is a profile for speedscope" },
+		{ "{\"traceEvents\":[]}", "it is a trace of Chrome's" },
+		{ "{\"meta\":{},\"threads\":[]}", "it is a profile for profiler.firefox.com" },
+		{ "{\"schema\":\"profil/0\"}", "it is JSON of another kind or version: profil/0" },
+		{ "[]", "it is JSON of something else" },
+	};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		struct profile *p;
+		char why[256] = "";
+
+		cr_expect_eq(load(&p, files[i][0], why, sizeof(why)), -EINVAL);
+		cr_expect_str_eq(why, files[i][1]);
+	}
+}
+
 Test(ctl_json, refuses_contradicting_values)
 {
 	static const char *const functions[] = {

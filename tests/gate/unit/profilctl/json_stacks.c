@@ -1,6 +1,7 @@
 /* json_stacks.c - stacks, their wake-ups and interpreted functions are read back, or refused */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,4 +183,59 @@ Test(ctl_json_stacks, refuses_what_refers_to_nothing)
 		refuses(profile_with(OBJECTS, FRAMES, NODES, groups[i], WAKES));
 	for (size_t i = 0; i < sizeof(wakes) / sizeof(*wakes); i++)
 		refuses(profile_with(OBJECTS, FRAMES, NODES, GROUPS, wakes[i]));
+}
+
+/* The profile with @to in place of its first @from. */
+static char *changed(const char *from, const char *to)
+{
+	char *text = profile_with(OBJECTS, FRAMES, NODES, GROUPS, WAKES), *at = strstr(text, from),
+	     *new;
+
+	cr_assert_not_null(at);
+	cr_assert_gt(asprintf(&new, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from)), 0);
+	free(text);
+	return new;
+}
+
+Test(ctl_json_stacks, refuses_ends_that_there_cannot_be)
+{
+	static const char end[] = "{\"end\":\"whole\",\"samples\":0,\"without_frame\":0},";
+	char many[65 * sizeof(end)] = "\"ends\":[";
+
+	for (int i = 0; i < 65; i++)
+		strcat(many, end);
+	refuses(changed("\"ends\":[", many));
+	refuses(changed("\"without_frame\":0", "\"without_frame\":-1"));
+	refuses(changed("\"without_frame\":0", "\"without_frame\":8"));
+	refuses(changed("\"without_frame\":0", "\"with\":0"));
+}
+
+/* The number of jansson's allocations that still succeed. */
+static long left;
+
+static void *failing(size_t bytes)
+{
+	return left-- > 0 ? malloc(bytes) : NULL;
+}
+
+/* Each allocation in turn is the first one that fails. */
+Test(ctl_json_stacks, reports_that_it_has_no_memory)
+{
+	struct profile *p = written();
+	int err = -ENOMEM;
+
+	json_set_alloc_funcs(failing, free);
+	for (long n = 0; err && n < 10000; n++) {
+		char *text = NULL;
+		size_t bytes;
+		FILE *out = open_memstream(&text, &bytes);
+
+		left = n;
+		err = json_write(out, p, true);
+		fclose(out);
+		cr_expect(!err || err == -ENOMEM || err == -EIO);
+		free(text);
+	}
+	cr_expect_eq(err, 0);
+	profile_free(p);
 }

@@ -52,7 +52,7 @@ static uint64_t fill(uint32_t *next)
 	uint32_t before = folds();
 	uint64_t given = 0;
 
-	while (o.table->used_nodes <= o.table->nodes / 2) {
+	while (folds() == before && o.table->used_nodes <= o.table->nodes / 2) {
 		given += give(*next, BATCH, 1);
 		*next += BATCH;
 	}

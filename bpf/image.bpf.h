@@ -33,6 +33,8 @@ enum image_todo {
 	IMAGE_BUILD_ID = 1 << 1,
 	/* Set by the caller: the pc is a word from a stack, valid only in executable memory. */
 	IMAGE_CALLER = 1 << 2,
+	/* The client has not looked yet whether the image is an interpreter's. */
+	IMAGE_INTERPRETER = 1 << 3,
 };
 
 /* The address space of the running task. */

@@ -9,7 +9,7 @@
  *
  * The walk begins at the registers with which the thread left user mode. Each step
  *
- *	1. finds the image of the pc, as for places (place.bpf.h), and stores the frame's place;
+ *	1. finds the image of the pc, as for places (spot.bpf.h), and stores the frame's place;
  *	2. finds the row of unwind rules that covers the pc's offset (unwind_rows.bpf.h);
  *	3. by the row, computes the CFA from stack or frame pointer, reads the saved frame pointer
  *	   and the return address below it, and continues in the caller.

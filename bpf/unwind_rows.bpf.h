@@ -123,14 +123,25 @@ __attribute__((noinline)) __u64 row_of(__u32 slot, __u32 image, __u32 offset)
 	return search_rows(bpf_map_lookup_elem(map, &key), offset, PROFIL_PAGE_ROWS);
 }
 
-/* The number of the descriptor of @image; 0: it is no interpreter. Global, as row_of(). */
+#define INTERPRETER_NOT_YET (1u << 31)
+
+/*
+ * The number of the descriptor of @image; 0: it is no interpreter; INTERPRETER_NOT_YET: the client
+ * has not looked. Global, as row_of().
+ */
 __attribute__((noinline)) __u32 image_interpreter(__u32 slot, __u32 image)
 {
 	void *map = bpf_map_lookup_elem(&unwind_tables, &slot);
 	__u32 key = PROFIL_UNWIND_IMAGE_PAGE + (image - 1) / PROFIL_PAGE_UNWIND_IMAGES;
 	const struct unwind_page *page = map ? bpf_map_lookup_elem(map, &key) : NULL;
+	const struct profil_unwind_image *i;
 
-	return page ? page->image[(image - 1) % PROFIL_PAGE_UNWIND_IMAGES].interpreter : 0;
+	if (!page)
+		return 0;
+	i = &page->image[(image - 1) % PROFIL_PAGE_UNWIND_IMAGES];
+	if (!i->interpreter && i->looked == PROFIL_LOOKED_NOT_YET)
+		return INTERPRETER_NOT_YET;
+	return i->interpreter;
 }
 
 /* The base of the interpreter's file in the process whose memory @image is. Global, as row_of(). */

@@ -31,7 +31,7 @@ def outer():
 outer()
 END
 
-if ! test -x "$python" || ! "$python" -c 'import sys; sys.exit(not (3, 8) <= sys.version_info < (3, 15))'; then
+if ! test -x "$python" || ! "$python" -c 'import sys; sys.exit(not (3, 8) <= sys.version_info < (3, 16))'; then
 	lacks "functions of Python are counted" python3
 	finish
 fi

@@ -339,7 +339,7 @@ __attribute__((noinline)) int kept_count(__u32 slot, __u64 key, __u64 folded, __
 		__u64 k = part ? folded : key;
 
 		if (k && n <= KEPT_COUNT_MOST)
-			place_add(slot, k, (__u32)n);
+			place_add_here(slot, k, (__u32)n);
 		else if (k)
 			image_coarse(slot, k, n);
 	}

@@ -87,7 +87,7 @@ static __always_inline __u8 python_text(struct interpreting *in, __u64 at, char 
  * Meets the code object @code, whose first words are in->object, for the first time. Returns the
  * start of its offsets; 0: it has none.
  */
-static __always_inline __u32 python_function(__u32 slot)
+__attribute__((noinline)) __u32 python_function(__u32 slot)
 {
 	struct interpreting *in = interpreting_here();
 	const struct profil_cpython *c;

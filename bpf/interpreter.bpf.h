@@ -182,15 +182,12 @@ __attribute__((noinline)) int interpreter_frame(void)
 }
 
 /*
- * Reads the names of the function that was met. It is not called by what meets it, because all
- * functions of a call chain share 512 bytes of stack. Global, likewise.
+ * Reads the names of the function that was met. It is not called by what meets it, and the
+ * functions that it calls are global and call few others, because all of a call chain share 512
+ * bytes of stack.
  */
-__attribute__((noinline)) int interpreter_meet(__u32 slot)
+static __always_inline void interpreter_meet(struct interpreting *in, __u32 slot)
 {
-	struct interpreting *in = interpreting_here();
-
-	if (!in)
-		return 0;
 	switch (in->d.kind) {
 	case PROFIL_INTERPRETER_V8:
 		v8_file();
@@ -208,7 +205,6 @@ __attribute__((noinline)) int interpreter_meet(__u32 slot)
 	default:
 		in->met_start = python_function(slot);
 	}
-	return 0;
 }
 
 /*
@@ -304,7 +300,7 @@ static __always_inline void leaf_find(__u32 slot)
 	}
 	next = leaf_next(found);
 	if (next == NEXT_UNMET) {
-		interpreter_meet(slot);
+		interpreter_meet(in, slot);
 		next = leaf_next(found);
 	}
 	if (next != NEXT_PLACE)

@@ -104,7 +104,7 @@ static __always_inline __u32 linked_text(struct interpreting *in, __u64 at, char
 #define CLASS_BYTES 40
 
 /* Meets the function whose fields are in->object for the first time. */
-static __always_inline __u32 linked_function(__u32 slot)
+__attribute__((noinline)) __u32 linked_function(__u32 slot)
 {
 	struct interpreting *in = interpreting_here();
 	const struct profil_linked *l;

@@ -135,8 +135,8 @@ __attribute__((noinline)) int outcome_count(__u32 slot, __u32 outcome, __u64 n)
 
 #define GROUP_BITS ((PROFIL_PLACE_GROUPS - 1ull) << 48)
 
-/* Counts @n samples at @key, which has the group. Global, as image_number(). */
-__attribute__((noinline)) int place_add(__u32 slot, __u64 key, __u32 n)
+/* Counts @n samples at @key, which has the group. */
+static __always_inline int place_add_here(__u32 slot, __u64 key, __u32 n)
 {
 	const struct profil_observer *o = bpf_map_lookup_elem(&observers, &slot);
 	__u64 sum = 0;
@@ -154,6 +154,12 @@ __attribute__((noinline)) int place_add(__u32 slot, __u64 key, __u32 n)
 	if (full & 2 && !(key & PROFIL_PLACE_FOLDED))
 		outcome_count(slot, OUTCOME_GROUP_FULL, n);
 	return 0;
+}
+
+/* The same. Global, as image_number(). */
+__attribute__((noinline)) int place_add(__u32 slot, __u64 key, __u32 n)
+{
+	return place_add_here(slot, key, n);
 }
 
 /* Counts @n samples at @offset of @image. @of: the key's group and FOLDED bits. */

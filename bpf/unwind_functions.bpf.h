@@ -12,7 +12,7 @@ static __always_inline void step_framed(struct unwind *u, struct interpreting *i
 	__u32 at = u->depth - !u->native;
 
 	if (next == NEXT_UNMET) {
-		interpreter_meet(u->slot);
+		interpreter_meet(in, u->slot);
 		next = v8_place(u->fp);
 	}
 	if (next != NEXT_PLACE || at >= PROFIL_FRAMES_MAX)
@@ -27,7 +27,7 @@ static __always_inline void step_innermost(struct unwind *u, struct interpreting
 	int next = interpreter_innermost();
 
 	if (next == NEXT_UNMET) {
-		interpreter_meet(u->slot);
+		interpreter_meet(in, u->slot);
 		next = interpreter_innermost();
 	}
 	if (next != NEXT_PLACE)
@@ -64,7 +64,7 @@ static __always_inline int step_code(struct unwind *u)
 	step = hotspot_step((int)u->exact);
 	next = hotspot_place();
 	if (next == NEXT_UNMET) {
-		interpreter_meet(u->slot);
+		interpreter_meet(in, u->slot);
 		next = hotspot_place();
 	}
 	if (next == NEXT_PLACE && at < PROFIL_FRAMES_MAX) {
@@ -136,7 +136,7 @@ static __always_inline void step_function(struct unwind *u)
 		return;
 	}
 	if (next == NEXT_UNMET) {
-		interpreter_meet(u->slot);
+		interpreter_meet(in, u->slot);
 		return;
 	}
 	if (in->skip) {

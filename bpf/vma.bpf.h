@@ -47,6 +47,8 @@ struct vm_area_struct {
 #define MAPLE_NODE_BITS 255ull
 #define MAPLE_RANGE_SLOTS 16
 #define MAPLE_ARANGE_SLOTS 10
+#define MAPLE_PIVOTS 4 /* that are read at a time */
+#define MAPLE_PIVOTS_BYTES (MAPLE_PIVOTS * sizeof(__u64))
 #define MAPLE_HEIGHT 6 /* 10^5 * 16 mappings; the kernel's limit is 65530 by default */
 
 /*
@@ -54,21 +56,21 @@ struct vm_area_struct {
  * none, and a pivot of 0 ends them early. The words after the pivots are slots: 0, or kernel
  * addresses, which are not below @address. Mappings are page-aligned, so page numbers are compared.
  * The loop has no branch, because the verifier would follow each slot of each level. It reads four
- * pivots at a time, because all functions of a call chain share 512 bytes of stack.
+ * pivots at a time.
  */
-static __always_inline __u64 maple_down(__u64 at, __u64 address)
+static __always_inline __u64 maple_down(__u64 at, __u64 address, __u64 *pivot)
 {
-	__u64 node = at & ~MAPLE_NODE_BITS, pivot[4], next = 0, slot = 0;
+	__u64 node = at & ~MAPLE_NODE_BITS, next = 0, slot = 0;
 	__u64 is_arange = ((at >> 3 & 15) ^ MAPLE_ARANGE_64) - 1ull, slots;
 
 	asm volatile("" : "+r"(is_arange)); /* as below */
 	slots = MAPLE_RANGE_SLOTS - (is_arange >> 63) * (MAPLE_RANGE_SLOTS - MAPLE_ARANGE_SLOTS);
 #pragma clang loop unroll(disable)
-	for (int part = 0; part < MAPLE_RANGE_SLOTS / 4; part++) {
-		bpf_probe_read_kernel(pivot, sizeof(pivot),
-				      (void *)(node + 8 + part * sizeof(pivot)));
+	for (int part = 0; part < MAPLE_RANGE_SLOTS / MAPLE_PIVOTS; part++) {
+		bpf_probe_read_kernel(pivot, MAPLE_PIVOTS_BYTES,
+				      (void *)(node + 8 + part * MAPLE_PIVOTS_BYTES));
 #pragma clang loop unroll(disable)
-		for (int i = 0; i < 4; i++) {
+		for (int i = 0; i < MAPLE_PIVOTS; i++) {
 			__u64 is_below = (pivot[i] >> 12) - (address >> 12);
 			__u64 is_set = pivot[i] | -pivot[i];
 
@@ -86,7 +88,8 @@ static __always_inline __u64 maple_down(__u64 at, __u64 address)
  * grace period at the earliest, and BPF programs are RCU readers. A mapping may be reused without
  * one, so its fields are valid only if vm_mm == @mm after they have been read.
  */
-static __always_inline struct vm_area_struct *maple_find(struct mm_struct *mm, __u64 address)
+static __always_inline struct vm_area_struct *maple_find(struct mm_struct *mm, __u64 address,
+							 __u64 *pivot)
 {
 	__u64 at = 0;
 
@@ -99,7 +102,7 @@ static __always_inline struct vm_area_struct *maple_find(struct mm_struct *mm, _
 	for (int i = 0; i < MAPLE_HEIGHT; i++) {
 		__u32 type = at >> 3 & 15;
 
-		at = maple_down(at, address);
+		at = maple_down(at, address, pivot);
 		if (type <= MAPLE_LEAF_64)
 			return at > 4096 ? (void *)at : NULL;
 		if (at <= 4096)
@@ -124,14 +127,15 @@ struct mapping {
 	__u64 end;
 	__u64 offset; /* of start, in the file */
 	struct file *file;
-	__u64 vma;   /* its address; 0: not known */
-	__u64 flags; /* VM_EXEC if the kernel's BTF has no vm_flags */
+	__u64 vma;		   /* its address; 0: not known */
+	__u64 flags;		   /* VM_EXEC if the kernel's BTF has no vm_flags */
+	__u64 pivot[MAPLE_PIVOTS]; /* of the walk, for which the BPF stack has no room */
 };
 
 /* Fills @m, which is not on the BPF stack. */
 static __always_inline bool mapping_walk(struct mapping *m, struct mm_struct *mm, __u64 address)
 {
-	struct vm_area_struct *vma = maple_find(mm, address);
+	struct vm_area_struct *vma = maple_find(mm, address, m->pivot);
 
 	if (!vma)
 		return false;

@@ -136,6 +136,8 @@ compilers() {
 		clang-*)
 			does "$name compiles the BPF programs without a warning" user \
 				"cd profil && make -s -j2 B=build/$name CLANG=$name WERROR=1 build/$name/profild build/$name/profilctl" &&
+				check "$release: the BPF programs of $name need no more stack than Linux 6.1 allows" \
+					python3 tests/gate/bpf_stack.py "$root/home/user/profil/build/$name/bpf/profil.bpf.o" &&
 				does "the BPF programs of $name load and count" user \
 					"cd profil && sudo build/$name/profilctl record -g -- perl -e '\$i += \$_ for 1 .. 5e6'" &&
 				how='compiles the BPF programs, which load and count'

@@ -18,6 +18,7 @@ built() { # TARGET
 needs "$clang" "$clang compiles the BPF programs"
 check "$clang compiles the BPF programs" built bpf/profil.bpf.o
 check "$clang compiles the BPF programs without a warning" test -z "$(grep warning: "$dir/words")"
+check "the BPF programs of $clang need no more stack than Linux 6.1 allows" python3 tests/gate/bpf_stack.py "$tree/bpf/profil.bpf.o"
 check "profild is built with the BPF programs of $clang" built profild
 ln -sf ../profilctl "$tree/profilctl"
 

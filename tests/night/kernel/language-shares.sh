@@ -42,9 +42,11 @@ there() { # ROOT LANGUAGE WHAT SOURCE PROGRAM ARG...
 }
 
 make_root() { # RELEASE PACKAGES
-	local root=$vm_cache/root-$1 options
+	local root=$vm_cache/root-$1 options packages
 
-	test ! -d "$root" || return 0
+	IFS=, read -r -a packages <<<"$2"
+	! chroot "$root" dpkg -s "${packages[@]}" >/dev/null 2>&1 || return 0
+	rm -rf "$root"
 	mkdir -p "$vm_cache"
 	mapfile -t options < <(apt-config dump | sed -nE 's/^(Acquire::(Check-Valid-Until|Check-Date|https?::Proxy[^ ]*) .*);$/--aptopt=\1/p')
 	vm_source "$1" | online mmdebstrap --variant=minbase "${options[@]}" --include="$2" "$1" "$root.new" - >"$dir/log" 2>&1 &&
@@ -83,8 +85,8 @@ if enter trixie ruby,python3,perl,nodejs,php-cli,openjdk-21-jre-headless; then
 	there "$root" php "Debian 13's PHP" $programs/shares.php php
 	there "$root" java "Debian 13's Java" $programs/Shares.java java "${dontinline[@]}"
 fi
-if enter bullseye python3; then
-	there "$vm_cache/root-bullseye" python "Python 3.9" $programs/shares.py /usr/bin/python3
+if enter bullseye python3.9; then
+	there "$vm_cache/root-bullseye" python "Python 3.9" $programs/shares.py /usr/bin/python3.9
 fi
 if enter sid python3.14,python3.15,perl,nodejs,openjdk-25-jre-headless; then
 	root=$vm_cache/root-sid

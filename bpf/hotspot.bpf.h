@@ -160,6 +160,12 @@ static __always_inline int hotspot_framed(struct interpreting *in, bool interpre
 
 	if (fp & 7 || fp < in->low || bpf_probe_read_user(pair, sizeof(pair), (void *)fp))
 		return 0;
+	/* The stub of the barrier at the entry of methods has a cookie before the return address.
+	 */
+	if (!~pair[1]) {
+		in->high = pair[0];
+		return hotspot_return(in, fp + 16);
+	}
 	/* What calls the interpreter may have made room for arguments, which are below its frame.
 	 */
 	if (interpreted && bpf_probe_read_user(&sender, 8, (void *)(fp - 8)))
@@ -186,26 +192,42 @@ enum frame_part {
 	FRAME_UNSAVED, /* made, but the frame pointer is not in it yet */
 };
 
-/* The instructions around @pc, of x86-64, by what the compilers emit for prologue and epilogue. */
-static __always_inline int hotspot_part(__u64 pc, bool in_prologue)
-{
-	__u8 code[16], before = 0;
+#define PROLOGUE_BYTES 32 /* from making room on the stack to the end of the barrier at entries */
 
-	if (bpf_probe_read_user(code, sizeof(code), (void *)pc) ||
-	    bpf_probe_read_user(&before, 1, (void *)(pc - 1)))
+/* Says whether sub $N,%rsp is among the instructions of the prologue before @code. */
+static __always_inline bool hotspot_has_room(const __u8 *code)
+{
+	for (int i = 4; i <= PROLOGUE_BYTES; i++) {
+		const __u8 *at = code - i;
+
+		if (at[0] == 0x48 && at[2] == 0xec && (at[1] == 0x83 || (at[1] == 0x81 && i >= 7)))
+			return true;
+	}
+	return false;
+}
+
+/* The instructions around @pc, of x86-64, by what the compilers emit for prologue and epilogue. */
+static __always_inline int hotspot_part(struct interpreting *in, __u64 pc, bool in_prologue)
+{
+	const __u8 *code = (__u8 *)in->words + PROLOGUE_BYTES;
+
+	if (bpf_probe_read_user(in->words, PROLOGUE_BYTES + 16, (void *)(pc - PROLOGUE_BYTES)))
 		return FRAME_MADE;
 	if (in_prologue) {
 		/* mov %rbp,N(%rsp) */
 		if (code[0] == 0x48 && code[1] == 0x89 && (code[2] == 0x6c || code[2] == 0xac))
 			return FRAME_UNSAVED;
-		return before == 0x55 ? FRAME_PUSHED : FRAME_BEFORE;
+		if (code[-1] == 0x55)
+			return FRAME_PUSHED;
+		return hotspot_has_room(code) ? FRAME_MADE : FRAME_BEFORE;
 	}
 	/* pop %rbp */
 	if (code[0] == 0x5d)
 		return FRAME_PUSHED;
 	/* ret; ja STUB, ret; cmp N(%r15),%rsp, ja STUB, ret */
 	if (code[0] == 0xc3 || (code[0] == 0x0f && code[1] == 0x87 && code[6] == 0xc3) ||
-	    (code[0] == 0x49 && code[1] == 0x3b && code[2] == 0xa7 && code[13] == 0xc3))
+	    (code[0] == 0x49 && code[1] == 0x3b &&
+	     ((code[2] == 0x67 && code[10] == 0xc3) || (code[2] == 0xa7 && code[13] == 0xc3))))
 		return FRAME_BEFORE;
 	return FRAME_MADE;
 }
@@ -223,7 +245,7 @@ static __always_inline int hotspot_compiled(struct interpreting *in, __u64 blob,
 		complete = ((__u16 *)in->object)[h->blob_complete / 2 & 63];
 	}
 	if (exact)
-		part = hotspot_part(pc, pc - code < (__u32)complete);
+		part = hotspot_part(in, pc, pc - code < (__u32)complete);
 	if (part == FRAME_BEFORE)
 		return hotspot_return(in, sp);
 	if (part == FRAME_PUSHED)

@@ -11,7 +11,7 @@
 #include "functions.bpf.h"
 #include "thread_pointer.bpf.h"
 
-/* The thread's state, by the key that the runtime has for it. */
+/* The thread's state: by the key that the runtime has for it, or where it is itself thread-local. */
 static __always_inline bool python_state(struct interpreting *in, __u64 base, __u64 *state)
 {
 	const struct profil_cpython *c = &in->d.cpython;

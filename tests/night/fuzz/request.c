@@ -367,6 +367,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	must(!d.clients);
 	while (d.profiles)
 		own_profile_end(d.profiles);
+	machine_off(&d); /* which belongs to no connection */
 	turn();
 	/* A long input starts a second worker, which ends after a while. */
 	for (int i = 0; i < 200 && descriptors() != before; i++)

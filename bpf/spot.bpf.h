@@ -1,4 +1,4 @@
-/* spot.bpf.h - finds the image at a pc, as a rule among those that this CPU has found lately */
+/* spot.bpf.h - finds the image at a pc: in the CPU's cache of ranges, or by the mappings */
 #ifndef PROFIL_BPF_SPOT_BPF_H
 #define PROFIL_BPF_SPOT_BPF_H
 
@@ -135,6 +135,7 @@ __attribute__((noinline)) int anonymous_adopt(__u32 slot, __u32 number)
 	return 0;
 }
 
+/* Sets the interpreter of the image at @s, or marks it as not looked for yet. */
 static __always_inline void spot_interpreter(__u32 slot, struct spot *s)
 {
 	__u32 number = image_interpreter(slot, s->image);
@@ -193,17 +194,13 @@ static __always_inline void range_build_id(__u32 slot, struct spot *s, struct ra
 static __attribute__((noinline)) void range_finish(__u32 slot, struct spot *s, struct range *r,
 						   __u64 pc)
 {
-	__u32 number;
-
 	if (r->todo & IMAGE_BUILD_ID)
 		range_build_id(slot, s, r, pc);
 	if (!(r->todo & IMAGE_INTERPRETER))
 		return;
-	number = image_interpreter(slot, s->image);
-	if (number == INTERPRETER_NOT_YET)
-		return;
-	r->interpreter = s->interpreter = number;
-	r->todo &= ~IMAGE_INTERPRETER;
+	spot_interpreter(slot, s);
+	r->interpreter = s->interpreter;
+	r->todo = s->todo & IMAGE_INTERPRETER;
 }
 
 #define KERNEL_OWNER 1

@@ -518,7 +518,8 @@ Test(wire, tells_a_user_nothing_of_others)
 	if (geteuid())
 		cr_skip_test("needs root, to be two users");
 	cr_assert_eq(client_ask(sock, &m->h, NULL), 0);
-	users_expect_end(users_run(ALICE, count_others, ALICE), 0, "the user who sees no other");
+	users_expect_end(users_run(ALICE, count_others, ALICE), 0,
+			 "a user that counts the others it is told of");
 }
 
 /* In the child. Tells the test by descriptor @ready that it is connected, and stays so. */
@@ -572,5 +573,6 @@ Test(wire, refuses_more_requests_than_a_user_may_send)
 		cr_skip_test("needs root, whom the limit does not concern");
 	daemon_stop(&d);
 	daemon_start(&d, daemon_over_kernel() ? NULL : TICKS, args);
-	users_expect_end(users_run(ALICE, ask_too_often, 0), EAGAIN, "the user who asks often");
+	users_expect_end(users_run(ALICE, ask_too_often, 0), EAGAIN,
+			 "a user beyond its limit of requests");
 }

@@ -18,23 +18,15 @@ binary=build/dist/profil-$version-linux-x86_64.tar.xz
 root='' table=''
 trap 'test -z "$daemon" || kill "$daemon"; rm -rf "$dir" ${root:+"$root"}' EXIT
 
-# What apt here is told of the archive: an archive that is a snapshot has old dates.
-apt_options() {
-	apt-config dump | sed -nE 's/^(Acquire::(Check-Valid-Until|Check-Date|https?::Proxy[^ ]*) .*);$/--aptopt=\1/p'
-}
-
 # Makes the root of a release with what README's first command installs, and a user who may use sudo.
 make_root() { # RELEASE
-	local options
-
-	mapfile -t options < <(apt_options)
 	mkdir -p "$cache/$1.debs/partial"
 	test -e "$cache/$1.tar" || {
 		# shellcheck disable=SC2016 # mmdebstrap's
-		vm_source "$1" | mmdebstrap --variant=minbase "${options[@]}" --include=git,make,sudo,xz-utils \
+		vm_root "$1" git,make,sudo,xz-utils "$cache/$1.new.tar" \
 			--customize-hook='chroot "$1" useradd -m -s /bin/bash user' \
 			--customize-hook='echo "user ALL=(ALL) NOPASSWD: ALL" >"$1/etc/sudoers.d/user"' \
-			"$1" "$cache/$1.new.tar" - >"$cache/$1.log" 2>&1 || { tail -n 5 "$cache/$1.log"; return 1; }
+			>"$cache/$1.log" 2>&1 || { tail -n 5 "$cache/$1.log"; return 1; }
 		mv "$cache/$1.new.tar" "$cache/$1.tar"
 	}
 }

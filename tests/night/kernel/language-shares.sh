@@ -42,14 +42,13 @@ there() { # ROOT LANGUAGE WHAT SOURCE PROGRAM ARG...
 }
 
 make_root() { # RELEASE PACKAGES
-	local root=$vm_cache/root-$1 options packages
+	local root=$vm_cache/root-$1 packages
 
 	IFS=, read -r -a packages <<<"$2"
 	! chroot "$root" dpkg -s "${packages[@]}" >/dev/null 2>&1 || return 0
 	rm -rf "$root"
 	mkdir -p "$vm_cache"
-	mapfile -t options < <(apt-config dump | sed -nE 's/^(Acquire::(Check-Valid-Until|Check-Date|https?::Proxy[^ ]*) .*);$/--aptopt=\1/p')
-	vm_source "$1" | online mmdebstrap --variant=minbase "${options[@]}" --include="$2" "$1" "$root.new" - >"$dir/log" 2>&1 &&
+	vm_root "$1" "$2" "$root.new" >"$dir/log" 2>&1 &&
 		mv "$root.new" "$root"
 }
 

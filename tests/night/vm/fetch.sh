@@ -35,6 +35,16 @@ vm_source() { # SUITE
 		sed -n "s|^$own main \(.*\)|deb [signed-by=$vm_keyring] \1 $1 main|p" | sort -u
 }
 
+# Makes a root of that archive in TARGET, for scripts that have tests/lib/lib.sh. An archive that is a snapshot has
+# old dates.
+vm_root() { # SUITE PACKAGES TARGET ARG...
+	local options
+
+	mapfile -t options < <(apt-config dump |
+		sed -nE 's/^(Acquire::(Check-Valid-Until|Check-Date|https?::Proxy[^ ]*) .*);$/--aptopt=\1/p')
+	vm_source "$1" | online mmdebstrap --variant=minbase "${options[@]}" --include="$2" "${@:4}" "$1" "$3" -
+}
+
 # The address of that archive.
 vm_archive() { # SUITE
 	local archive

@@ -8,6 +8,7 @@
 
 #include "function_rows.h"
 #include "group_by.h"
+#include "symbols/lines_store.h"
 #include "symbols/proc/container.h"
 #include "sample_location.h"
 #include "wait_rows.h"
@@ -258,8 +259,9 @@ static void merge(struct rows *rows)
 
 static int add_spots(struct rows *rows, const struct profile *p, enum rows_by by)
 {
+	__cleanup(lines_store_fini) struct lines_store lines = { .profile = p };
 	struct spots s;
-	int err = spots_init(&s, p, by != ROWS_INSTRUCTION);
+	int err = spots_init(&s, p, by == ROWS_INSTRUCTION ? NULL : &lines);
 
 	for (size_t i = 0; i < s.n && !err; i++)
 		err = add_spot(rows, p, &s.spot[i], by);

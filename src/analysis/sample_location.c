@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 
-#include "symbols/dwarf_lines.h"
+#include "symbols/lines_store.h"
 #include "sample_location.h"
 
 /* The innermost of the first @upto functions that contains the place. */
@@ -34,26 +34,19 @@ static void find_functions(struct spots *s, const struct profile *p, struct func
 	}
 }
 
-static int find_lines(struct spots *s, const struct profile *p)
+static void find_lines(struct spots *s, struct lines_store *store)
 {
-	s->lines = calloc(p->nobjects + 1, sizeof(struct lines *));
-	if (!s->lines)
-		return -ENOMEM;
-	s->nlines = p->nobjects;
 	for (size_t i = 0; i < s->n; i++) {
 		struct spot *spot = &s->spot[i];
-		__u32 object = spot->place.object;
+		struct lines *lines = lines_store_find(store, spot->place.object);
 
-		if (!i || object != spot[-1].place.object)
-			lines_open(&s->lines[object], &p->objects[object]);
-		if (!lines_find(s->lines[object], spot->place.offset, &spot->file, &spot->line))
+		if (!lines_find(lines, spot->place.offset, &spot->file, &spot->line))
 			spot->file = NULL;
-		spot->inlined = lines_inlined(s->lines[object], spot->place.offset);
+		spot->inlined = lines_inlined(lines, spot->place.offset);
 	}
-	return 0;
 }
 
-int spots_init(struct spots *s, const struct profile *p, bool with_lines)
+int spots_init(struct spots *s, const struct profile *p, struct lines_store *lines)
 {
 	__cleanup(freep) struct function **sorted = profile_sorted_functions(p);
 	__cleanup(freep) struct place *places = places_sorted(&p->places);
@@ -64,14 +57,13 @@ int spots_init(struct spots *s, const struct profile *p, bool with_lines)
 	for (; s->n < p->places.n; s->n++)
 		s->spot[s->n] = (struct spot){ .place = places[s->n] };
 	find_functions(s, p, sorted);
-	return with_lines ? find_lines(s, p) : 0;
+	if (lines)
+		find_lines(s, lines);
+	return 0;
 }
 
 void spots_fini(struct spots *s)
 {
-	for (size_t i = 0; i < s->nlines; i++)
-		lines_close(s->lines[i]);
-	free(s->lines);
 	free(s->spot);
 }
 

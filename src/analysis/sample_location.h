@@ -4,7 +4,7 @@
 
 #include "profile/profile.h"
 
-struct lines;
+struct lines_store;
 
 struct spot {
 	struct place place;
@@ -18,15 +18,13 @@ struct spot {
 struct spots {
 	struct spot *spot;
 	size_t n;
-	struct lines **lines; /* hold the file names */
-	size_t nlines;
 };
 
 /*
- * Finds the function of each place of @p, which must outlive @s; @with_lines: source lines and
- * inlined functions, too. Returns 0 or -ENOMEM. spots_fini() in any case.
+ * Finds the function of each place of @p, which must outlive @s; with @lines, of @p, source
+ * lines and inlined functions, too, which are in @lines. Returns 0 or -ENOMEM. spots_fini() in any case.
  */
-int spots_init(struct spots *s, const struct profile *p, bool with_lines);
+int spots_init(struct spots *s, const struct profile *p, struct lines_store *lines);
 
 /* Recounts the functions' samples of @p from @kept, and removes functions without samples. */
 void spots_count_functions(struct profile *p, const struct spots *kept);

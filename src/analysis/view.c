@@ -150,7 +150,7 @@ static int filter(struct profile *p, const struct passes *k)
 {
 	struct spots s;
 	size_t n = 0;
-	int err = spots_init(&s, p, false) ?: filter_calls(p, k);
+	int err = spots_init(&s, p, NULL) ?: filter_calls(p, k);
 
 	if (!err)
 		places_fini(&p->places);
@@ -364,7 +364,7 @@ int view_fold_kernel(struct profile *p)
 		return err;
 	open_files(p);
 	rest = profile_borrow(p);
-	err = spots_init(&s, p, false);
+	err = spots_init(&s, p, NULL);
 	if (!rest)
 		err = -ENOMEM;
 	err = err ?: part_unknown(p, rest, &s);

@@ -101,7 +101,7 @@ int view_state(struct profile *p, unsigned int states)
 		return err;
 	p->binned = p->places.sum;
 	p->total = p->binned + p->unmatched;
-	err = spots_init(&s, p, false);
+	err = spots_init(&s, p, NULL);
 	if (!err)
 		spots_count_functions(p, &s);
 	spots_fini(&s);

@@ -18,7 +18,7 @@
 #include "profile/profile.h"
 #include "base/cleanup.h"
 #include "profile/each_stack.h"
-#include "symbols/dwarf_lines.h"
+#include "symbols/lines_store.h"
 #include "base/grow.h"
 #include "base/utf8.h"
 
@@ -46,7 +46,6 @@ struct edges {
 	__u32 *same;   /* of each frame: the first frame that is the same function to readers */
 	__u32 *seen;   /* of these: number of the last stack that contained one of them */
 	__u32 stacks;
-	struct lines **lines;
 	const char **file; /* of each frame */
 };
 
@@ -200,21 +199,16 @@ static void function(FILE *out, const struct edges *e, __u32 frame, const char *
 		       all ? ALL : stack_frame_name(e->profile, frame, buf, sizeof(buf)));
 }
 
-static void find_lines(struct edges *e)
+static void find_lines(struct edges *e, struct lines_store *lines)
 {
-	const struct profile *p = e->profile;
-
-	for (__u32 i = 0; i < p->nobjects; i++) {
-		if (p->objects[i].kind == OBJECT_FILE || p->objects[i].interpreted)
-			lines_open(&e->lines[i], &p->objects[i]);
-	}
 	for (size_t i = 0; i < e->n; i++) {
 		struct edge *edge = &e->edge[i];
 		bool own = edge->caller == edge->callee;
 		const char *file;
 
-		if (edge->caller >= p->calls.nframes || edge->inlined ||
-		    !lines_find(e->lines[edge->object], edge->offset - !own, &file, &edge->line))
+		if (edge->caller >= e->profile->calls.nframes || edge->inlined ||
+		    !lines_find(lines_store_find(lines, edge->object), edge->offset - !own, &file,
+				&edge->line))
 			edge->line = 0;
 		else if (!e->file[edge->caller])
 			e->file[edge->caller] = file;
@@ -242,24 +236,20 @@ static void edges_write(FILE *out, const struct edges *e)
 }
 
 /* Writes the functions and calls of @p, which has stacks. Returns 0 or -ENOMEM. */
-static int callgrind_calls(FILE *out, const struct profile *p)
+static int callgrind_calls(FILE *out, const struct profile *p, struct lines_store *lines)
 {
 	struct edges e = { .profile = p,
 			   .same = calloc(stack_frames(p) + 1, sizeof(__u32)),
 			   .seen = calloc(stack_frames(p) + 1, sizeof(__u32)),
-			   .lines = calloc(p->nobjects + 1, sizeof(struct lines *)),
 			   .file = calloc(stack_frames(p) + 1, sizeof(char *)) };
-	int err = (e.same && e.seen && e.lines && e.file ? find_same(&e) : -ENOMEM)
+	int err = (e.same && e.seen && e.file ? find_same(&e) : -ENOMEM)
 			  ?: each_stack(p, add_stack, &e);
 
 	if (!err) {
 		merge(&e);
-		find_lines(&e);
+		find_lines(&e, lines);
 		edges_write(out, &e);
 	}
-	for (size_t i = 0; e.lines && i < p->nobjects; i++)
-		lines_close(e.lines[i]);
-	free(e.lines);
 	free(e.same);
 	free(e.seen);
 	free(e.file);
@@ -331,8 +321,9 @@ int callgrind_write(FILE *out, const struct profile *p)
 {
 	bool calls = has_stacks(p);
 	char ends[2048];
+	__cleanup(lines_store_fini) struct lines_store lines = { .profile = p };
 	struct spots s = { 0 };
-	int err = calls ? 0 : spots_init(&s, p, true);
+	int err = calls ? 0 : spots_init(&s, p, &lines);
 
 	if (!err) {
 		fputs("# callgrind format\nversion: 1\ncreator: profilctl " PROFIL_VERSION "\n",
@@ -345,7 +336,7 @@ int callgrind_write(FILE *out, const struct profile *p)
 		fputs("positions: instr line\nevents: Samples\n", out);
 		fprintf(out, "summary: %llu\n\n", p->total);
 		if (calls) {
-			err = callgrind_calls(out, p);
+			err = callgrind_calls(out, p, &lines);
 		} else {
 			spots_write(out, p, &s);
 			nowhere(out, "[unmatched]", p->unmatched);

@@ -396,7 +396,7 @@ static int add_groups(json_t *threads, const struct profile *p)
 {
 	struct spots s;
 	struct tables t;
-	int err = spots_init(&s, p, false);
+	int err = spots_init(&s, p, NULL);
 
 	if (!err && s.n)
 		qsort(s.spot, s.n, sizeof(*s.spot), by_group);

@@ -252,7 +252,7 @@ static int add_functions(struct folded *f)
 {
 	const struct profile *p = f->profile;
 	struct spots s;
-	int err = spots_init(&s, p, false)
+	int err = spots_init(&s, p, NULL)
 		      ?: add_spots(f, &s)
 		      ?: add_function(f, f->program, NULL, "[unmatched]", p->unmatched)
 		      ?: add_function(f, f->program, NULL, "[lost]", p->lost);

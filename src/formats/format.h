@@ -6,6 +6,8 @@
 
 #include "profile/profile.h"
 
+struct lines_store;
+
 /*
  * A writer has no side effects but its output. It returns 0 or a negative errno, -EDOM if the
  * format cannot say that samples are of events, -EOPNOTSUPP if it is of code that runs and they are
@@ -34,6 +36,8 @@ int html_write(FILE *out, const struct profile *p);
 int llvm_write(FILE *out, const struct profile *p);
 int markdown_write(FILE *out, const struct profile *p);
 int otlp_write(FILE *out, const struct profile *p);
+/* Writes the profile of @lines, which keeps the lines open for further profiles. */
+int otlp_write_lines(FILE *out, struct lines_store *lines);
 int perf_write(FILE *out, const struct profile *p);
 int pprof_write(FILE *out, const struct profile *p);
 int rows_write(FILE *out, const struct profile *p);

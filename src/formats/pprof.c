@@ -200,7 +200,7 @@ static int collect(struct pprof *w)
 {
 	const struct profile *p = w->profile;
 	bool stacks = has_stacks(p);
-	int err = (stacks ? 0 : spots_init(&w->spots, w->profile, true))
+	int err = (stacks ? 0 : spots_init(&w->spots, w->profile, w->lines))
 		      ?: extents_init(&w->extents, w->profile)
 		      ?: profile_main_object(&w->main, w->profile);
 
@@ -222,11 +222,11 @@ static int collect(struct pprof *w)
 	return 0;
 }
 
-/* Encodes the profile into @whole by @write. */
-static int encode(struct message *whole, const struct profile *p,
+/* Encodes the profile of @lines into @whole by @write. */
+static int encode(struct message *whole, struct lines_store *lines,
 		  int (*write)(struct profile_content *c, struct message *out))
 {
-	struct pprof w = { .profile = p };
+	struct pprof w = { .profile = lines->profile, .lines = lines };
 	int err = message_init(whole) ?: collect(&w) ?: write(&w.proto, whole);
 
 	spots_fini(&w.spots);
@@ -240,21 +240,30 @@ static int encode(struct message *whole, const struct profile *p,
 
 int pprof_write(FILE *out, const struct profile *p)
 {
+	__cleanup(lines_store_fini) struct lines_store lines = { .profile = p };
 	struct message whole = { 0 };
-	int err = encode(&whole, p, content_write_pprof) ?: gzip_write(out, whole.bytes, whole.n);
+	int err = encode(&whole, &lines, content_write_pprof)
+			  ?: gzip_write(out, whole.bytes, whole.n);
 
 	message_fini(&whole);
 	return err;
 }
 
 /* Uncompressed: a request is compressed by HTTP. */
-int otlp_write(FILE *out, const struct profile *p)
+int otlp_write_lines(FILE *out, struct lines_store *lines)
 {
 	struct message whole = { 0 };
-	int err = encode(&whole, p, content_write_otlp);
+	int err = encode(&whole, lines, content_write_otlp);
 
 	if (!err && fwrite(whole.bytes, 1, whole.n, out) != whole.n)
 		err = -EIO;
 	message_fini(&whole);
 	return err;
+}
+
+int otlp_write(FILE *out, const struct profile *p)
+{
+	__cleanup(lines_store_fini) struct lines_store lines = { .profile = p };
+
+	return otlp_write_lines(out, &lines);
 }

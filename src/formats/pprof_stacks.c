@@ -6,7 +6,6 @@
 
 #include "pprof_writer.h"
 #include "profile/each_stack.h"
-#include "symbols/dwarf_lines.h"
 
 /* A location is a place, with a line for its function and each function inlined there. */
 struct locations {
@@ -16,7 +15,6 @@ struct locations {
 	__u64 *of;	      /* of each node: its number in @ids + 1; 0: not needed */
 	__u64 *id;	      /* of each of these: its location; 0: none yet */
 	bool *calls;	      /* of each node: it is a caller */
-	struct lines **lines; /* of each object */
 	const char **file;    /* of each frame */
 	int *line;	      /* of each node that has a location */
 	__u32 group;	      /* of all samples whose stacks have none; 0: several */
@@ -25,10 +23,7 @@ struct locations {
 
 static void locations_fini(struct locations *l)
 {
-	for (size_t i = 0; l->lines && i < l->w->profile->nobjects; i++)
-		lines_close(l->lines[i]);
 	call_tree_fini(&l->ids);
-	free(l->lines);
 	free(l->of);
 	free(l->id);
 	free(l->calls);
@@ -43,16 +38,9 @@ static int locations_init(struct locations *l, struct pprof *w)
 	*l = (struct locations){ .w = w,
 				 .of = calloc(p->calls.n + 1, sizeof(*l->of)),
 				 .calls = calloc(p->calls.n + 1, sizeof(*l->calls)),
-				 .lines = calloc(p->nobjects + 1, sizeof(struct lines *)),
 				 .file = calloc(stack_frames(p), sizeof(*l->file)),
 				 .line = calloc(p->calls.n + 1, sizeof(*l->line)) };
-	if (!l->of || !l->calls || !l->lines || !l->file || !l->line)
-		return -ENOMEM;
-	for (size_t i = 0; i < p->nobjects; i++) {
-		if (p->objects[i].kind == OBJECT_FILE || p->objects[i].interpreted)
-			lines_open(&l->lines[i], &p->objects[i]);
-	}
-	return 0;
+	return l->of && l->calls && l->file && l->line ? 0 : -ENOMEM;
 }
 
 /* Each innermost function at a place gets a location, with increasing numbers. */
@@ -100,7 +88,8 @@ static void find_lines(struct locations *l)
 		if (l->of[i] <= last) /* not the first node of its location */
 			continue;
 		last = l->of[i];
-		if (!lines_find(l->lines[n->object], n->offset - l->calls[i], &file, &l->line[i]))
+		if (!lines_find(lines_store_find(l->w->lines, n->object), n->offset - l->calls[i],
+				&file, &l->line[i]))
 			l->line[i] = 0;
 		else if (!l->file[n->frame])
 			l->file[n->frame] = file;

@@ -5,6 +5,7 @@
 #include "analysis/sample_location.h"
 #include "profile/owners.h"
 #include "profile_content.h"
+#include "symbols/lines_store.h"
 #include "synthetic_addresses.h"
 
 /* A function that was inlined somewhere. */
@@ -15,6 +16,7 @@ struct inlined {
 
 struct pprof {
 	const struct profile *profile;
+	struct lines_store *lines;
 	struct spots spots;
 	struct extents extents;
 	__u32 *mapping;		 /* of each extent: its id; 0: none */

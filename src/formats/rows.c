@@ -171,7 +171,7 @@ static int spots_write(const struct rows *r)
 {
 	const struct profile *p = r->profile;
 	struct spots s;
-	int err = spots_init(&s, p, false);
+	int err = spots_init(&s, p, NULL);
 
 	if (!err && s.n)
 		qsort(s.spot, s.n, sizeof(*s.spot), by_owner);

@@ -7,6 +7,7 @@
 #include "analysis/disassembly.h"
 #include "analysis/line_counts.h"
 #include "analysis/sample_location.h"
+#include "symbols/lines_store.h"
 #include "symbols/short_name.h"
 
 /* Bounds for one file, or for one function's instructions. */
@@ -174,10 +175,11 @@ static int section(struct section *w, const struct profile *p, size_t i, const s
 
 int page_sections(FILE *out, const struct profile *p)
 {
+	__cleanup(lines_store_fini) struct lines_store lines = { .profile = p };
 	struct disassembler d = { 0 };
 	struct section w = { .out = out };
 	struct spots s;
-	int err = spots_init(&s, p, true);
+	int err = spots_init(&s, p, &lines);
 
 	if (!err)
 		err = disassembler_init(&d, p, &s);

@@ -10,7 +10,7 @@ int locations_init(struct locations *l, struct names *n, const struct places *pl
 
 	*l = (struct locations){ 0 };
 	err = names_symbolize(&l->profile, n, places);
-	return err ? err : spots_init(&l->spots, l->profile, false);
+	return err ? err : spots_init(&l->spots, l->profile, NULL);
 }
 
 static int by_place(const void *a, const void *b)

@@ -20,6 +20,7 @@
 #include "profilctl/util/time_words.h"
 #include "push.h"
 #include "sent_log.h"
+#include "symbols/lines_store.h"
 
 /*
  * The spool is the queue: what waits is in it, and what it removes before it was sent is lost. A
@@ -52,6 +53,7 @@ struct push {
 	__u64 daily_bytes;
 	double spare_bytes; /* of these, which former profiles have not used */
 	__u64 folded;	    /* profiles with light stacks in their callers */
+	struct lines_store lines;
 };
 
 static __attribute__((format(printf, 3, 4))) void drop(struct push *p, const char *name,
@@ -194,10 +196,10 @@ static int send_bytes(struct push *p, const char *name, const char *bytes, size_
 	}
 }
 
-static int encode(char **bytes, size_t *n, const struct profile *profile)
+static int encode(char **bytes, size_t *n, struct lines_store *lines)
 {
 	FILE *f = open_memstream(bytes, n);
-	int err = f ? otlp_write(f, profile) : -ENOMEM;
+	int err = f ? otlp_write_lines(f, lines) : -ENOMEM;
 
 	if (f && fclose(f) && !err)
 		err = -ENOMEM;
@@ -244,13 +246,13 @@ static int encode_within(char **bytes, size_t *n, struct push *p, struct profile
 	double part = (double)p->daily_bytes * (double)profile->duration_ns / (86400 * 1e9);
 	double most = p->spare_bytes + part, hour = (double)p->daily_bytes / 24;
 	__u64 packed;
-	int err = encode(bytes, n, profile) ?: packed_bytes(&packed, *bytes, *n);
+	int err = encode(bytes, n, &p->lines) ?: packed_bytes(&packed, *bytes, *n);
 
 	while (!err && (double)packed > most && profile->calls.n &&
 	       profile->least <= profile->total) {
 		free(steal(*bytes));
 		err = fold_to(profile, packed, most)
-			      ?: encode(bytes, n, profile)
+			      ?: encode(bytes, n, &p->lines)
 			      ?: packed_bytes(&packed, *bytes, *n);
 	}
 	if (err)
@@ -276,8 +278,11 @@ static int send_profile(struct push *p, const char *name, struct profile *profil
 {
 	__cleanup(freep) char *bytes = NULL;
 	size_t n;
-	int err = encode_within(&bytes, &n, p, profile);
+	int err;
 
+	p->lines.profile = profile;
+	err = encode_within(&bytes, &n, p, profile);
+	lines_store_end(&p->lines);
 	if (err)
 		return err;
 	tell_folded(p, profile);
@@ -389,6 +394,7 @@ int push_spool(const struct options *o, const char *endpoint)
 	}
 	if (err < 0)
 		log_err("cannot continue: %s", strerror(-err));
+	lines_store_fini(&p.lines);
 	free(p.waiting);
 	sent_log_close(&p.sent);
 	otlp_http_close(p.http);

@@ -47,7 +47,7 @@ static struct share *shares_of(size_t *n, const struct profile *p)
 	struct share *shares = NULL;
 
 	*n = 0;
-	if (!function_rows_init(&rows, p) && !spots_init(&s, p, false))
+	if (!function_rows_init(&rows, p) && !spots_init(&s, p, NULL))
 		shares = calloc(s.n + 1, sizeof(*shares));
 	for (size_t i = 0; shares && i < s.n; i++) {
 		__u32 group = s.spot[i].place.group;

@@ -16,6 +16,7 @@
 #include "load_operands.h"
 #include "base/sanitize.h"
 #include "profilctl/util/terminal.h"
+#include "symbols/lines_store.h"
 #include "symbols/short_name.h"
 #include "annotate.h"
 #include "verb.h"
@@ -236,10 +237,11 @@ int annotate_write(FILE *out, const struct options *o, const struct profile *p,
 						 : (struct listing_bounds){ HOT_LINES,
 									    CONTEXT_LINES },
 				.columns = name_columns(o, columns) };
+	__cleanup(lines_store_fini) struct lines_store lines = { .profile = p };
 	char name[4096], object[4096], whole[4096], rest[4200];
 	struct disassembler d = { 0 };
 	struct spots s;
-	int err = spots_init(&s, p, true) ?: disassembler_init(&d, p, &s);
+	int err = spots_init(&s, p, &lines) ?: disassembler_init(&d, p, &s);
 
 	profile_function_name(p, f, whole, sizeof(whole));
 	snprintf(rest, sizeof(rest), " in %s: %llu samples, %.2f %% of %llu",

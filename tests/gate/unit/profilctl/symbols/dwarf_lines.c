@@ -13,6 +13,7 @@
 #include "symbols/dwarf_lines.h"
 #include "symbols/elf/elf_file.h"
 #include "symbols/elf_symbols.h"
+#include "symbols/lines_store.h"
 
 /*
  * With -DPART=1 a function without debug information, which is at the start of the text; 2: a large
@@ -212,5 +213,40 @@ Test(dwarf_lines, finds_lines_in_each_segment)
 	cr_assert_eq(f.profile->objects[0].segments.n, 2);
 	expect_at(&f, "far", 13, "live_inline");
 	expect_at(&f, "live", 13, "live_inline");
+	close_file(&f);
+}
+
+/* Writers of many profiles open a file's debug information once. */
+Test(dwarf_lines, stay_open_for_the_next_profile_with_the_same_file)
+{
+	struct lines_store store = { 0 };
+	struct lines *first;
+	struct opened f;
+
+	build_dir_run(
+		"gcc -O1 -g -DPART=1 -c -o 1.o a.c && "
+		"gcc -O1 -g -DPART=3 -c -o 3.o a.c && gcc -Wl,--build-id=0x0102030405060708 1.o 3.o -o a");
+	open_file(&f, "a");
+	store.profile = f.profile;
+	first = lines_store_find(&store, 0);
+	cr_assert_not_null(first);
+	cr_expect_eq(lines_store_find(&store, 0), first);
+	lines_store_end(&store);
+	close_file(&f);
+
+	open_file(&f, "a"); /* of the next profile */
+	store.profile = f.profile;
+	cr_expect_eq(lines_store_find(&store, 0), first, "they were opened again");
+	lines_store_end(&store);
+	cr_expect_eq(store.nkept, 1);
+	close_file(&f);
+
+	build_dir_run("gcc -Wl,--build-id=0x0203040506070809 1.o 3.o -o a");
+	open_file(&f, "a"); /* another program at the same path */
+	store.profile = f.profile;
+	cr_expect_not_null(lines_store_find(&store, 0));
+	cr_expect_eq(store.nkept, 1);
+	cr_expect_eq(store.kept[0].lines, first, "they are not of this file");
+	lines_store_fini(&store);
 	close_file(&f);
 }

@@ -9,7 +9,7 @@ part_machine_begin() {
 	old_stats=$(sysctl -n kernel.bpf_stats_enabled)
 	sysctl -q kernel.bpf_stats_enabled=1
 	daemon_start machine --fast-rate 4999
-	find_program "$daemon" tick_event
+	find_tick_event
 	daemon_start mixed --rate 199
 	memory_over_time
 }
@@ -33,28 +33,43 @@ on_all_cpus() { # SUBJECT CALL
 	numbers_of machine "$1" <"$dir/gaps.$CPU"
 }
 
+# The daemon loads the program when it is first needed.
+find_tick_event() {
+	use_daemon machine
+	"$ctl" machine on -F 4999 2>/dev/null
+	find_program "$daemon" tick_event
+	"$ctl" machine off
+	clocks_gone machine
+}
+
 # Where the kernel tells the runs and nanoseconds of our program: to ask bpftool each time would be a
 # good part of what is measured.
 find_program() { # PID NAME
 	local file id
 
+	program=''
 	for file in "/proc/$1/fdinfo/"*; do
-		id=$(awk '/^prog_id:/ { print $2 }' "$file")
+		id=$(awk '/^prog_id:/ { id = $2 } /^run_cnt:/ { print id }' "$file" 2>/dev/null) # no link
 		if test "$id" && test "$("$BPFTOOL" -j prog show id "$id" | jq -r .name)" = "$2"; then
 			program=$file
 			return
 		fi
 	done
+	echo "bench: machine: the run time of $2 is not measured: the daemon has no such program" >&2
 }
 
 runs_on_all_cpus() { # SUBJECT CALL
-	local before after
+	local before after value
 
+	if test -z "$program"; then
+		on_all_cpus "$1" "$2"
+		return
+	fi
 	before=$(awk '/^run_(time_ns|cnt):/ { printf "%d ", $2 }' "$program")
 	on_all_cpus "$1" "$2"
 	after=$(awk '/^run_(time_ns|cnt):/ { printf "%d ", $2 }' "$program")
-	number machine "$1" run_ns "$(echo "$before" "$after" |
-		awk '{ n = $4 - $2; printf "%.2f", n ? ($3 - $1) / n : 0 }')"
+	value=$(echo "$before" "$after" | awk '$4 > $2 { printf "%.2f", ($3 - $1) / ($4 - $2) }')
+	test -z "$value" || number machine "$1" run_ns "$value"
 }
 
 what_a_sample_takes() {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# unit-rights.sh - with the unit's user and capabilities, the main process lacks what only its children need
+# unit-rights.sh - under its unit profild works, and the main process lacks what only its children need
 # shellcheck source=tests/lib/lib.sh
 . "$(dirname "$0")/../../lib/lib.sh"
 
@@ -16,7 +16,7 @@ chown root "$dir/conf"
 chmod 600 "$dir/conf"
 
 under=(setpriv --reuid="$unit" --regid="$unit" --clear-groups --no-new-privs "--bounding-set=-all,$caps"
-	"--inh-caps=-all,$caps" "--ambient-caps=-all,$caps")
+	"--inh-caps=-all,$caps" "--ambient-caps=-all,$caps" "$PWD/tests/lib/unit_filter.py" "$PWD/systemd/profild.service")
 umask 0 # of the socket of notifications, as that of systemd is
 daemon_start --fd-store --config "$dir/conf"
 umask 022

@@ -96,6 +96,8 @@ struct interpreting {
 	__u32 met_start; /* ... the start of its offsets */
 	__u32 met_length;
 	__u64 met_check;
+	__u64 file_rest; /* V8: the string of a file's path before what is read of it */
+	__u64 file_free; /* of the bytes for the path */
 	struct spot spot;
 	__u64 words[16];  /* a frame's first ones */
 	__u64 object[32]; /* a code object's */

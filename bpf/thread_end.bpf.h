@@ -288,16 +288,21 @@ __attribute__((noinline)) int exit_scope(__u32 i)
 	return scope_of(target->slot) == SCOPE_HOLDS ? 2 : 0;
 }
 
-/* @task, which exits, has had no tick for the wide attachment @i, which selects it. */
-static __always_inline void scope_claim(struct task_struct *task, __u32 i)
+/*
+ * The running thread, which exits, has had no tick for the wide attachment @i, which selects it.
+ * Global, as insert().
+ */
+__attribute__((noinline)) int scope_claim(__u32 i)
 {
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct profil_thread *thread;
 
 	if (task->start_boottime < wide_target(i)->started_ns)
-		return;
+		return 0;
 	thread = thread_of(task);
 	if (thread)
 		last_of(thread, wide_index(i), true);
+	return 0;
 }
 
 /*
@@ -326,7 +331,7 @@ __attribute__((noinline)) int unseen_exits(void)
 		if (scope)
 			unseen_settle_one(wide_index(i), 0, kin);
 		if (scope > 1)
-			scope_claim(task, i);
+			scope_claim(i);
 	}
 	return 0;
 }

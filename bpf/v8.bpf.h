@@ -130,6 +130,32 @@ static __always_inline __u8 v8_text(struct interpreting *in, __u64 string, char 
 #define V8_FILE_PARTS 8
 
 /*
+ * Puts the last part of the path in->file_rest in front of what in->fresh has of it, in f->lines.
+ * Returns as v8_part(). Global, so that the verifier checks it once.
+ */
+__attribute__((noinline)) int v8_file_part(void)
+{
+	struct interpreting *in = interpreting_here();
+	__u64 free = in ? in->file_free : 0, bytes;
+	struct profil_function *f;
+	__u16 n = 0;
+	__u8 width;
+
+	if (!in || free > PROFIL_FUNCTION_FILE)
+		return 0;
+	f = &in->fresh;
+	width = v8_part(in, in->file_rest, f->file, free, true, &n, &in->file_rest);
+	bytes = n;
+	free -= bytes;
+	asm volatile("" : "+r"(free), "+r"(bytes));
+	if (free > PROFIL_FUNCTION_FILE || bytes > PROFIL_FUNCTION_FILE)
+		return 0;
+	bpf_probe_read_kernel(&f->lines[free], (__u32)bytes, f->file);
+	in->file_free = free;
+	return width;
+}
+
+/*
  * Begins in->fresh with the file of the function whose fields are in->object: the end of its path.
  * One that was put together and is not flat yet has its last parts joined, in f->lines: so it is
  * the same later. Global, and not called by v8_function(), whose stack would be below its own.
@@ -137,34 +163,29 @@ static __always_inline __u8 v8_text(struct interpreting *in, __u64 string, char 
 __attribute__((noinline)) int v8_file(void)
 {
 	struct interpreting *in = interpreting_here();
-	__u64 left = 0, free = PROFIL_FUNCTION_FILE, bytes;
 	struct profil_function *f;
 	const struct profil_v8 *v;
 	__u8 width = 0, part;
-	__u16 n;
+	__u64 free, bytes;
 
 	if (!in)
 		return 0;
 	v = &in->d.v8;
 	f = &in->fresh;
 	__builtin_memset(f, 0, sizeof(*f));
-	bpf_probe_read_user(&left, sizeof(left),
+	in->file_free = PROFIL_FUNCTION_FILE;
+	in->file_rest = 0;
+	bpf_probe_read_user(&in->file_rest, sizeof(in->file_rest),
 			    (void *)(in->object[v->shared_script / 8 & 31] - 1 + v->script_name));
-	for (int i = 0; i < V8_FILE_PARTS && left && free; i++) {
-		n = 0;
-		part = v8_part(in, left, f->file, free, true, &n, &left);
+	for (int i = 0; i < V8_FILE_PARTS && in->file_rest && in->file_free; i++) {
+		part = (__u8)v8_file_part();
 		if (!part || part == TEXT_UNREADABLE || (width && part != width)) {
 			width = part == TEXT_UNREADABLE ? part : 0;
 			break;
 		}
 		width = part;
-		bytes = n;
-		free -= bytes;
-		asm volatile("" : "+r"(free), "+r"(bytes));
-		if (free > PROFIL_FUNCTION_FILE || bytes > PROFIL_FUNCTION_FILE)
-			return 0;
-		bpf_probe_read_kernel(&f->lines[free], (__u32)bytes, f->file);
 	}
+	free = in->file_free;
 	f->file_encoding = width;
 	bytes = width && width != TEXT_UNREADABLE ? PROFIL_FUNCTION_FILE - free : 0;
 	f->file_bytes = (__u16)bytes;

@@ -120,5 +120,13 @@ check "make uninstall leaves the directories that were there and the files of ot
 	$root/usr/local/lib/other
 END
 )" = "$(find "$root" | sort)"
+
+# The folders that units have systemd make, and no package contains.
+of_units() {
+	sed -n 's|^StateDirectory=|/var/lib/|p; s|^CacheDirectory=|/var/cache/|p' systemd/*.service
+}
+for folder in $(of_units); do
+	check "a purge removes $folder" grep -qE "rm -rf( /[^ ]+)* $folder( |\$)" debian/profilctl.postrm
+done
 check "make uninstall fails where nothing was installed" test "$(uninstall DESTDIR="$dir/none" >"$dir/words" 2>&1; echo $?)" -ne 0
 finish

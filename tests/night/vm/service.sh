@@ -12,6 +12,7 @@
 . tests/night/vm/attacks.sh
 export PROFIL_SOCKET=/run/profil/profil.sock
 CAPABILITIES=000000c000280002 # DAC_OVERRIDE, SYS_PTRACE, SYS_ADMIN, PERFMON, BPF
+EFFECTIVE=000000c000280000	# DAC_OVERRIDE has only what opens the memory of clients
 
 show() { # PROPERTY
 	systemctl show -P "$1" profild.service
@@ -200,7 +201,8 @@ check "a user's first profil() starts it and is counted" first_call
 check "bpftool sees what it has in the kernel" test "$(loaded)" != "$before"
 check "it runs since it said so" test "$(show Type):$(show ActiveState)" = notify:active
 check "it runs as its own user" test "$(ps -o user= -p "$(show MainPID)")" = profil
-for field in CapEff CapBnd CapPrm; do
+check "CapEff are four of its capabilities" test "$(of_process CapEff)" = $EFFECTIVE
+for field in CapBnd CapPrm; do
 	check "$field are its five capabilities" test "$(of_process $field)" = $CAPABILITIES
 done
 check "another user's program is profiled by root" \

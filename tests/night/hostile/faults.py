@@ -47,8 +47,8 @@ LIBC = {"futex", "rt_sigprocmask", "rt_sigaction", "brk"}
 MEMORY = {"pread64", "pwrite64", "ioctl"}
 AGAIN = {"ENOMEM", "EINTR", "EAGAIN"}
 MUTE = {"write", "writev"}
-# Each turn is a different command.
-MANY = {"bpf"}
+# The first argument says what these do, so each of its values counts as a call of its own.
+COMMANDS = {"bpf"}
 # A daemon that can never unlink a pin leaves it.
 UNPIN = {"unlink", "unlinkat", "rmdir"}
 # No kernel interrupts a call each time, or never delivers what poll() reports: EINTR and EAGAIN end
@@ -284,33 +284,39 @@ everyone = []
 def calls_of(run, begins):
     """
     The system calls of a run under strace, in the first thread: how many of each the loader makes,
-    until a line that contains begins, and how many the program makes after that. strace counts the
-    turns of each thread by itself.
+    until a line that contains begins, and the commands of those that the program makes after that.
+    strace counts the turns of each thread by itself.
     """
     path = DIR + "/calls"
     run(["strace", "-D", "-f", "-o", path])
-    loader, own, begun, first = collections.Counter(), collections.Counter(), False, None
+    loader, own, begun, first = collections.Counter(), collections.defaultdict(list), False, None
     with open(path, errors="replace") as f:
         for line in f:
             begun = begun or begins in line
-            m = re.match(r"(\d+) +(\w+)\(", line)
+            m = re.match(r"(\d+) +(\w+)\((\w*)", line)
             first = first or (m and m[1])
-            if m and m[1] == first and m[2] not in NEVER | LIBC:
-                (own if begun else loader)[m[2]] += 1
-    return {call: (loader[call], n) for call, n in sorted(own.items())}
+            if not m or m[1] != first or m[2] in NEVER | LIBC:
+                continue
+            if begun:
+                own[m[2]].append(m[3] if m[2] in COMMANDS else "")
+            else:
+                loader[m[2]] += 1
+    return {call: (loader[call], commands) for call, commands in sorted(own.items())}
 
 
-def turns(call, first, count):
-    """The turns at which a call fails once."""
-    if EVERY or call in MANY or count <= 3:
-        return range(first, first + count)
-    return sorted({first, first + count // 2, first + count - 1})
+def turns(first, commands):
+    """The turns at which a call fails once: of each command the first, the middle and the last."""
+    chosen = set()
+    for command in set(commands):
+        at = [first + i for i, c in enumerate(commands) if c == command]
+        chosen.update(at if EVERY else (at[0], at[len(at) // 2], at[-1]))
+    return sorted(chosen)
 
 
 def plan(counts):
     """Yields every fault of the system calls."""
-    for (call, (loader, count)), errno in itertools.product(counts.items(), ERRNOS):
-        for turn in turns(call, loader + 1, count):
+    for (call, (loader, commands)), errno in itertools.product(counts.items(), ERRNOS):
+        for turn in turns(loader + 1, commands):
             yield of_call(call, errno, f"at {turn}", turn, False)
         when = f"{loader + 1}+"
         if errno in ("EINTR", "EAGAIN"):

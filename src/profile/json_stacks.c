@@ -426,13 +426,10 @@ int json_load_stacks(struct profile *p, const json_t *stacks)
 
 	if (!stacks)
 		return 0;
-	err = load_frames(p, json_object_get(stacks, "frames"));
-	if (!err)
-		err = load_ends(&e, json_object_get(stacks, "ends"));
-	if (!err)
-		err = load_nodes(p, &e, stacks, &left);
-	if (!err)
-		err = count_ends(p, &e, left);
-	return err ?: load_wakes(p, &e, json_object_get(stacks, "wakes"))
+	err = load_frames(p, json_object_get(stacks, "frames"))
+		      ?: load_ends(&e, json_object_get(stacks, "ends"))
+		      ?: load_nodes(p, &e, stacks, &left);
+	return err ?: count_ends(p, &e, left)
+			     ?: load_wakes(p, &e, json_object_get(stacks, "wakes"))
 			     ?: load_times(p, &e, json_object_get(stacks, "times"));
 }

@@ -175,13 +175,10 @@ int client_observe(struct client *c, const struct profil_msg_observe *m,
 	int fd[2] = { -1, -1 }, err;
 
 	wire_header(&whole.h, PROFIL_MSG_OBSERVE, sizeof(whole), 0, 0);
-	err = send_all(c, &whole.h, NULL, 0);
-	if (!err)
-		err = await_reply(c, reply, fd, 2);
-	if (!err)
-		err = check_table(&fd[0]);
-	if (!err)
-		err = check_table(&fd[1]);
+	err = send_all(c, &whole.h, NULL, 0)
+		      ?: await_reply(c, reply, fd, 2)
+		      ?: check_table(&fd[0])
+		      ?: check_table(&fd[1]);
 	*table = fd[0];
 	*unwind = fd[1];
 	return err || *table >= 0 ? err : -EPROTO;

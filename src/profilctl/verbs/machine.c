@@ -214,6 +214,21 @@ static bool is_partial(const struct recorder *r, const struct profile *p)
 	return recorder_tell_lost(p) || over;
 }
 
+/* Makes @p what @after has more than @before. */
+static int subtract(struct profile *p, const struct profile *before, struct profile *after)
+{
+	int err = profile_difference(p, before, after);
+
+	if (err)
+		return err;
+	p->unmatched = after->unmatched - before->unmatched;
+	p->lost = after->lost > before->lost ? after->lost - before->lost : 0;
+	p->total = p->binned + p->unmatched + p->lost;
+	p->calls_folded = after->calls_folded - before->calls_folded;
+	p->processes = profile_count_processes(p);
+	return call_tree_difference(&p->calls, &before->calls, &after->calls, p->total - p->lost);
+}
+
 /* Records into @p from now until the time limit or a signal. */
 static int take_interval(struct recorder *r, struct profile *p, __u64 ns)
 {
@@ -222,25 +237,12 @@ static int take_interval(struct recorder *r, struct profile *p, __u64 ns)
 	__u64 began = now_ns();
 
 	p->started = time(NULL);
-	if (!err)
-		err = wait_until(r, began + ns);
+	err = err ?: wait_until(r, began + ns);
 	if (err >= 0)
 		err = recorder_snapshot(r, after);
 	profile_borrow_again(p, r->profile);
-	if (!err)
-		err = profile_difference(p, before, after);
-	if (!err) {
-		p->unmatched = after->unmatched - before->unmatched;
-		p->lost = after->lost > before->lost ? after->lost - before->lost : 0;
-		p->total = p->binned + p->unmatched + p->lost;
-		p->calls_folded = after->calls_folded - before->calls_folded;
-		p->duration_ns = now_ns() - began;
-		p->processes = profile_count_processes(p);
-		err = call_tree_difference(&p->calls, &before->calls, &after->calls,
-					   p->total - p->lost);
-	}
-	if (!err)
-		err = symbolize(p, NULL);
+	p->duration_ns = now_ns() - began;
+	err = err ?: subtract(p, before, after) ?: symbolize(p, NULL);
 	profile_give_back(before);
 	profile_give_back(after);
 	return err;

@@ -209,21 +209,14 @@ static void attachment_free(struct attachment *a)
 	free(a);
 }
 
-int attachment_open(struct attachment **out, struct profild *d, const struct profil_msg_observe *m,
-		    const struct observer_peer *peer)
+/* As the request @m of @peer describes it. NULL: out of memory. */
+static struct attachment *attachment_new(struct profild *d, const struct profil_msg_observe *m,
+					 const struct observer_peer *peer)
 {
-	struct table_room room = { m->places, m->images,      m->groups,
-				   m->nodes,  m->unwind_rows, m->sleepers };
-	struct profil_observer o = { 0 };
-	struct profil_table header = { 0 };
-	struct attachment *a;
-	int err;
+	struct attachment *a = calloc(1, sizeof(*a));
 
-	if (!d->places)
-		return -EOPNOTSUPP;
-	a = calloc(1, sizeof(*a));
 	if (!a)
-		return -ENOMEM;
+		return NULL;
 	a->daemon = d;
 	a->table = a->unwind = -1;
 	a->stack_mode = m->stack_mode;
@@ -234,31 +227,59 @@ int attachment_open(struct attachment **out, struct profild *d, const struct pro
 	a->scope = m->scope;
 	a->flags = m->flags;
 	a->period_ns = m->period_ns ? m->period_ns : d->config.period_ns;
+	return a;
+}
+
+static __u32 observer_flags(const struct profil_msg_observe *m, const struct observer_peer *peer)
+{
+	__u32 flags = 0;
+
 	if (m->flags & PROFIL_OBSERVE_KERNEL_STACKS && peer->privileged)
-		o.flags |= PROFIL_OBSERVER_KERNEL_STACKS;
+		flags |= PROFIL_OBSERVER_KERNEL_STACKS;
 	if (m->flags & PROFIL_OBSERVE_NATIVE)
-		o.flags |= PROFIL_OBSERVER_NATIVE;
+		flags |= PROFIL_OBSERVER_NATIVE;
 	if (m->flags & PROFIL_OBSERVE_WAKERS)
-		o.flags |= PROFIL_OBSERVER_WAKERS;
-	err = choose_event(&a->event, m, peer);
+		flags |= PROFIL_OBSERVER_WAKERS;
+	return flags;
+}
+
+/* Chooses event, tasks and room, takes the charges, and opens the table or finds it again. */
+static int attachment_set_up(struct attachment *a, const struct profil_msg_observe *m,
+			     const struct observer_peer *peer)
+{
+	struct place_source *places = a->daemon->places;
+	struct table_room room = { m->places, m->images,      m->groups,
+				   m->nodes,  m->unwind_rows, m->sleepers };
+	struct profil_observer o = { .flags = observer_flags(m, peer) };
+	struct profil_table header = { 0 };
+	int err = choose_event(&a->event, m, peer);
+
 	if (a->event.wanted)
 		a->period_ns = a->event.frequency ? 1 : a->event.period;
-	if (!err)
-		err = d->places->ops->prepare(d->places, a);
-	if (!err)
-		err = select_tasks(&o, m, peer);
-	if (!err)
-		err = make_header(&header, m, &a->event, a->period_ns);
+	err = err ?: places->ops->prepare(places, a)
+			    ?: select_tasks(&o, m, peer)
+			    ?: make_header(&header, m, &a->event, a->period_ns);
 	if (!peer->privileged)
 		header.flags &= ~(uint32_t)PROFIL_OBSERVE_KERNEL_STACKS;
-	if (!err)
-		err = table_layout(&header, &o, &room);
-	if (!err)
-		err = take_charges(a, table_bytes(&header));
-	if (!err && peer->found)
-		err = d->places->ops->recover(d->places, a, &o, &header);
-	else if (!err)
-		err = open_table(a, &o, &header);
+	err = err ?: table_layout(&header, &o, &room) ?: take_charges(a, table_bytes(&header));
+	if (err)
+		return err;
+	return peer->found ? places->ops->recover(places, a, &o, &header)
+			   : open_table(a, &o, &header);
+}
+
+int attachment_open(struct attachment **out, struct profild *d, const struct profil_msg_observe *m,
+		    const struct observer_peer *peer)
+{
+	struct attachment *a;
+	int err;
+
+	if (!d->places)
+		return -EOPNOTSUPP;
+	a = attachment_new(d, m, peer);
+	if (!a)
+		return -ENOMEM;
+	err = attachment_set_up(a, m, peer);
 	if (err) {
 		attachment_free(a);
 		return err;

@@ -443,14 +443,11 @@ static int read_sections(struct reader *r)
 			       ? dwarf_begin_elf(r->debug, DWARF_C_READ, NULL)
 			       : NULL;
 	struct frames frames;
-	int err = frames_read(&frames, r->elf);
+	int err = frames_read(&frames, r->elf)
+			  ?: find_eh_frame(r, &frames, eh_frame)
+			  ?: find_debug_frame(r, &frames, dwarf ? dwarf_getcfi(dwarf) : NULL)
+			  ?: find_go_functions(r);
 
-	if (!err)
-		err = find_eh_frame(r, &frames, eh_frame);
-	if (!err)
-		err = find_debug_frame(r, &frames, dwarf ? dwarf_getcfi(dwarf) : NULL);
-	if (!err)
-		err = find_go_functions(r);
 	if (!err)
 		read_functions(r);
 	frames_fini(&frames);

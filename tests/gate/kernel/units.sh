@@ -1,5 +1,5 @@
 #!/bin/bash
-# units.sh - the other services do their work with the system calls that their units leave them
+# units.sh - the other services do their work with the system calls that their units leave them, root's with the capabilities
 # shellcheck source=tests/lib/lib.sh
 . "$(dirname "$0")/../../lib/lib.sh"
 
@@ -8,9 +8,15 @@ needs curl "the services work under their units"
 daemon_start
 mkdir "$dir/spool" "$dir/received"
 declare -A pid
+busy='' receiver=''
+trap 'kill "${pid[@]}" $busy $receiver 2>/dev/null; wait "${pid[@]}"; lib_end' EXIT
 
 under_unit() { # UNIT COMMAND...
-	exec setpriv --no-new-privs tests/lib/unit_filter.py "systemd/profil-$1.service" "${@:2}"
+	local unit=systemd/profil-$1.service caps=+all
+
+	grep -qE '^(Dynamic)?User=' "$unit" || caps=-all$(sed -n 's/^CapabilityBoundingSet=//p' "$unit" |
+		tr '[:upper:]' '[:lower:]' | sed 's/cap_/,+/g; s/ //g')
+	exec setpriv --no-new-privs "--bounding-set=$caps" tests/lib/unit_filter.py "$unit" "${@:2}"
 }
 
 begin() { # UNIT COMMAND...
@@ -48,6 +54,4 @@ tests/lib/otlp_receiver.js "$dir/received" 200 &
 receiver=$!
 await "$receiver" test -e "$dir/received/ready"
 check "profil-push.service sends them" pushes
-kill "${pid[@]}" "$busy" "$receiver"
-wait "${pid[@]}"
 finish

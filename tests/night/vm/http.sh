@@ -1,5 +1,5 @@
 #!/bin/bash
-# http.sh - the machine's profile under a real systemd: by HTTP, and in a spool
+# http.sh - the machine's profile under a real systemd: by HTTP, fed, in a spool, and pushed
 #
 # To be sourced by service.sh, whose packages are installed.
 
@@ -101,6 +101,69 @@ check_stacks() {
 	systemctl stop profil-http.service
 }
 
+has_feeder() {
+	test "$(profilctl machine status --json | jq .feeder)" != 0
+}
+
+# The interpreters were described when the packages were installed.
+names_perl() {
+	local busy status
+
+	perl -e 'sub burn_in_perl { my $s = 0; $s += $_ for 1 .. 10000; $s } burn_in_perl() while 1' &
+	busy=$!
+	profilctl machine report -d 5 -f json >"$dir/perl"
+	jq -e '[.functions[] | select(.name | test("burn_in_perl"))] | length > 0' "$dir/perl"
+	status=$?
+	kill "$busy"
+	return "$status"
+}
+
+check_feed() {
+	check "the feeder starts" systemctl start profil-feed.service
+	check "it feeds the machine's profile" await 120 has_feeder
+	check "profil-interpreters.service has described Perl" test -s /var/lib/profil/interpreters
+	check "functions of Perl have names in the machine's profile" names_perl
+	check_exposure profil-feed.service
+	check_exposure profil-interpreters.service
+	check "it ends without failing" systemctl stop profil-feed.service
+	check "with status 0" test "$(of_unit profil-feed Result)" = success
+}
+
+# Answers 200 to each request; one line in FILE for each.
+receive() { # PORT FILE
+	perl -MIO::Socket::INET -e '
+		my ($port, $file) = @ARGV;
+		my $s = IO::Socket::INET->new(LocalAddr => "127.0.0.1", LocalPort => $port, Listen => 5) or die "$!";
+		while (my $c = $s->accept) {
+			my ($n, $body) = (0);
+			while (<$c>) { $n = $1 if /^content-length: *(\d+)/i; last if /^\r?\n$/ }
+			read $c, $body, $n;
+			open my $f, ">>", $file or die "$!";
+			print $f length($body), "\n";
+			close $f;
+			print $c "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+			close $c;
+		}' "$@"
+}
+
+check_push() {
+	local receiver
+
+	receive 4318 "$dir/pushed" &
+	receiver=$!
+	cp /etc/profil/push.conf "$dir/push.conf"
+	echo 'endpoint http://127.0.0.1:4318' >>/etc/profil/push.conf
+	check "the push starts" systemctl start profil-push.service
+	check "as its own user" test "$(ps -o user:32= -p "$(of_unit profil-push MainPID)")" = profil-push
+	check "it sends what the spool has" await 120 test -s "$dir/pushed"
+	check_exposure profil-push.service
+	check "it ends without failing" systemctl stop profil-push.service
+	check "with status 0" test "$(of_unit profil-push Result)" = success
+	systemctl stop profil-spool.service
+	cp "$dir/push.conf" /etc/profil/push.conf
+	kill "$receiver"
+}
+
 check_spool() {
 	mkdir -p /run/systemd/system/profil-spool.service.d
 	printf '[Service]\nExecStart=\nExecStart=%s\n' "/usr/bin/profilctl machine spool -i 5 $SPOOL" \
@@ -118,10 +181,12 @@ check_spool() {
 	check "with status 0" test "$(of_unit profil-spool Result)" = success
 	rm -r /run/systemd/system/profil-spool.service.d
 	systemctl daemon-reload
-	check "the machine's profile is turned off" profilctl machine off
 }
 
 useradd -G profil reader
 check_http
 check_stacks
+check_feed
 check_spool
+check_push
+check "the machine's profile is turned off" profilctl machine off

@@ -52,21 +52,32 @@ class Filter:
             sys.exit(f"unit_filter.py: seccomp_load: {os.strerror(-err)}")
 
 
-def calls_of(name):
+def read_sets():
+    """The items of each set."""
+    said = subprocess.run(["systemd-analyze", "syscall-filter", "--no-pager"], check=True,
+                          capture_output=True, text=True).stdout
+    sets, items = {}, []
+    for line in said.splitlines():
+        if line.startswith("@"):
+            items = sets.setdefault(line.strip(), [])
+        elif line.strip() and "#" not in line:
+            items.append(line.strip())
+    return sets
+
+
+def calls_of(name, sets):
     """The system calls that an item of SystemCallFilter= stands for."""
     if not name.startswith("@"):
         return {name}
-    said = subprocess.run(["systemd-analyze", "syscall-filter", "--no-pager", name], check=True,
-                          capture_output=True, text=True).stdout
-    items = [line.split()[0] for line in said.splitlines()[1:] if line.strip() and "#" not in line]
-    return set().union(*map(calls_of, items))
+    return set().union(*(calls_of(item, sets) for item in sets[name]))
 
 
 def allowed(lines):
     """systemd lets the first line decide whether the list is of what is allowed; ours is."""
-    calls = calls_of("@default")
+    sets = read_sets()
+    calls = calls_of("@default", sets)
     for line in lines:
-        named = set().union(*map(calls_of, line.lstrip("~").split()))
+        named = set().union(*(calls_of(name, sets) for name in line.lstrip("~").split()))
         calls = calls - named if line.startswith("~") else calls | named
     return calls
 

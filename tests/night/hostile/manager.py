@@ -1,4 +1,4 @@
-# manager.py - runs profild as the unit does: user, capabilities, socket, fd store, watchdog
+# manager.py - runs profild as the unit does: user, capabilities, system calls, socket, fd store, watchdog
 import array
 import os
 import resource
@@ -145,7 +145,7 @@ class Daemon:
         command = ["sh", "-c", script, "sh", "setpriv", f"--reuid={UID}", f"--regid={UID}"]
         command += ["--clear-groups", "--no-new-privs", f"--bounding-set=-all,{caps}"]
         command += [f"--inh-caps=-all,{caps}", f"--ambient-caps=-all,{caps}"]
-        command += [f"{self.build}/profild", "--fd-store", "--socket", self.socket]
+        command += ["tests/lib/unit_filter.py", UNIT, f"{self.build}/profild", "--fd-store", "--socket", self.socket]
         return command + self.args
 
     def start(self):

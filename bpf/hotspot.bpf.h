@@ -194,13 +194,17 @@ enum frame_part {
 
 #define PROLOGUE_BYTES 32 /* from making room on the stack to the end of the barrier at entries */
 
-/* Says whether sub $N,%rsp is among the instructions of the prologue before @code. */
+/*
+ * Says whether sub $N,%rsp is among the instructions of the prologue, @code. Forward: Linux 7.2
+ * takes a pointer that was decremented below a map's value for an unbounded one.
+ */
 static __always_inline bool hotspot_has_room(const __u8 *code)
 {
-	for (int i = 4; i <= PROLOGUE_BYTES; i++) {
-		const __u8 *at = code - i;
+	for (int i = 0; i <= PROLOGUE_BYTES - 4; i++) {
+		const __u8 *at = code + i;
 
-		if (at[0] == 0x48 && at[2] == 0xec && (at[1] == 0x83 || (at[1] == 0x81 && i >= 7)))
+		if (at[0] == 0x48 && at[2] == 0xec &&
+		    (at[1] == 0x83 || (at[1] == 0x81 && i <= PROLOGUE_BYTES - 7)))
 			return true;
 	}
 	return false;
@@ -219,7 +223,7 @@ static __always_inline int hotspot_part(struct interpreting *in, __u64 pc, bool 
 			return FRAME_UNSAVED;
 		if (code[-1] == 0x55)
 			return FRAME_PUSHED;
-		return hotspot_has_room(code) ? FRAME_MADE : FRAME_BEFORE;
+		return hotspot_has_room(code - PROLOGUE_BYTES) ? FRAME_MADE : FRAME_BEFORE;
 	}
 	/* pop %rbp */
 	if (code[0] == 0x5d)

@@ -58,6 +58,11 @@ attaches() {
 	test "$status" -eq 0 && test "$(jq .samples.total "$dir/attached")" -gt 10
 }
 
+# A service that has started may not have become its user yet.
+runs_as() { # UNIT USER
+	test "$(ps -o user:32= -p "$(of_unit "$1" MainPID)")" = "$2"
+}
+
 has_files() { # AT_LEAST
 	test "$(find "$SPOOL" -name '*.json.gz' | wc -l)" -ge "$1"
 }
@@ -129,9 +134,9 @@ check_feed() {
 	check "with status 0" test "$(of_unit profil-feed Result)" = success
 }
 
-# Answers 200 to each request; one line in FILE for each.
+# Answers 200 to each request, in the background; one line in FILE for each.
 receive() { # PORT FILE
-	perl -MIO::Socket::INET -e '
+	exec perl -MIO::Socket::INET -e '
 		my ($port, $file) = @ARGV;
 		my $s = IO::Socket::INET->new(LocalAddr => "127.0.0.1", LocalPort => $port, Listen => 5) or die "$!";
 		while (my $c = $s->accept) {
@@ -154,7 +159,7 @@ check_push() {
 	cp /etc/profil/push.conf "$dir/push.conf"
 	echo 'endpoint http://127.0.0.1:4318' >>/etc/profil/push.conf
 	check "the push starts" systemctl start profil-push.service
-	check "as its own user" test "$(ps -o user:32= -p "$(of_unit profil-push MainPID)")" = profil-push
+	check "as its own user" await 60 runs_as profil-push profil-push
 	check "it sends what the spool has" await 120 test -s "$dir/pushed"
 	check_exposure profil-push.service
 	check "it ends without failing" systemctl stop profil-push.service
@@ -170,7 +175,7 @@ check_spool() {
 		>/run/systemd/system/profil-spool.service.d/short.conf
 	systemctl daemon-reload
 	check "the spool starts" systemctl start profil-spool.service
-	check "as its own user" test "$(ps -o user:32= -p "$(of_unit profil-spool MainPID)")" = profil-spool
+	check "as its own user" await 60 runs_as profil-spool profil-spool
 	check "it keeps profiles" await 120 has_files 2
 	check "for group profil to read" as_reader profilctl report --since -1h
 	check "a user outside group profil is refused the spool" test "$(as_user profilctl report --since -1h 2>/dev/null; echo $?)" = 4

@@ -1,5 +1,6 @@
 /* cpython.c - the descriptor of CPython's binaries: python3.x and libpython */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,12 +9,16 @@
 #include "binary.h"
 #include "interpreter.h"
 
-/* The layouts of structures, from CPython's headers of each minor version, x86-64 and arm64. */
+/*
+ * The layouts of structures, from CPython's headers of each minor version, x86-64 and arm64. Before
+ * 3.12 the state of the lock, with two mutexes of libc, is in the runtime before the key.
+ */
 struct layout {
 	enum profil_interpreter_kind kind;
 	struct profil_cpython at;
 };
 
+#define GIL_MUTEXES (2 * sizeof(pthread_mutex_t))
 #define MINOR_MIN 8
 #define MINOR_MAX 15
 
@@ -31,19 +36,20 @@ struct layout {
 
 static const struct layout layouts[] = {
 	[8 - MINOR_MIN] = { PROFIL_INTERPRETER_CPYTHON_CALLS,
-			    { BEFORE_3_11, .key = 1392, .frame_instruction = 104,
+			    { BEFORE_3_11, .key = 1312 + GIL_MUTEXES, .frame_instruction = 104,
 			      .instruction_shift = 1, .line_format = PROFIL_LINES_LNOTAB } },
 	[9 - MINOR_MIN] = { PROFIL_INTERPRETER_CPYTHON_CALLS,
-			    { BEFORE_3_11, .key = 584, .frame_instruction = 104,
+			    { BEFORE_3_11, .key = 504 + GIL_MUTEXES, .frame_instruction = 104,
 			      .instruction_shift = 1, .line_format = PROFIL_LINES_LNOTAB } },
 	[10 - MINOR_MIN] = { PROFIL_INTERPRETER_CPYTHON_CALLS,
-			     { BEFORE_3_11, .key = 584, .frame_instruction = 96,
+			     { BEFORE_3_11, .key = 504 + GIL_MUTEXES, .frame_instruction = 96,
 			       .line_format = PROFIL_LINES_PEP_626 } },
 	[11 - MINOR_MIN] = { PROFIL_INTERPRETER_CPYTHON_CFRAME,
-			     { SINCE_3_11, .key = 592, .state_frame = 56, .cframe_frame = 8,
-			       .cframe_previous = 16, .frame_code = 32, .frame_previous = 48,
-			       .frame_end = 68, .end_value = 1, .end_is_frame = 1, .code_line = 72,
-			       .code_bytes = 184, .string_ascii = 48, .string_compact = 72 } },
+			     { SINCE_3_11, .key = 512 + GIL_MUTEXES, .state_frame = 56,
+			       .cframe_frame = 8, .cframe_previous = 16, .frame_code = 32,
+			       .frame_previous = 48, .frame_end = 68, .end_value = 1,
+			       .end_is_frame = 1, .code_line = 72, .code_bytes = 184,
+			       .string_ascii = 48, .string_compact = 72 } },
 	[12 - MINOR_MIN] = { PROFIL_INTERPRETER_CPYTHON_CFRAME,
 			     { SINCE_3_12, .key = 1544, .state_frame = 56, .cframe_frame = 0,
 			       .cframe_previous = 8, .frame_end = 70, .code_bytes = 192 } },

@@ -293,6 +293,7 @@ static void read_function(struct reader *r, const struct function *f, __u64 limi
 		__cleanup(freep) Dwarf_Frame *frame = NULL;
 		struct profil_unwind_row row;
 		Dwarf_Addr from, to;
+		int base;
 		bool signal;
 
 		if (is_late(r) || dwarf_cfi_addrframe(f->cfi, at, &frame) < 0 ||
@@ -300,8 +301,8 @@ static void read_function(struct reader *r, const struct function *f, __u64 limi
 			break;
 		row = unwind_row(frame, signal);
 		add_row(r, at, f->go ? go_row(row, go) : row);
-		if (row.rule == PROFIL_UNWIND_REGISTER &&
-		    row.cfa >> PROFIL_UNWIND_REGISTER_SHIFT == ARCH_DWARF_RBX)
+		base = row.cfa >> PROFIL_UNWIND_REGISTER_SHIFT;
+		if (row.rule == PROFIL_UNWIND_REGISTER && base == ARCH_DWARF_RBX)
 			add_rbx_calls(r, at, to, row);
 		at = to;
 	}

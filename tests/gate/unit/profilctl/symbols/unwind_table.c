@@ -182,6 +182,7 @@ Test(unwind_table, has_a_limited_number_of_rows_for_a_function)
 	unwind_table_fini(&t);
 }
 
+#if ARCH_DWARF_RA == 16
 static const struct profil_unwind_row *row_of_symbol(struct unwind_table *t, const char *name,
 						     __u64 more)
 {
@@ -201,7 +202,6 @@ static const struct profil_unwind_row *row_of_symbol(struct unwind_table *t, con
 	return unwind_table_find(t, (__u32)(at + more));
 }
 
-#if ARCH_DWARF_RA == 16
 #define NONE (PROFIL_UNWIND_NO_REGISTER << PROFIL_UNWIND_REGISTER_SHIFT)
 #define RBX (ARCH_DWARF_RBX << PROFIL_UNWIND_REGISTER_SHIFT)
 

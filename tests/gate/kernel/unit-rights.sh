@@ -3,6 +3,7 @@
 # shellcheck source=tests/lib/lib.sh
 . "$(dirname "$0")/../../lib/lib.sh"
 
+needs systemd-analyze "profild works under its unit"
 unit=60100 alice=61201 # they need no entry in /etc/passwd
 dac_override=$((1 << 1))
 

@@ -3,6 +3,7 @@
 # shellcheck source=tests/lib/lib.sh
 . "$(dirname "$0")/../../lib/lib.sh"
 
+needs systemd-analyze "the services work under their units"
 needs node "the services work under their units"
 needs curl "the services work under their units"
 daemon_start

@@ -116,6 +116,9 @@ none "no sentence has who, whoever, nobody or somebody as its subject" \
 	"$(grep -rniwE 'who|whoever|nobody|somebody' src bpf include README.md CONTRIBUTING.md --include='*.[ch1-8]' --include='*.md' --include='*.json')"
 none "no test name has who, whoever, nobody or somebody as its subject" "$(test_names | grep -iE '(^|_|\b)(who|whoever|nobody|somebody)(_|\b)')"
 none "no test of the gate judges what the scheduler chooses" "$(judges_a_clock)"
+# In an archive without .git there is nothing to be added by mistake.
+none "no file of the top folder is a program's output" \
+	"$(git ls-files ':(glob)*' 2>/dev/null | xargs -r grep -LI .)"
 none "one command runs each test" "$(unreached)"
 none "no goto outside of bpf/" "$(grep -nw 'goto' src include -r --include='*.[ch]')"
 none "headers stand alone" "$(dependent "${slow_headers[@]}")"

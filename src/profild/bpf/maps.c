@@ -279,14 +279,14 @@ int maps_open(struct maps *m, const struct config *config, struct store *store)
 
 	libbpf_set_print(on_libbpf);
 	err = load(m, config, store) ?: map_all(m) ?: find_pid_namespace(m);
-	if (!err) {
-		m->image_lookup = image_lookup_choose(m->skel);
-		return 0;
+	if (err) {
+		if (*libbpf_words)
+			log_info("libbpf: %s", libbpf_words);
+		log_err("cannot load the BPF programs: %s%s", strerror(-err), cure(err));
+		return err;
 	}
-	if (*libbpf_words)
-		log_info("libbpf: %s", libbpf_words);
-	log_err("cannot load the BPF programs: %s%s", strerror(-err), cure(err));
-	return err;
+	m->image_lookup = image_lookup_choose(m->skel);
+	return 0;
 }
 
 void maps_close(struct maps *m)

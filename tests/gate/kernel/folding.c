@@ -19,6 +19,24 @@ SYNTHETIC_SUITE(synth_folding, true);
 static struct observer o;
 static uint32_t top = PROFIL_STACK_WHOLE; /* above the stacks */
 
+/* Counts @each samples at each of @n stacks. Returns how many stacks have found a node. */
+static uint32_t count_stacks(uint32_t from, uint32_t n, uint32_t each)
+{
+	uint64_t args[] = { SLOT, from, n, each, top };
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = args, .ctx_size_in = sizeof(args));
+
+	cr_assert_eq(bpf_prog_test_run_opts(bpf_program__fd(s.object->progs.synth_stacks), &run),
+		     0);
+	return run.retval;
+}
+
+/* Returns the samples that have found a node. */
+static uint64_t give(uint32_t from, uint32_t n, uint32_t each)
+{
+	return (uint64_t)count_stacks(from, n, each) * each;
+}
+
+/* The reply comes before the table is in its slot, where stacks find their nodes. */
 static void open_machine(void)
 {
 	struct profil_msg_machine m = { .ask = PROFIL_MACHINE_ON, .stack_mode = PROFIL_STACK_FP };
@@ -28,17 +46,7 @@ static void open_machine(void)
 	wire_header(&m.h, PROFIL_MSG_MACHINE, sizeof(m), 0, 0);
 	cr_assert_eq(observer_take(&o, &m.h), 0);
 	cr_assert(o.table->stack_mode);
-}
-
-/* Returns the samples that have found a node. */
-static uint64_t give(uint32_t from, uint32_t n, uint32_t each)
-{
-	uint64_t args[] = { SLOT, from, n, each, top };
-	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = args, .ctx_size_in = sizeof(args));
-
-	cr_assert_eq(bpf_prog_test_run_opts(bpf_program__fd(s.object->progs.synth_stacks), &run),
-		     0);
-	return (uint64_t)run.retval * each;
+	SYNTHETIC_AWAIT(count_stacks(0, 1, 0));
 }
 
 static uint32_t folds(void)
@@ -231,7 +239,7 @@ Test(synth_folding, keeps_the_samples_of_each_group)
 	uint32_t node[2], next = HOT;
 
 	open_machine();
-	while (!observer_sum(&o)) /* the profile begins some milliseconds later */
+	while (!observer_sum(&o)) /* the daemon begins to count after the table is there */
 		sample_as("warm-up");
 	for (int i = 0; i < 2; i++) {
 		for (uint64_t n = 0; n < expected[i]; n++)

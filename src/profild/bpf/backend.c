@@ -16,6 +16,7 @@
 #include "maps.h"
 #include "process_table.h"
 #include "sampler_bpf.h"
+#include "profild/profile/counters.h"
 #include "profild/profile/own_profile.h"
 #include "profild/skeleton.h"
 #include "profild/store.h"
@@ -194,31 +195,9 @@ static bool bpf_rests(struct sampler *s)
 	return !next_dirty_target(b, &at);
 }
 
-/* Takes the next dirty counters of @t's regions, from its cursor on. */
-static bool take_next(struct sampler_bpf *b, struct target *t, struct counts *out)
+static struct profil_chunk *const *chunks_of(const struct sampler_bpf *b)
 {
-	struct counter_pool *chunks = reservations_chunks(b->reservations);
-
-	for (; t->cursor.region < t->nregions; t->cursor.region++, t->cursor.at = 0) {
-		const struct profil_region *r = &t->region[t->cursor.region];
-		uint64_t end = r->first + profil_counters_for(r->x.nbins);
-		uint64_t at = r->first + t->cursor.at;
-		uint32_t n;
-
-		if (r->owner != t->cursor.region || !r->x.nbins)
-			continue;
-		n = counter_pool_next(chunks, &at, end, out->room);
-		if (!n)
-			continue;
-		memset(out->count, 0, n * sizeof(out->count[0]));
-		out->owner = t->cursor.region;
-		out->bin = (uint32_t)(at - r->first);
-		out->n = n < r->x.nbins - out->bin ? n : r->x.nbins - out->bin;
-		out->sum = counter_pool_drain(chunks, at, n, out->count);
-		t->cursor.at = at + n - r->first;
-		return true;
-	}
-	return false;
+	return counter_pool_chunks(reservations_chunks(b->reservations));
 }
 
 static int bpf_take(struct sampler *s, struct target *t, struct counts *out)
@@ -229,13 +208,13 @@ static int bpf_take(struct sampler *s, struct target *t, struct counts *out)
 	if (!t->cursor.begun) {
 		if (t->profile->flags & PROFIL_START_PCS)
 			consume(b);
-		if (!t->placed || !t->ncounters || !missing(k, t))
+		if (!t->placed || !missing(k, t))
 			return 0;
 		t->cursor.begun = true;
 		t->cursor.region = 0;
 		t->cursor.at = 0;
 	}
-	if (take_next(b, t, out))
+	if (counters_take(chunks_of(b), t, out))
 		return 1;
 	t->cursor.begun = false;
 	return 0;
@@ -248,8 +227,8 @@ static void bpf_put_back(struct sampler *s, struct target *t, uint32_t owner, ui
 
 	for (uint32_t i = 0; t->placed && i < n; i++) {
 		if (count[i])
-			counter_pool_add(reservations_chunks(b->reservations),
-					 (uint64_t)t->region[owner].first + bin + i, count[i]);
+			counters_add(chunks_of(b), (uint64_t)t->region[owner].first + bin + i,
+				     count[i]);
 	}
 	process_table_set_dirty(&b->maps.processes, t->index);
 }

@@ -16,7 +16,7 @@
  *
  * A pass (sync_run(), each mirror interval) clears each target flag that is set, and queues the
  * profile. The writer then exchanges its block flags with 0, and the counters of these blocks
- * (counter_drain.c). A pass without any target flag sets wakeup and stops the timer. Every turn of
+ * (counters.c). A pass without any target flag sets wakeup and stops the timer. Every turn of
  * the event loop starts it again (sync_arm()), because the event may have brought samples.
  *
  * Which barriers pair:

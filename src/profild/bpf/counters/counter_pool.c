@@ -32,7 +32,7 @@
  * Invariants: the counters of a free block are 0, its dirty flag is clear, and no BPF program can
  * count in it. So counter_pool_give() is called after an RCU grace period, or when each sample of
  * the closed target is accounted for. A chunk with a taken block stays in the array of maps. How
- * counts are read while the kernel counts: counter_drain.c.
+ * counts are read while the kernel counts: profild/profile/counters.c.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -48,6 +48,7 @@
 #include "base/cleanup.h"
 #include "base/sparse.h"
 #include "range_alloc.h"
+#include "profild/profile/counters.h"
 #include "profild/store.h"
 
 #define AGE_MAX 2
@@ -57,7 +58,6 @@ struct chunk {
 	uint32_t used; /* blocks that are taken */
 	uint32_t age;  /* calls of counter_pool_age() since it became idle, at most AGE_MAX */
 	bool leaves;
-	struct profil_chunk *at; /* NULL: not mapped yet */
 };
 
 /* A job that creates chunks and puts them into the array of maps. */
@@ -83,6 +83,7 @@ struct counter_pool {
 	struct counter_pool_take *waiting; /* for missing chunks; the oldest first */
 	struct making making;
 	struct chunk chunk[PROFIL_MAX_CHUNKS];
+	struct profil_chunk *memory[PROFIL_MAX_CHUNKS]; /* NULL: not mapped yet */
 };
 
 static uint32_t blocks_of(uint64_t counters)
@@ -106,8 +107,9 @@ static void chunk_unmap(struct counter_pool *c, uint32_t k)
 	if (!chunk->fd)
 		return;
 	c->n--;
-	if (chunk->at)
-		munmap(chunk->at, sizeof(*chunk->at));
+	if (c->memory[k])
+		munmap(c->memory[k], sizeof(*c->memory[k]));
+	c->memory[k] = NULL;
 	close(chunk->fd);
 	memset(chunk, 0, sizeof(*chunk));
 }
@@ -133,15 +135,15 @@ static void chunk_add(struct counter_pool *c, uint32_t k, int fd)
 /* Maps late, because a mapped BPF array is resident as a whole. */
 static int chunk_map(struct counter_pool *c, uint32_t k)
 {
-	struct chunk *chunk = &c->chunk[k];
 	void *at;
 
-	if (chunk->at)
+	if (c->memory[k])
 		return 0;
-	at = mmap(NULL, sizeof(*chunk->at), PROT_READ | PROT_WRITE, MAP_SHARED, chunk->fd, 0);
+	at = mmap(NULL, sizeof(*c->memory[k]), PROT_READ | PROT_WRITE, MAP_SHARED, c->chunk[k].fd,
+		  0);
 	if (at == MAP_FAILED)
 		return -errno;
-	chunk->at = at;
+	c->memory[k] = at;
 	return 0;
 }
 
@@ -409,26 +411,15 @@ int counter_pool_take_at(struct counter_pool *c, uint32_t first, uint64_t n)
 	return err;
 }
 
-static uint8_t *dirty_of(const struct counter_pool *c, uint32_t b)
-{
-	return &c->chunk[b / PROFIL_CHUNK_BLOCKS].at->dirty[b % PROFIL_CHUNK_BLOCKS];
-}
-
-static uint32_t *block_of(const struct counter_pool *c, uint32_t b)
-{
-	struct profil_chunk *at = c->chunk[b / PROFIL_CHUNK_BLOCKS].at;
-
-	return &at->count[(size_t)(b % PROFIL_CHUNK_BLOCKS) * PROFIL_BLOCK_COUNTERS];
-}
-
 void counter_pool_give(struct counter_pool *c, uint32_t first, uint64_t n)
 {
 	uint32_t blocks = blocks_of(n), b = first / PROFIL_BLOCK_COUNTERS, end = b + blocks, step;
 
 	for (uint32_t i = b; i < end; i++) {
-		if (*dirty_of(c, i))
-			memset(block_of(c, i), 0, PROFIL_BLOCK_COUNTERS * sizeof(uint32_t));
-		*dirty_of(c, i) = 0;
+		if (*counters_dirty(c->memory, i))
+			memset(counters_block(c->memory, i), 0,
+			       PROFIL_BLOCK_COUNTERS * sizeof(uint32_t));
+		*counters_dirty(c->memory, i) = 0;
 	}
 	range_give(c->blocks, b, blocks);
 	for (; b < end; b += step) {
@@ -496,14 +487,14 @@ void counter_pool_left(struct counter_pool *c, const __u32 *key, uint32_t n)
 /* Zeroes block @b if no profile has it. */
 static void clear_unused(struct counter_pool *c, uint32_t b)
 {
-	bool clean = !*dirty_of(c, b);
+	bool clean = !*counters_dirty(c->memory, b);
 
 	for (int i = 0; clean && i < PROFIL_BLOCK_COUNTERS; i += 8)
-		clean = !any_of_eight(block_of(c, b) + i);
+		clean = !any_of_eight(counters_block(c->memory, b) + i);
 	if (clean || range_take_at(c->blocks, b, 1))
 		return;
-	memset(block_of(c, b), 0, PROFIL_BLOCK_COUNTERS * sizeof(uint32_t));
-	*dirty_of(c, b) = 0;
+	memset(counters_block(c->memory, b), 0, PROFIL_BLOCK_COUNTERS * sizeof(uint32_t));
+	*counters_dirty(c->memory, b) = 0;
 	range_give(c->blocks, b, 1);
 }
 
@@ -516,14 +507,14 @@ void counter_pool_sweep(struct counter_pool *c)
 		if (err)
 			log_warning("cannot clear an earlier daemon's counts in chunk %u: %s", k,
 				    strerror(-err));
-		for (uint32_t i = 0; c->chunk[k].at && i < PROFIL_CHUNK_BLOCKS; i++)
+		for (uint32_t i = 0; c->memory[k] && i < PROFIL_CHUNK_BLOCKS; i++)
 			clear_unused(c, first + i);
 	}
 }
 
-struct profil_chunk *counter_pool_memory(const struct counter_pool *c, uint32_t chunk)
+struct profil_chunk *const *counter_pool_chunks(const struct counter_pool *c)
 {
-	return c->chunk[chunk].at;
+	return c->memory;
 }
 
 unsigned int counter_pool_count(const struct counter_pool *c)

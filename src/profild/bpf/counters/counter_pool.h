@@ -58,25 +58,9 @@ void counter_pool_age(struct counter_pool *c);
 uint32_t counter_pool_leaving(struct counter_pool *c, __u32 *key, uint32_t max);
 void counter_pool_left(struct counter_pool *c, const __u32 *key, uint32_t n);
 
-/* The mapped chunk; NULL if nothing has been taken from it yet. */
-struct profil_chunk *counter_pool_memory(const struct counter_pool *c, uint32_t chunk);
+/* The chunks by number, mapped; NULL if nothing has been taken from one yet. */
+struct profil_chunk *const *counter_pool_chunks(const struct counter_pool *c);
 
 unsigned int counter_pool_count(const struct counter_pool *c);
-
-/* --- counter_drain.c: */
-
-/*
- * Finds the next dirty blocks of [*@counter, @end): a run of blocks that begins and ends with a
- * dirty one and has no long clean stretch in between. Sets *@counter to the first counter and
- * returns how many, at most @max; 0: none is left. All are multiples of a block.
- */
-uint32_t counter_pool_next(const struct counter_pool *c, uint64_t *counter, uint64_t end,
-			   uint32_t max);
-
-/* Moves the counts of @n counters from @counter on to @count, which is all 0. Returns the sum. */
-uint64_t counter_pool_drain(struct counter_pool *c, uint64_t counter, uint32_t n, uint32_t *count);
-
-/* Adds @n to @counter and sets its block's dirty flag, as a sample does. */
-void counter_pool_add(struct counter_pool *c, uint64_t counter, uint32_t n);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <bpf/bpf_tracing.h>
 
-#include "core/bin.h"
+#include "count.bpf.h"
 #include "cpu_time.bpf.h"
 #include "kernel.bpf.h"
 #include "observe.bpf.h"
@@ -16,186 +16,39 @@
 /* Distance of the per-CPU variable __irq_regs from the tick's per-CPU timer; 0: unknown. */
 const volatile __u64 irq_regs_offset;
 
-/* --- find the region -------------------------------------------------------------------------- */
-
-/*
- * 1 if @lo <= @pc, else 0, for any two numbers: the borrow of @pc - @lo, computed without a branch.
- * The asm hides the sign, or clang branches on it.
- */
-static __always_inline __u32 is_at_or_below(__u64 lo, __u64 pc)
-{
-	__u64 borrow = (~pc & lo) | (~(pc ^ lo) & (pc - lo));
-
-	asm volatile("" : "+r"(borrow));
-	return 1 ^ (__u32)(borrow >> 63);
-}
-
-/*
- * The only region that may cover @pc: the last one that begins at or below it. The search has no
- * data-dependent branch. With one, the verifier follows every path: 270,000 instructions, a second
- * of each start.
- */
-static __always_inline const struct profil_region *find(const struct profil_target *target,
-							__u64 pc)
-{
-	__u32 low = target->region_first, n = target->nregions;
-
-	if (n == 1) { /* as most targets have */
-		const struct profil_region *only = bpf_map_lookup_elem(&regions, &low);
-
-		return only && pc >= only->lo ? only : NULL;
-	}
-	for (int i = 0; i < PROFIL_REGION_STEPS && n; i++) {
-		__u32 half = n / 2, middle = low + half, after;
-		const struct profil_region *region = bpf_map_lookup_elem(&regions, &middle);
-
-		if (!region)
-			return NULL;
-		after = is_at_or_below(region->lo, pc);
-		low += after * (half + 1);
-		n = half - after * (2 * half + 1 - n);
-	}
-	if (low == target->region_first)
-		return NULL;
-	low--;
-	return bpf_map_lookup_elem(&regions, &low);
-}
-
-/* The counter of @pc, or PROFIL_NO_BIN. */
-static __always_inline __u32 counter_of(const struct profil_target *target, __u64 pc)
-{
-	const struct profil_region *region = find(target, pc);
-	__u32 bin = region ? profil_bin(&region->x, pc) : PROFIL_NO_BIN;
-
-	return bin == PROFIL_NO_BIN ? PROFIL_NO_BIN : region->first + bin;
-}
-
-/* --- count ------------------------------------------------------------------------------------ */
-
-/*
- * add() saturates: it never passes 2^32 - 1, and returns how much it has added. Below
- * COUNTER_NEAR_TOP a plain atomic add is safe, because too few CPUs add at once to bridge the
- * distance. Above it, add_near_top() uses compare-and-swap; a try fails only if another CPU's
- * succeeded.
- */
-#define COUNTER_NEAR_TOP 0xff000000u
-#define COUNTER_TRIES 16
-
-static __always_inline __u32 add_near_top(__u32 *counter, __u32 n)
-{
-	__u32 old = *(volatile __u32 *)counter;
-
-	for (int i = 0; i < COUNTER_TRIES; i++) {
-		__u32 new = profil_add(old, n, ~(__u32)0);
-		__u32 seen = __sync_val_compare_and_swap(counter, old, new);
-
-		if (seen == old)
-			return new - old;
-		old = seen;
-	}
-	return 0;
-}
-
-/* An atomic add whose result is used is a full barrier on every machine. */
-static __always_inline void barrier_add(__u32 *counter, __u32 n)
-{
-	__u32 before = __sync_fetch_and_add(counter, n);
-
-	asm volatile("" : : "r"(before));
-}
-
-static __always_inline __u32 add(__u32 *counter, __u32 n)
-{
-	if (*(volatile __u32 *)counter >= COUNTER_NEAR_TOP)
-		return add_near_top(counter, n);
-	barrier_add(counter, n);
-	return n;
-}
-
-/*
- * Adds @n to @counter, with its block's dirty flag set before and after. Returns how much it has
- * added. The flag is set before the add, which is a full barrier, so the target flag is tested only
- * when this flag is visible (profild/profile/sync_timer.c). If a pass has cleared it before the
- * add, it is set again.
- */
-static __always_inline __u32 count(__u32 counter, __u32 n)
-{
-	__u32 key = counter / PROFIL_CHUNK_COUNTERS, element = 0;
-	__u32 place = counter % PROFIL_CHUNK_COUNTERS;
-	void *map = bpf_map_lookup_elem(&chunks, &key);
-	struct profil_chunk *chunk = map ? bpf_map_lookup_elem(map, &element) : NULL;
-	volatile __u8 *dirty;
-
-	if (!chunk)
-		return 0;
-	dirty = &chunk->dirty[place / PROFIL_BLOCK_COUNTERS];
-	*dirty = 1;
-	n = add(&chunk->count[place], n);
-	if (!*dirty) {
-		*dirty = 1;
-		barrier_add(&chunk->count[place], 0);
-	}
-	return n;
-}
-
 /* --- profil targets --------------------------------------------------------------------------- */
 
-/* Events for one sample, at most. If it stands for more samples, the rest is lost. */
-#define RAW_AT_ONCE 32
+static __always_inline const struct profil_region *region_at(const struct profil_target *target,
+							     __u32 index)
+{
+	return bpf_map_lookup_elem(&regions, &index);
+}
 
-/*
- * Counts @n samples without a counter: as events with the pc if the target is RAW or the process
- * unbound, else as unmatched. Global, as insert().
- */
+static __always_inline struct profil_chunk *chunk_at(const struct profil_target *target,
+						     __u32 number)
+{
+	void *map = bpf_map_lookup_elem(&chunks, &number);
+	__u32 element = 0;
+
+	return map ? bpf_map_lookup_elem(map, &element) : NULL;
+}
+
+/* Counts @n samples without a counter. Global, as insert(). */
 __attribute__((noinline)) int miss(__u64 entry, __u64 pc, __u32 n)
 {
-	struct profil_target *target = target_of(entry);
-	__u32 sent = 0;
-
-	if (!(entry & PROFIL_ENTRY_UNBOUND) && !(target->flags & PROFIL_TARGET_RAW)) {
-		__sync_fetch_and_add(&target->unmatched, n);
-		return 0;
-	}
-	while (sent < RAW_AT_ONCE && sent < n && post_raw(target, entry, pc))
-		sent++;
-	__sync_fetch_and_add(&target->raw, sent);
-	if (sent < n)
-		__sync_fetch_and_add(&target->lost, n - sent);
+	profil_miss(target_of(entry), entry, pc, n);
 	return 0;
 }
 
-/* An atomic add whose result is used is a full barrier. */
-static __always_inline void add_ordered(__u64 *sum, __u64 n)
-{
-	__u64 before = __sync_fetch_and_add(sum, n);
-
-	asm volatile("" : : "r"(before));
-}
-
-/*
- * Counts @n samples of @entry's process at @pc. Adds to total, then tests CLOSED; pairs with
- * process_table_clear(), which sets CLOSED, then reads total (Dekker): either the daemon waits for
- * these samples, or they are taken back here. Global, as insert().
- */
+/* Counts @n samples of @entry's process at @pc. Global, as insert(). */
 __attribute__((noinline)) int hit(__u64 entry, __u64 pc, __u32 n)
 {
-	struct profil_target *target = target_of(entry);
-	__u32 counter = PROFIL_NO_BIN, counted;
+	enum profil_outcome outcome = profil_hit(target_of(entry), entry, pc, n);
 
-	add_ordered(&target->total, n);
-	if (*(const volatile __u16 *)&target->flags & PROFIL_TARGET_CLOSED) {
-		add_ordered(&target->total, -(__u64)n);
+	if (outcome == PROFIL_OUTCOME_CLOSED)
 		return 0;
-	}
-	if (!(entry & PROFIL_ENTRY_UNBOUND))
-		counter = counter_of(target, pc);
-	if (counter == PROFIL_NO_BIN) {
+	if (outcome == PROFIL_OUTCOME_MISSED)
 		miss(entry, pc, n);
-	} else {
-		counted = count(counter, n);
-		if (counted < n)
-			__sync_fetch_and_add(&target->lost, n - counted);
-	}
 	set_dirty(entry);
 	return 0;
 }

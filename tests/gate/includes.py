@@ -31,7 +31,7 @@ LAYERS = {
     GROUND: [f"{D}/quota", "bpf/profil.skel.h"],
     f"{D}/worker": [f"{D}/quota"],
     f"{D}/clock": [GROUND, f"{D}/quota"],
-    f"{D}/profile": [GROUND] + [f"{D}/{x}" for x in ("quota", "worker", "clock")],
+    f"{D}/profile": [GROUND, "bpf/count.bpf.h"] + [f"{D}/{x}" for x in ("quota", "worker", "clock")],
     f"{D}/observe": [GROUND] + [f"{D}/{x}" for x in ("quota", "clock")],
     f"{D}/bpf/counters": [GROUND] + [f"{D}/{x}" for x in ("quota", "worker", "clock", "profile", "observe")],
     f"{D}/bpf": [f"{D}/bpf/counters", GROUND] + [f"{D}/{x}" for x in ("quota", "worker", "clock", "profile", "observe")],

@@ -1,12 +1,16 @@
 /* replay.c - the replay sampler: samples from a file of pcs, without the kernel; exact counts */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "profild/config.h"
 #include "base/log.h"
 #include "base/cleanup.h"
+#include "../../../bpf/count.bpf.h" /* what the kernel runs */
+#include "counters.h"
 #include "sampler.h"
 #include "own_profile.h"
 
@@ -19,13 +23,58 @@ struct sampler_replay {
 	struct sampler s;
 	struct line *line;
 	size_t nlines;
-	struct target *target[PROFIL_MAX_TARGETS];
+	struct replayed *target[PROFIL_MAX_TARGETS];
+};
+
+/* A target as the BPF programs have it, in memory of this process. */
+struct replayed {
+	struct profil_target kernel;
+	struct sampler_replay *of;
+	struct target *target;
+	size_t at; /* the next line */
+	size_t chunks_bytes;
+	struct profil_chunk *chunk[];
 };
 
 static struct sampler_replay *self(struct sampler *s)
 {
 	return (struct sampler_replay *)s;
 }
+
+static struct replayed *replayed_of(struct sampler *s, const struct target *t)
+{
+	return t->placed ? self(s)->target[t->index] : NULL;
+}
+
+/* --- where the counting code finds the maps --------------------------------------------------- */
+
+static const struct replayed *of_kernel(const struct profil_target *kernel)
+{
+	return (const struct replayed *)((const char *)kernel - offsetof(struct replayed, kernel));
+}
+
+static const struct profil_region *region_at(const struct profil_target *kernel, __u32 index)
+{
+	return &of_kernel(kernel)->target->region[index];
+}
+
+static struct profil_chunk *chunk_at(const struct profil_target *kernel, __u32 number)
+{
+	return of_kernel(kernel)->chunk[number];
+}
+
+static bool post_raw(const struct profil_target *kernel, __u64 entry, __u64 pc)
+{
+	const struct replayed *e = of_kernel(kernel);
+	const struct profil_event event = { .pc = pc,
+					    .tgid = profil_entry_tgid(entry),
+					    .kind = PROFIL_EVENT_RAW };
+
+	e->of->s.sink->pc(e->target, &event);
+	return true;
+}
+
+/* --- the file --------------------------------------------------------------------------------- */
 
 /* Parses "PC [COUNT]"; -EINVAL for anything else. */
 static int parse_line(struct line *out, const char *text)
@@ -84,68 +133,116 @@ static long read_lines(struct sampler_replay *r, FILE *f)
 	return feof(f) ? 0 : errno ? -errno : -EIO;
 }
 
-static struct sampler *replay_close(struct sampler *s)
-{
-	free(self(s)->line);
-	free(s);
-	return NULL;
-}
+/* --- counting --------------------------------------------------------------------------------- */
 
 /* The daemon keeps pcs until they are written: 8 MiB of them at most. */
 #define RAW_MAX (1u << 20)
 
-/*
- * Sends the pcs themselves, for PROFIL_START_PCS; those beyond the size of the buffer, or RAW_MAX,
- * are lost.
- */
-static void play_raw(struct sampler_replay *r, struct target *t, const struct line *line)
+static void hit(struct replayed *e, uint64_t pc, uint32_t n)
 {
-	struct profil_event event = {
-		.pc = line->pc,
-		.tgid = (__u32)t->tgid,
-		.kind = PROFIL_EVENT_RAW,
-	};
-	uint32_t room = t->region[0].x.nbins < RAW_MAX ? (uint32_t)t->region[0].x.nbins : RAW_MAX;
+	uint64_t entry = profil_entry((uint32_t)e->target->tgid, 0);
+
+	if (profil_hit(&e->kernel, entry, pc, n) == PROFIL_OUTCOME_MISSED)
+		profil_miss(&e->kernel, entry, pc, n);
+}
+
+/* Each tick is a sample of its own for PROFIL_START_PCS. Those beyond the buffer are lost. */
+static void play_raw(struct replayed *e, const struct line *line)
+{
+	uint32_t nbins = e->target->region[0].x.nbins, room = nbins < RAW_MAX ? nbins : RAW_MAX;
 	uint32_t n = line->count < room ? line->count : room;
 
-	t->replayed.total += line->count - n;
-	t->replayed.lost += line->count - n;
+	e->kernel.total += line->count - n;
+	e->kernel.lost += line->count - n;
 	for (; n; n--)
-		r->s.sink->pc(t, &event);
+		hit(e, line->pc, 1);
+}
+
+/* Counts the next line. Returns false if there is none. */
+static bool play_line(struct replayed *e)
+{
+	const struct line *line = &e->of->line[e->at];
+
+	if (e->at == e->of->nlines)
+		return false;
+	e->at++;
+	if (e->target->flags & PROFIL_TARGET_RAW)
+		play_raw(e, line);
+	else
+		hit(e, line->pc, line->count);
+	return true;
 }
 
 /*
- * Takes all samples of a line at once, which has the same effect as one by one. If a saturated
- * counter ends the profile, the next line waits for the outcome of this one, because its samples
- * are then not of this profile.
+ * If a saturated counter ends the profile, each line waits for the outcome of the one before,
+ * because its samples may be of this profile no longer.
  */
 static int replay_take(struct sampler *s, struct target *t, struct counts *out)
 {
-	struct sampler_replay *r = self(s);
+	struct replayed *e = replayed_of(s, t);
+	bool one_by_one = t->profile->flags & PROFIL_START_STOP_AT_CAP;
 
-	if (t->profile->flags & PROFIL_START_STOP_AT_CAP && t->in_flight)
+	if (!e)
+		return 0;
+	if (one_by_one && t->in_flight)
 		return -EAGAIN;
-	for (; t->cursor.at < r->nlines; t->cursor.at++) {
-		const struct line *line = &r->line[t->cursor.at];
-		uint32_t bin = target_bin(t, line->pc, &out->owner);
+	while (!counters_take(e->chunk, t, out)) {
+		bool played = play_line(e);
 
-		if (bin == PROFIL_NO_BIN && t->flags & PROFIL_TARGET_RAW) {
-			play_raw(r, t, line);
-			continue;
-		}
-		t->replayed.total += line->count;
-		if (bin == PROFIL_NO_BIN) {
-			t->replayed.unmatched += line->count;
-		} else if (line->count) {
-			out->bin = bin;
-			out->n = 1;
-			out->sum = line->count;
-			*out->count = line->count;
-			t->cursor.at++;
-			return 1;
-		}
+		while (!one_by_one && play_line(e))
+			;
+		t->cursor.region = 0;
+		t->cursor.at = 0;
+		if (!played)
+			return 0;
 	}
+	return 1;
+}
+
+/* --- targets ---------------------------------------------------------------------------------- */
+
+static struct replayed *replayed_free(struct replayed *e)
+{
+	if (e && e->chunks_bytes)
+		munmap(e->chunk[0], e->chunks_bytes);
+	free(e);
+	return NULL;
+}
+
+static int replayed_new(struct replayed **out, struct sampler_replay *r, struct target *t)
+{
+	size_t n = (t->ncounters + PROFIL_CHUNK_COUNTERS - 1) / PROFIL_CHUNK_COUNTERS;
+	struct replayed *e = calloc(1, sizeof(*e) + n * sizeof(*e->chunk));
+	struct profil_chunk *chunk = NULL;
+
+	if (!e)
+		return -ENOMEM;
+	if (n) {
+		chunk = mmap(NULL, n * sizeof(*chunk), PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (chunk == MAP_FAILED) {
+			free(e);
+			return -ENOMEM;
+		}
+		e->chunks_bytes = n * sizeof(*chunk);
+	}
+	for (size_t i = 0; i < n; i++)
+		e->chunk[i] = &chunk[i];
+	e->kernel.nregions = (__u16)t->nregions;
+	e->kernel.flags = (__u16)t->flags;
+	e->of = r;
+	e->target = t;
+	*out = e;
 	return 0;
+}
+
+static struct sampler *replay_close(struct sampler *s)
+{
+	for (uint32_t i = 0; i < PROFIL_MAX_TARGETS; i++)
+		replayed_free(self(s)->target[i]);
+	free(self(s)->line);
+	free(s);
+	return NULL;
 }
 
 /* take() returns all samples after the start. */
@@ -153,20 +250,35 @@ static int replay_start(struct sampler *s, struct target *t, const struct target
 			uint32_t generation)
 {
 	struct sampler_replay *r = self(s);
+	int err;
 
 	while (t->index < PROFIL_MAX_TARGETS && r->target[t->index])
 		t->index++;
 	if (t->index == PROFIL_MAX_TARGETS)
 		return -EAGAIN;
-	r->target[t->index] = t;
-	t->placed = true;
-	return 0;
+	err = replayed_new(&r->target[t->index], r, t);
+	t->placed = !err;
+	return err;
+}
+
+static void replay_samples(struct sampler *s, const struct target *t, struct samples *out)
+{
+	const struct replayed *e = replayed_of(s, t);
+
+	*out = t->replayed;
+	if (!e)
+		return;
+	out->total = e->kernel.total - e->kernel.raw; /* the ledger counts raw samples */
+	out->unmatched = e->kernel.unmatched;
+	out->lost = e->kernel.lost;
 }
 
 static void replay_release(struct sampler *s, struct target *t)
 {
-	if (t->placed)
-		self(s)->target[t->index] = NULL;
+	if (!t->placed)
+		return;
+	replay_samples(s, t, &t->replayed);
+	self(s)->target[t->index] = replayed_free(self(s)->target[t->index]);
 }
 
 static void replay_region_off(struct sampler *s, struct target *t, uint32_t owner)
@@ -177,11 +289,6 @@ static void replay_region_off(struct sampler *s, struct target *t, uint32_t owne
 	}
 }
 
-static void replay_samples(struct sampler *s, const struct target *t, struct samples *out)
-{
-	*out = t->replayed;
-}
-
 /* Only the process that has started a replayed profile is in it. */
 static struct target *replay_find(struct sampler *s, pid_t tgid, bool *unbound,
 				  uint32_t *generation)
@@ -189,7 +296,7 @@ static struct target *replay_find(struct sampler *s, pid_t tgid, bool *unbound,
 	*unbound = false;
 	*generation = 0;
 	for (uint32_t i = 0; i < PROFIL_MAX_TARGETS; i++) {
-		struct target *t = self(s)->target[i];
+		struct target *t = self(s)->target[i] ? self(s)->target[i]->target : NULL;
 
 		if (t && t->tgid == tgid && t->profile->state != OWN_PROFILE_ENDED)
 			return t;
@@ -200,11 +307,11 @@ static struct target *replay_find(struct sampler *s, pid_t tgid, bool *unbound,
 static struct target *replay_next(struct sampler *s, uint32_t *at)
 {
 	while (*at < PROFIL_MAX_TARGETS) {
-		struct target *t = self(s)->target[(*at)++];
+		const struct replayed *e = self(s)->target[(*at)++];
 
-		if (t) {
-			t->profile->probe = true;
-			return t;
+		if (e) {
+			e->target->profile->probe = true;
+			return e->target;
 		}
 	}
 	return NULL;

@@ -69,7 +69,7 @@ struct target {
 	struct profil_ledger *ledger;
 	struct profil_ledger counts;
 
-	struct samples replayed; /* the replay sampler's */
+	struct samples replayed; /* of the replay sampler, after release() */
 	struct target_charges charges;
 };
 

@@ -11,7 +11,8 @@
 /* Bytes of text for each head and arc. */
 #define BYTES_PER_ARC 16
 #define ARCS_MIN 4096
-#define CALLS_MAX INT32_MAX /* gprof may read larger counts as negative */
+#define FILE_MAX (4ull << 30) /* what claims to have counted more than that is no program */
+#define CALLS_MAX INT32_MAX   /* gprof may read larger counts as negative */
 
 int graph_shape(struct profil_graph *g, __u64 low, __u64 high)
 {
@@ -56,6 +57,7 @@ struct out {
 	int fd;
 	int err;
 	size_t n;
+	__u64 total;
 	char bytes[4096];
 };
 
@@ -63,6 +65,9 @@ static void flush(struct out *o)
 {
 	size_t done = 0;
 
+	o->total += o->n;
+	if (o->total > FILE_MAX)
+		o->err = -EFBIG;
 	while (!o->err && done < o->n) {
 		ssize_t n = write(o->fd, o->bytes + done, o->n - done);
 
@@ -114,7 +119,7 @@ static void put_arc(struct out *o, const struct profil_graph *g, const struct pr
 				.from = g->low - g->load + a->from,
 				.self = g->low - g->load + a->self };
 
-	for (__u64 left = a->calls; left; left -= arc.calls) {
+	for (__u64 left = a->calls; left && !o->err; left -= arc.calls) {
 		arc.calls = left > CALLS_MAX ? CALLS_MAX : (__u32)left;
 		put(o, &arc, sizeof(arc));
 	}

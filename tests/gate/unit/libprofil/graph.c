@@ -1,7 +1,11 @@
 /* graph.c - the shared memory of a -pg program, and its counts of calls */
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "core/gmon_file.h"
 #include "libprofil/gprof/mcount.h"
@@ -101,5 +105,17 @@ Test(graph, loses_no_call_of_any_thread)
 		pthread_join(thread[i], NULL);
 	cr_assert_eq(calls_in(g), 4 * ROUNDS * CALLERS);
 	cr_assert_eq(g->uncounted, 0);
+	free(g);
+}
+
+Test(graph, is_not_written_without_end)
+{
+	struct profil_graph *g = graph_of(8);
+	int fd = open("/dev/null", O_WRONLY);
+
+	g->arcs = 1;
+	graph_arcs(g)->calls = UINT64_MAX;
+	cr_assert_eq(graph_write(fd, g), -EFBIG);
+	close(fd);
 	free(g);
 }

@@ -15,6 +15,10 @@
  * over. The block of a sort has a stack info without a sub: it is the sub's that has called sort,
  * which is then a function of two calls of the loop. Below all contexts is the program's file.
  *
+ * A sub is entered before its first statement begins: until then, and once its context has been
+ * restored, the interpreter's statement is the caller's, which is the context's own. Such a sub is in
+ * its first line. Where a sub may have called itself the statement can be its own, and stays.
+ *
  * In struct interpreting, `low` is the stack info, `high` the statement that the next function
  * executes, `mark` that of the latest context, and `next` and `frame` the contexts that are left,
  * plus 1.
@@ -176,7 +180,10 @@ __attribute__((noinline)) __u32 perl_function(__u32 slot)
 	return function_number(slot);
 }
 
-/* The place of statement @cop of the function at @at, with @lines lines, into in->place. */
+/*
+ * The place of statement @cop of the function at @at, with @lines lines, into in->place. 0: not
+ * known, it is in its first line.
+ */
 static __always_inline int perl_place(struct interpreting *in, __u64 at, __u32 lines, __u64 cop)
 {
 	const struct profil_perl *p = &in->d.perl;
@@ -215,7 +222,7 @@ static __always_inline int perl_context(struct interpreting *in)
 {
 	const struct profil_perl *p = &in->d.perl;
 	__u32 type = (__u32)in->words[0] & 15;
-	__u64 sub, body = 0;
+	__u64 sub, body = 0, cop = in->high;
 
 	if (type == p->context_eval && !(in->words[0] & p->eval_is_block))
 		return perl_text(in);
@@ -225,7 +232,9 @@ static __always_inline int perl_context(struct interpreting *in)
 	if (bpf_probe_read_user(&body, 8, (void *)sub) ||
 	    bpf_probe_read_user(in->object, 96, (void *)body))
 		return NEXT_END;
-	return perl_place(in, sub, PERL_LINES, in->high);
+	if (cop == in->mark && !((__u32 *)in->words)[p->context_depth / 4 & 31])
+		cop = 0;
+	return perl_place(in, sub, PERL_LINES, cop);
 }
 
 /*

@@ -158,7 +158,8 @@ struct profil_perl {
 	__u16 context_statement;
 	__u16 context_code;
 	__u16 context_return;
-	__u16 context_sub; /* types */
+	__u16 context_depth; /* of a sub: how many calls of it there were before this one */
+	__u16 context_sub;   /* types */
 	__u16 context_format;
 	__u16 context_eval;
 	__u16 eval_is_block; /* in the first word of a context */

@@ -4,8 +4,6 @@
 #
 # REPORT is of 'profilctl report -a --by line'. The last word of a line of SOURCE is the function that
 # executes it. FUNCTIONs must have samples. Prints the faults, and returns 0 when there are none.
-#
-# Perl's current statement is the caller's until the sub's first one begins, and when its last has ended.
 import os
 import re
 import sys
@@ -18,11 +16,7 @@ faults = []
 
 
 def is_own(function, line):
-    if not 0 < line <= len(names):
-        return False
-    name = function.split("::")[-1]
-    call = r"->\(" if name == "__ANON__" else re.escape(name) + r"\("
-    return names[line - 1] == function or language == "perl" and bool(re.search(call, lines[line - 1]))
+    return 0 < line <= len(names) and names[line - 1] == function
 
 
 for row in open(report):

@@ -69,8 +69,7 @@ for row in open(sys.argv[2]):
     name = part_of(function)
     if name and file == os.path.basename(sys.argv[5]):
         seen.add(name)
-        # Perl's current statement is the caller's until the sub's first one begins.
-        if int(line) not in own[name] and not (language == "perl" and "->(" in source[int(line) - 1]):
+        if int(line) not in own[name]:
             faults.append(f"{function} is said to be in line {line}, it has {own[name]}")
     elif name and file != "?":  # where the runtime has no lines
         faults.append(f"{function} is said to be in {file}")

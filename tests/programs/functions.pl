@@ -39,6 +39,20 @@ my $unnamed = sub {
 	}
 };
 
+# Is entered so often that some samples are before its first statement, or behind its last.
+sub small {
+	my ($n) = @_; # main::small
+	return $n & 3; # main::small
+}
+
+sub often {
+	my $end = times() + 0.5; # main::often
+	while (times() < $end) { # main::often
+		small($_) for 1 .. 10000; # main::often
+	}
+}
+
 outer(); # <main>
+often(); # <main>
 $unnamed->(); # <main>
 eval 'my $total = 0; for (1 .. 1000000) { $total += $_ }'; # <main>

@@ -21,6 +21,7 @@ static const struct profil_perl layout = {
 	.context_statement = 16,
 	.context_code = 72,
 	.context_return = 48,
+	.context_depth = 80,
 	.context_sub = 9, /* CXt_SUB, CXt_FORMAT, CXt_EVAL */
 	.context_format = 10,
 	.context_eval = 11,

@@ -18,7 +18,7 @@ check "report writes JSON of subs of Perl" "$ctl" report -f json -o "$dir/json" 
 check "each sample in the program's subs has their callers" python3 tests/lib/functions.py "$dir/json" whole
 "$ctl" report -a --by line "$dir/kept" >"$dir/lines"
 check "each line of a sub is one of its own" python3 tests/lib/function_lines.py "$dir/lines" "$program" perl \
-	main::inner
+	main::inner main::small
 "$ctl" record -q -F 499 -f json -o "$dir/flat" -- "$perl" "$program"
 check "without a call graph inner() has samples" jq -e \
 	'any(.functions[]; .object == "perl" and .name == "main::inner" and .samples > 0)' "$dir/flat"

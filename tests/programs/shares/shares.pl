@@ -47,6 +47,19 @@ sub p_closure {
 	return $t;
 }
 
+sub p_callee {
+	my ($n) = @_;
+	my $t = 0;
+	$t += $_ & 3 for 1 .. $n;
+	return $t;
+}
+
+sub p_caller {
+	my $t = 0;
+	$t += p_callee(1) for 1 .. 20_000;
+	return $t;
+}
+
 sub p_exception {
 	for (1 .. 8_000) {
 		eval { die "x\n" };
@@ -70,6 +83,8 @@ for (my $end = time + $ARGV[0]; time < $end;) {
 	part("p_depth", \&p_depth, 60);
 	part("p_method", sub { (bless { side => 3 }, "Shape")->p_method(30_000) });
 	part("p_closure", \&p_closure);
+	part("p_callee", \&p_callee, 100_000);
+	part("p_caller", \&p_caller);
 	part("p_exception", \&p_exception);
 	part("p_extension", \&p_extension);
 }

@@ -24,84 +24,13 @@
 
 #include "unwind_feeder.h"
 
-static void *page_at(const struct unwind_feeder *f, size_t page)
-{
-	return f->map + page * PROFIL_UNWIND_PAGE;
-}
-
-static struct profil_unwind_image *entry_of(const struct unwind_feeder *f, __u32 image)
-{
-	struct profil_unwind_image *first = page_at(f, PROFIL_UNWIND_IMAGE_PAGE);
-
-	return first + (image - 1);
-}
-
-/* The share of the user that can have made file @fd; NULL: it has no limits. */
-static struct unwind_share *share_of(struct unwind_feeder *f, int fd)
-{
-	const struct file_account *account = f->shared && fd >= 0 ? file_account_of(fd) : NULL;
-	struct unwind_share *grown;
-
-	if (!account)
-		return NULL;
-	for (size_t i = 0; i < f->nshares; i++) {
-		if (f->shares[i].account == account)
-			return &f->shares[i];
-	}
-	grown = grow(f->shares, f->nshares, sizeof(*grown));
-	if (!grown)
-		return NULL;
-	f->shares = grown;
-	f->shares[f->nshares] = (struct unwind_share){ .account = account };
-	return &f->shares[f->nshares++];
-}
-
-/* Says whether one that has @own of the @used may have @more of @all: half of what others leave. */
-static bool is_fair(size_t all, size_t used, size_t own, size_t more)
-{
-	return own + more <= (all - (used - own)) / 2;
-}
-
-/*
- * Writes the rows and the first offset of each of their pages, and their position to @at. Returns
- * false without rows or without room.
- */
-static bool put_rows(struct unwind_feeder *f, struct profil_unwind_image *at,
-		     const struct unwind_table *t, struct unwind_share *share)
-{
-	size_t pages = (t->n + PROFIL_PAGE_ROWS - 1) / PROFIL_PAGE_ROWS;
-	size_t firsts = (pages + PROFIL_PAGE_FIRSTS - 1) / PROFIL_PAGE_FIRSTS;
-	__u32 *first = page_at(f, f->used);
-
-	*at = (struct profil_unwind_image){ .looked = PROFIL_LOOKED };
-	if (!pages || !f->rows)
-		return false;
-	if (firsts > PROFIL_FIRST_PAGES_MAX || f->used + firsts + pages > f->pages ||
-	    (share && !is_fair(f->pages, f->used, share->pages, firsts + pages))) {
-		at->looked = PROFIL_LOOKED_NO_ROOM;
-		f->full = true;
-		return false;
-	}
-	at->first_page = (__u32)f->used;
-	at->row_page = (__u32)(f->used + firsts);
-	memset(page_at(f, at->row_page + pages - 1), 0xff, PROFIL_UNWIND_PAGE);
-	memcpy(page_at(f, at->row_page), t->row, t->n * sizeof(*t->row));
-	for (size_t i = 0; i < pages; i++)
-		first[i] = t->row[i * PROFIL_PAGE_ROWS].offset;
-	f->used += firsts + pages;
-	if (share)
-		share->pages += firsts + pages;
-	at->pages = (__u32)pages;
-	return true;
-}
-
 /*
  * Puts the descriptor of the ELF file @fd, named @path, into the map if it is an interpreter's.
  * Returns its number; 0: it is none, or there is no room.
  */
 static __u16 put_interpreter(struct unwind_feeder *f, int fd, const char *path)
 {
-	struct profil_interpreter d, *page = page_at(f, PROFIL_UNWIND_INTERPRETER_PAGE);
+	struct profil_interpreter d, *page = unwind_page_at(f, PROFIL_UNWIND_INTERPRETER_PAGE);
 	struct unwind_share *share;
 
 	if (interpreter_open(&d, fd, path))
@@ -110,9 +39,10 @@ static __u16 put_interpreter(struct unwind_feeder *f, int fd, const char *path)
 		if (interpreter_is_same(&page[i], &d))
 			return (__u16)(i + 1);
 	}
-	share = share_of(f, fd);
+	share = unwind_share_of(f, fd);
 	if (f->interpreters == PROFIL_INTERPRETERS ||
-	    (share && !is_fair(PROFIL_INTERPRETERS, f->interpreters, share->interpreters, 1)))
+	    (share &&
+	     !unwind_is_fair(PROFIL_INTERPRETERS, f->interpreters, share->interpreters, 1)))
 		return 0;
 	if (share)
 		share->interpreters++;
@@ -142,7 +72,7 @@ static int table_of(const struct unwind_feeder *f, struct unwind_table *t, int f
  */
 static struct profil_unwind_file *file_of(const struct unwind_feeder *f, __u64 ino, __u32 dev)
 {
-	struct profil_unwind_file *page = page_at(f, profil_unwind_file_page(ino));
+	struct profil_unwind_file *page = unwind_page_at(f, profil_unwind_file_page(ino));
 	__u32 at = profil_unwind_file_at(ino);
 
 	for (__u32 i = 0; i < PROFIL_UNWIND_FILE_TRIES; i++) {
@@ -176,7 +106,7 @@ static void expect(struct unwind_feeder *f, struct expected_file *e, const struc
 		return;
 	f->expected = grown;
 	interpreter = e->at.interpreter;
-	if (!put_rows(f, &e->at, t, share_of(f, fd)) && !interpreter)
+	if (!unwind_put_rows(f, &e->at, t, unwind_share_of(f, fd)) && !interpreter)
 		return;
 	e->at.interpreter = interpreter;
 	f->expected[f->nexpected++] = *e;
@@ -239,7 +169,7 @@ static void prepare(struct unwind_feeder *f, pid_t pid, const struct mapping *m)
 /* The descriptor of an interpreter that compiles code, if file @ino of @dev has one; 0: none. */
 static __u16 compiler_of(const struct unwind_feeder *f, __u64 ino, __u32 dev)
 {
-	const struct profil_interpreter *page = page_at(f, PROFIL_UNWIND_INTERPRETER_PAGE);
+	const struct profil_interpreter *page = unwind_page_at(f, PROFIL_UNWIND_INTERPRETER_PAGE);
 	const struct expected_file *e = find_expected(f, ino, dev);
 
 	return e && e->at.interpreter && profil_interpreter_compiles(&page[e->at.interpreter - 1])
@@ -250,7 +180,7 @@ static __u16 compiler_of(const struct unwind_feeder *f, __u64 ino, __u32 dev)
 /* Says that code without a file in processes that execute file @ino is of interpreter @number. */
 static void set_anonymous(struct unwind_feeder *f, __u64 ino, __u32 dev, __u16 number)
 {
-	struct profil_unwind_file *page = page_at(f, profil_unwind_file_page(ino));
+	struct profil_unwind_file *page = unwind_page_at(f, profil_unwind_file_page(ino));
 	__u32 at = profil_unwind_file_at(ino);
 
 	for (__u32 i = 0; number && i < PROFIL_UNWIND_FILE_TRIES; i++) {
@@ -391,7 +321,7 @@ static int make_rows(struct unwind_feeder *f, const struct object *o, bool vdso,
 			       : -ENOENT;
 
 	if (!err)
-		put_rows(f, at, &t, share_of(f, vdso ? -1 : o->fd));
+		unwind_put_rows(f, at, &t, unwind_share_of(f, vdso ? -1 : o->fd));
 	unwind_table_fini(&t);
 	if (!vdso && o->fd >= 0)
 		at->interpreter = put_interpreter(f, o->fd, o->path);
@@ -408,7 +338,8 @@ static bool feed(struct unwind_feeder *f, const struct table_reader *r, __u32 im
 {
 	const struct profil_image *i = table_image(&r->table, image);
 	const struct object *o = &r->profile->objects[r->object[image] - 1];
-	struct profil_unwind_image *entry = entry_of(f, image), at = { .looked = PROFIL_LOOKED };
+	struct profil_unwind_image *entry = unwind_entry_of(f, image),
+				   at = { .looked = PROFIL_LOOKED };
 	bool vdso = i->kind == PROFIL_IMAGE_VDSO;
 	const struct expected_file *e;
 	int err = 0;
@@ -448,7 +379,7 @@ void unwind_feeder_image(struct unwind_feeder *f, const struct table_reader *r, 
 
 bool unwind_feeder_lacks_room(const struct unwind_feeder *f, __u32 image)
 {
-	const struct profil_unwind_image *entry = entry_of(f, image);
+	const struct profil_unwind_image *entry = unwind_entry_of(f, image);
 
 	return !entry->pages && entry->looked == PROFIL_LOOKED_NO_ROOM;
 }
@@ -486,11 +417,11 @@ static void await_walks(void)
 
 void unwind_feeder_clear(struct unwind_feeder *f)
 {
-	struct profil_unwind_file *file = page_at(f, 0);
+	struct profil_unwind_file *file = unwind_page_at(f, 0);
 
 	for (__u32 i = 1; i <= f->most; i++) {
-		__atomic_store_n(&entry_of(f, i)->pages, 0, __ATOMIC_RELAXED);
-		entry_of(f, i)->looked = PROFIL_LOOKED_NOT_YET;
+		__atomic_store_n(&unwind_entry_of(f, i)->pages, 0, __ATOMIC_RELAXED);
+		unwind_entry_of(f, i)->looked = PROFIL_LOOKED_NOT_YET;
 	}
 	for (size_t i = 0; i < PROFIL_UNWIND_FILE_PAGES * PROFIL_PAGE_UNWIND_FILES; i++) {
 		__atomic_store_n(&file[i].pages, 0, __ATOMIC_RELAXED);
@@ -512,7 +443,7 @@ void unwind_feeder_clear(struct unwind_feeder *f)
 /* Of an earlier feeder, or of the daemon: those that root has installed. */
 static __u32 count_interpreters(const struct unwind_feeder *f)
 {
-	const struct profil_interpreter *page = page_at(f, PROFIL_UNWIND_INTERPRETER_PAGE);
+	const struct profil_interpreter *page = unwind_page_at(f, PROFIL_UNWIND_INTERPRETER_PAGE);
 	__u32 n = PROFIL_INTERPRETERS;
 
 	while (n && !page[n - 1].kind)

@@ -157,6 +157,30 @@ const struct jitdump_code *jit_codes_find(const struct jit_codes *c, __u64 addre
 	return i && address < c->claim[i - 1].end ? &c->code[c->claim[i - 1].owner] : NULL;
 }
 
+bool jit_codes_piece(const struct jit_codes *c, size_t i, struct jit_piece *out)
+{
+	if (i >= c->nclaims)
+		return false;
+	*out = (struct jit_piece){ c->claim[i].start, c->claim[i].end,
+				   &c->code[c->claim[i].owner] };
+	return true;
+}
+
+size_t jit_codes_frames(struct jit_codes *c, const struct jitdump_code *code, void *out,
+			size_t bytes)
+{
+	ssize_t n;
+
+	if (!code->frames_at || code->frames_bytes > bytes)
+		return 0;
+	if (!c->budget.reading)
+		read_budget_resume(&c->budget);
+	if (!read_budget_left(&c->budget))
+		return 0;
+	n = pread(c->fd, out, code->frames_bytes, (off_t)code->frames_at);
+	return n == (ssize_t)code->frames_bytes ? (size_t)n : 0;
+}
+
 int jit_codes_line(const struct jit_codes *c, __u64 address, char *file, size_t bytes)
 {
 	const struct jitdump_code *code = jit_codes_find(c, address);

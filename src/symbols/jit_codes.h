@@ -27,6 +27,24 @@ const struct jitdump_code *jit_codes_find(const struct jit_codes *c, __u64 addre
  */
 int jit_codes_line(const struct jit_codes *c, __u64 address, char *file, size_t bytes);
 
+/* The newest code of a range of addresses that no later code has. */
+struct jit_piece {
+	__u64 start;
+	__u64 end;
+	const struct jitdump_code *code;
+};
+
+/* Piece @i, by address. Returns false behind the last one. */
+bool jit_codes_piece(const struct jit_codes *c, size_t i, struct jit_piece *out);
+
+/*
+ * Copies the .eh_frame of @code, at most @bytes. Returns how many it has; 0: none, more than @bytes,
+ * or the account of the file's owner has no time left. It pays for the time from here to
+ * jit_codes_close().
+ */
+size_t jit_codes_frames(struct jit_codes *c, const struct jitdump_code *code, void *out,
+			size_t bytes);
+
 /* Copies the @bytes at @address, which one piece of code has. Returns how many there are. */
 size_t jit_codes_read(const struct jit_codes *c, __u64 address, void *out, size_t bytes);
 

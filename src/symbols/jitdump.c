@@ -20,6 +20,7 @@
 #define CODE_LOAD 0
 #define CODE_MOVE 1
 #define CODE_DEBUG_INFO 2
+#define CODE_UNWINDING_INFO 4
 
 #define LOADS_MAX (256u << 10)	   /* beyond these, code that moves has no name */
 #define LINES_BYTES_MAX (1u << 20) /* of one function */
@@ -85,6 +86,17 @@ struct debug_line {
 
 #define SAME_FILE "\xff"
 
+/*
+ * Of CODE_UNWINDING_INFO, followed by the .eh_frame and the .eh_frame_hdr of the code that comes
+ * next. Their addresses are as if the first were at the next multiple of 8 behind the code.
+ */
+struct unwinding_info {
+	struct record_head head;
+	__u64 bytes; /* of both */
+	__u64 hdr_bytes;
+	__u64 mapped_bytes;
+};
+
 static bool read_at(const struct jitdump *d, void *out, size_t bytes)
 {
 	return pread(d->fd, out, bytes, (off_t)d->at) == (ssize_t)bytes;
@@ -140,7 +152,9 @@ static bool read_code(struct jitdump *d, const struct jitdump_load *from, struct
 				       .bytes = load.bytes,
 				       .at = from->at + load.head.bytes - load.bytes,
 				       .lines_at = from->lines_at,
-				       .lines_bytes = from->lines_bytes };
+				       .lines_bytes = from->lines_bytes,
+				       .frames_at = from->frames_at,
+				       .frames_bytes = from->frames_bytes };
 	*number = load.number;
 	return true;
 }
@@ -160,10 +174,10 @@ static void keep_load(struct jitdump *d, const struct jitdump_load *load)
 
 static bool read_load(struct jitdump *d, struct jitdump_code *code)
 {
-	struct jitdump_load load = d->lines;
+	struct jitdump_load load = d->ahead;
 
 	load.at = d->at;
-	d->lines = (struct jitdump_load){ 0 };
+	d->ahead = (struct jitdump_load){ 0 };
 	if (!read_code(d, &load, code, &load.number))
 		return false;
 	if (load.lines_at && d->lines_of != code->start)
@@ -195,8 +209,36 @@ static bool read_debug_info(struct jitdump *d)
 	if (!read_at(d, &info, sizeof(info)) || info.head.bytes <= sizeof(info))
 		return false;
 	d->lines_of = info.start;
-	d->lines.lines_at = d->at + sizeof(info);
-	d->lines.lines_bytes = info.head.bytes - sizeof(info);
+	d->ahead.lines_at = d->at + sizeof(info);
+	d->ahead.lines_bytes = info.head.bytes - sizeof(info);
+	return false;
+}
+
+static bool read_unwinding_info(struct jitdump *d)
+{
+	struct unwinding_info info;
+
+	if (!read_at(d, &info, sizeof(info)) || info.head.bytes < sizeof(info) ||
+	    info.bytes > info.head.bytes - sizeof(info) || info.hdr_bytes >= info.bytes)
+		return false;
+	d->ahead.frames_at = d->at + sizeof(info);
+	d->ahead.frames_bytes = info.bytes - info.hdr_bytes;
+	return false;
+}
+
+static bool read_record(struct jitdump *d, const struct record_head *head,
+			struct jitdump_code *code)
+{
+	switch (head->id) {
+	case CODE_LOAD:
+		return read_load(d, code);
+	case CODE_MOVE:
+		return read_move(d, code);
+	case CODE_DEBUG_INFO:
+		return read_debug_info(d);
+	case CODE_UNWINDING_INFO:
+		return read_unwinding_info(d);
+	}
 	return false;
 }
 
@@ -212,10 +254,7 @@ int jitdump_next(struct jitdump *d, struct jitdump_code *code)
 	}
 	if (!read_at(d, &head, sizeof(head)) || head.bytes < sizeof(head))
 		return 0;
-	if (!(head.id == CODE_LOAD	   ? read_load(d, code)
-	      : head.id == CODE_MOVE	   ? read_move(d, code)
-	      : head.id == CODE_DEBUG_INFO ? read_debug_info(d)
-					   : false))
+	if (!read_record(d, &head, code))
 		code->bytes = 0;
 	d->at += head.bytes;
 	return 1;

@@ -17,6 +17,8 @@ struct jitdump_code {
 	__u64 at;	   /* of its bytes in the file */
 	__u64 lines_at;	   /* of its lines in the file; 0: none */
 	__u64 lines_bytes; /* of these */
+	__u64 frames_at;   /* of its .eh_frame in the file; 0: none */
+	__u64 frames_bytes;
 };
 
 /* The code that a record describes. */
@@ -25,6 +27,8 @@ struct jitdump_load {
 	__u64 at; /* of the record */
 	__u64 lines_at;
 	__u64 lines_bytes;
+	__u64 frames_at;
+	__u64 frames_bytes;
 };
 
 /* Zeroed but for @fd, it is at the first record. jitdump_fini() when done. */
@@ -33,7 +37,7 @@ struct jitdump {
 	__u64 at;
 	char name[JITDUMP_NAME_MAX]; /* of the code read last; cut, with a blank for each newline */
 	__u64 lines_of;		     /* the address of the code whose lines were read last */
-	struct jitdump_load lines;   /* these */
+	struct jitdump_load ahead;   /* these, and the unwinding rules of the code that follows */
 	struct jitdump_load *load;   /* by rising number, as compilers count */
 	size_t loads;
 };

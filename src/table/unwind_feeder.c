@@ -22,6 +22,7 @@
 #include "symbols/proc/file_account.h"
 #include "symbols/proc/guarded_file.h"
 
+#include "jit_feeder.h"
 #include "unwind_feeder.h"
 
 /*
@@ -355,6 +356,8 @@ static bool feed(struct unwind_feeder *f, const struct table_reader *r, __u32 im
 		at.interpreter = compiler_in(f, (pid_t)i->tgid, &at.base);
 		if (!at.interpreter)
 			at.interpreter = entry->interpreter;
+		if (!at.interpreter)
+			jit_feeder_add(f, r, image, &at);
 	}
 	if (entry->pages && entry->row_page == at.row_page) {
 		entry->looked = PROFIL_LOOKED;
@@ -363,8 +366,8 @@ static bool feed(struct unwind_feeder *f, const struct table_reader *r, __u32 im
 	__atomic_store_n(&entry->pages, 0, __ATOMIC_RELEASE);
 	entry->base = at.base; /* or the first two pages */
 	entry->interpreter = at.interpreter;
-	entry->looked = at.looked;
 	__atomic_store_n(&entry->pages, at.pages, __ATOMIC_RELEASE);
+	__atomic_store_n(&entry->looked, at.looked, __ATOMIC_RELEASE);
 	return err != -EAGAIN;
 }
 
@@ -386,7 +389,10 @@ bool unwind_feeder_lacks_room(const struct unwind_feeder *f, __u32 image)
 
 void unwind_feeder_update(struct unwind_feeder *f, const struct table_reader *r)
 {
-	if (!f->map || f->images == r->images)
+	if (!f->map)
+		return;
+	jit_feeder_update(f, r);
+	if (f->images == r->images)
 		return;
 	f->images = r->images;
 	for (__u32 i = 1; i <= r->table.head->images; i++) {
@@ -429,6 +435,7 @@ void unwind_feeder_clear(struct unwind_feeder *f)
 			file[i].ino = 0;
 	}
 	await_walks();
+	jit_feeder_clear(f);
 	memset(f->fed, 0, f->most + 1u);
 	f->nexpected = 0;
 	f->images = f->waiting = 0;
@@ -482,6 +489,7 @@ void unwind_feeder_close(struct unwind_feeder *f)
 {
 	if (f->map && f->cache >= 0)
 		close(f->cache);
+	jit_feeder_clear(f);
 	free(f->expected);
 	free(f->shares);
 	free(f->fed);

@@ -43,31 +43,58 @@ bool unwind_is_fair(size_t all, size_t used, size_t own, size_t more)
 	return own + more <= (all - (used - own)) / 2;
 }
 
-bool unwind_put_rows(struct unwind_feeder *f, struct profil_unwind_image *at,
-		     const struct unwind_table *t, struct unwind_share *share)
+static size_t pages_of(const struct unwind_table *t)
 {
-	size_t pages = (t->n + PROFIL_PAGE_ROWS - 1) / PROFIL_PAGE_ROWS;
-	size_t firsts = (pages + PROFIL_PAGE_FIRSTS - 1) / PROFIL_PAGE_FIRSTS;
-	__u32 *first = unwind_page_at(f, f->used);
+	return (t->n + PROFIL_PAGE_ROWS - 1) / PROFIL_PAGE_ROWS;
+}
 
-	*at = (struct profil_unwind_image){ .looked = PROFIL_LOOKED };
-	if (!pages || !f->rows)
-		return false;
+bool unwind_area_take(struct unwind_feeder *f, struct unwind_area *a, size_t pages,
+		      struct unwind_share *share)
+{
+	size_t firsts = (pages + PROFIL_PAGE_FIRSTS - 1) / PROFIL_PAGE_FIRSTS;
+
 	if (firsts > PROFIL_FIRST_PAGES_MAX || f->used + firsts + pages > f->pages ||
-	    (share && !unwind_is_fair(f->pages, f->used, share->pages, firsts + pages))) {
-		at->looked = PROFIL_LOOKED_NO_ROOM;
-		f->full = true;
+	    (share && !unwind_is_fair(f->pages, f->used, share->pages, firsts + pages)))
 		return false;
-	}
-	at->first_page = (__u32)f->used;
-	at->row_page = (__u32)(f->used + firsts);
+	*a = (struct unwind_area){ (__u32)f->used, (__u32)(f->used + firsts), (__u32)pages };
+	f->used += firsts + pages;
+	if (share)
+		share->pages += firsts + pages;
+	return true;
+}
+
+bool unwind_area_fill(struct unwind_feeder *f, const struct unwind_area *a,
+		      struct profil_unwind_image *at, const struct unwind_table *t)
+{
+	__u32 *first = unwind_page_at(f, a->first_page);
+	size_t pages = pages_of(t);
+
+	if (!pages || pages > a->pages)
+		return false;
+	*at = (struct profil_unwind_image){ .looked = PROFIL_LOOKED };
+	at->first_page = a->first_page;
+	at->row_page = a->row_page;
 	memset(unwind_page_at(f, at->row_page + pages - 1), 0xff, PROFIL_UNWIND_PAGE);
 	memcpy(unwind_page_at(f, at->row_page), t->row, t->n * sizeof(*t->row));
 	for (size_t i = 0; i < pages; i++)
 		first[i] = t->row[i * PROFIL_PAGE_ROWS].offset;
-	f->used += firsts + pages;
-	if (share)
-		share->pages += firsts + pages;
 	at->pages = (__u32)pages;
 	return true;
+}
+
+bool unwind_put_rows(struct unwind_feeder *f, struct profil_unwind_image *at,
+		     const struct unwind_table *t, struct unwind_share *share)
+{
+	size_t pages = pages_of(t);
+	struct unwind_area a;
+
+	*at = (struct profil_unwind_image){ .looked = PROFIL_LOOKED };
+	if (!pages || !f->rows)
+		return false;
+	if (!unwind_area_take(f, &a, pages, share)) {
+		at->looked = PROFIL_LOOKED_NO_ROOM;
+		f->full = true;
+		return false;
+	}
+	return unwind_area_fill(f, &a, at, t);
 }

@@ -21,6 +21,13 @@ struct unwind_share {
 	__u32 interpreters;
 };
 
+/* Pages of the map for the rows of one image. */
+struct unwind_area {
+	__u32 first_page;
+	__u32 row_page;
+	__u32 pages; /* of rows */
+};
+
 /* Of an image. */
 enum unwind_fed { UNWIND_NOT_FED, UNWIND_FED, UNWIND_WAITS };
 
@@ -47,7 +54,9 @@ struct unwind_feeder {
 	size_t nshares;
 	bool rows; /* the attachment has stacks; without, only descriptors of interpreters are fed
 		    */
-	bool foretold;			/* the files of the first process are expected already */
+	bool foretold;		/* the files of the first process are expected already */
+	struct jit_image *jits; /* jit_feeder.c */
+	size_t njits;
 	const struct unwind_stop *stop; /* NULL: tables are made to the end */
 };
 
@@ -62,8 +71,22 @@ struct unwind_share *unwind_share_of(struct unwind_feeder *f, int fd);
 bool unwind_is_fair(size_t all, size_t used, size_t own, size_t more);
 
 /*
- * Writes the rows and the first offset of each of their pages, and their position to @at. Returns
- * false without rows or without room.
+ * Takes room for @pages pages of rows, which must not be 0, until unwind_feeder_clear(). Returns
+ * false if there is none.
+ */
+bool unwind_area_take(struct unwind_feeder *f, struct unwind_area *a, size_t pages,
+		      struct unwind_share *share);
+
+/*
+ * Writes the rows into @a, from which no walk reads, and their position to @at. Returns false
+ * without rows, or if they are too many.
+ */
+bool unwind_area_fill(struct unwind_feeder *f, const struct unwind_area *a,
+		      struct profil_unwind_image *at, const struct unwind_table *t);
+
+/*
+ * Takes room, and writes the rows, the first offset of each of their pages, and their position to
+ * @at. Returns false without rows or without room.
  */
 bool unwind_put_rows(struct unwind_feeder *f, struct profil_unwind_image *at,
 		     const struct unwind_table *t, struct unwind_share *share);

@@ -91,14 +91,17 @@ static int open_owned(const char *root, int pid, uid_t owner)
 	return fd < 0 || st.st_uid != owner ? -ENOENT : steal_fd(fd);
 }
 
-/* Opens the perf map, or what else @pid describes its code in. */
+/*
+ * Opens what @pid describes its code in: with @dump the jitdump, which has more than names, or else
+ * the perf map.
+ */
 static int open_names(pid_t pid, bool dump)
 {
 	__cleanup(closep) int proc = -1;
 	__cleanup(closep) int at_root = -1;
 	struct stat st;
 	char path[64], root[64];
-	int inner, fd;
+	int inner, fd = -ENOENT;
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -107,8 +110,9 @@ static int open_names(pid_t pid, bool dump)
 	at_root = proc < 0 ? -1 : openat(proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (!inner || at_root < 0 || fstat(proc, &st) < 0)
 		return open_owned("/", (int)pid, geteuid());
-	fd = open_owned(root, inner, st.st_uid);
-	return fd < 0 && dump ? jitdump_open(pid, inner, root, st.st_uid) : fd;
+	if (dump)
+		fd = jitdump_open(pid, inner, root, st.st_uid);
+	return fd < 0 ? open_owned(root, inner, st.st_uid) : fd;
 }
 
 int perfmap_open(pid_t pid)

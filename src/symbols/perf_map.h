@@ -29,8 +29,8 @@ struct perfmap {
 int perfmap_open(pid_t pid);
 
 /*
- * The same; without a perf map, the jitdump that the process has mapped. This reads all mappings of
- * the process.
+ * Opens the jitdump that the process has mapped; without one, the perf map. This reads all mappings
+ * of the process.
  */
 int perfmap_open_any(pid_t pid);
 

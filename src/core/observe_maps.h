@@ -337,7 +337,7 @@ struct profil_function {
 	char file[PROFIL_FUNCTION_FILE];
 	char name[PROFIL_FUNCTION_NAME];
 	__u32 lines_bytes; /* of the whole line table, also where it is left out */
-	__u32 zero;
+	__u32 tgid; /* of PROFIL_LINES_POSITION: a process that sees the file; 0: not known */
 	__u8 lines[PROFIL_FUNCTION_LINES];
 };
 _Static_assert(sizeof(struct profil_function) == 512, "eight of them are a page");

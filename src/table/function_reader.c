@@ -1,5 +1,6 @@
 /* function_reader.c - reads the functions of interpreted languages from a table */
 #include <errno.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,6 +104,7 @@ static char *full_name(struct interpreted_function *f)
 /* The file that was read last: most functions follow others of their file. */
 struct source {
 	char *path;
+	__u32 root; /* the process in whose root directory it is; 0: in ours */
 	__u32 *end; /* of each line: the position behind it, in UTF-16's characters */
 	size_t lines;
 	struct read_budget budget;
@@ -154,16 +156,47 @@ static int read_lines(struct source *s, int fd)
 	return find_lines(s, "\n", 1, &at); /* of the last line */
 }
 
-/* Reads the source at @path. It has no lines if it cannot be read. */
-static void source_read(struct source *s, const char *path)
+/* Says whether the link @name of process @pid in /proc leads to the same as ours. */
+static bool is_ours(__u32 pid, const char *name)
 {
+	char path[64], theirs[PATH_MAX], ours[PATH_MAX];
+	ssize_t n, m;
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	n = readlink(path, theirs, sizeof(theirs));
+	snprintf(path, sizeof(path), "/proc/self/%s", name);
+	m = readlink(path, ours, sizeof(ours));
+	return n < 0 || (n == m && !memcmp(theirs, ours, (size_t)n));
+}
+
+/*
+ * Opens @path as process @pid sees it, which can be in another mount namespace or have another root
+ * directory. One that has ended, or that this process may not inspect, is taken for one of ours.
+ */
+static int source_open(const char *path, __u32 pid)
+{
+	char root[64];
+
+	if (!pid)
+		return guarded_file_open(path, NULL);
+	snprintf(root, sizeof(root), "/proc/%u/root", pid);
+	return guarded_file_open_below(root, path, NULL);
+}
+
+/*
+ * Reads the source at @path of a function of process @pid. It has no lines if it cannot be read.
+ */
+static void source_read(struct source *s, const char *path, __u32 pid)
+{
+	__u32 root = pid && !(is_ours(pid, "ns/mnt") && is_ours(pid, "root")) ? pid : 0;
 	__cleanup(closep) int fd = -1;
 
-	if (s->path && !strcmp(s->path, path))
+	if (s->path && s->root == root && !strcmp(s->path, path))
 		return;
 	source_forget(s);
 	s->path = strdup(path);
-	fd = guarded_file_open(path, NULL);
+	s->root = root;
+	fd = source_open(path, root);
 	if (fd < 0)
 		return;
 	read_budget_begin(&s->budget, file_account_of(fd) ?: file_account_of_any(), FILE_TIME);
@@ -180,19 +213,30 @@ static __u32 line_at(const struct source *s, __u32 position)
 	return lo < s->lines ? (__u32)lo + 1 : 0;
 }
 
-static void place_in_source(struct interpreted_function *f, struct source *s)
+static void place_in_source(struct interpreted_function *f, struct source *s, __u32 pid)
 {
 	static const char url[] = "file://";
 	const char *path = f->file;
 
-	if (f->line_format != PROFIL_LINES_POSITION)
-		return;
 	f->line_format = PROFIL_LINES_NONE;
 	if (path && !strncmp(path, url, strlen(url)))
 		path += strlen(url);
 	if (path && *path == '/')
-		source_read(s, path);
+		source_read(s, path, pid);
 	f->line = path && *path == '/' ? line_at(s, f->line) : 0;
+}
+
+/* Takes the line from @before: the process whose file it is may have ended since. */
+static bool place_as_before(struct interpreted_function *f, const struct interpreted *before)
+{
+	const struct interpreted_function *known =
+		before ? interpreted_find(before, f->start) : NULL;
+
+	if (!known || known->start != f->start || !known->line)
+		return false;
+	f->line = known->line;
+	f->line_format = known->line_format;
+	return true;
 }
 
 /* PHP's and Perl's code outside of functions has no name, nor has Perl's in strings. */
@@ -216,7 +260,8 @@ static void clear_impossible(struct interpreted_function *f)
 		f->line_format = PROFIL_LINES_NONE;
 }
 
-static int add(struct interpreted *out, const struct profil_function *from, struct source *source)
+static int add(struct interpreted *out, const struct profil_function *from,
+	       const struct interpreted *before, struct source *source)
 {
 	struct interpreted_function f = { .start = from->start,
 					  .length = from->length,
@@ -238,7 +283,8 @@ static int add(struct interpreted *out, const struct profil_function *from, stru
 	/* HotSpot separates packages as in class files; no method has a slash in its name. */
 	for (char *c = f.name; c && *c && from->language == PROFIL_LANGUAGE_JAVA; c++)
 		*c = *c == '/' ? '.' : *c;
-	place_in_source(&f, source);
+	if (f.line_format == PROFIL_LINES_POSITION && !place_as_before(&f, before))
+		place_in_source(&f, source, from->tgid);
 	clear_impossible(&f);
 	if (f.name)
 		f.name = full_name(&f);
@@ -250,7 +296,8 @@ static int add(struct interpreted *out, const struct profil_function *from, stru
 	return interpreted_add(out, &f);
 }
 
-int functions_read(struct interpreted *out, const struct table *t, __u32 language)
+int functions_read(struct interpreted *out, const struct table *t, __u32 language,
+		   const struct interpreted *before)
 {
 	struct source source = { 0 };
 	int err = 0;
@@ -259,7 +306,7 @@ int functions_read(struct interpreted *out, const struct table *t, __u32 languag
 		const struct profil_function *f = table_function(t, i);
 
 		if (f && f->language == language && f->start)
-			err = add(out, f, &source);
+			err = add(out, f, before, &source);
 	}
 	source_forget(&source);
 	interpreted_sort(out);

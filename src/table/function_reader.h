@@ -5,7 +5,11 @@
 #include "profile/interpreted.h"
 #include "table.h"
 
-/* Reads all functions of @language in @t into the empty @out. Returns 0 or -ENOMEM. */
-int functions_read(struct interpreted *out, const struct table *t, __u32 language);
+/*
+ * Reads all functions of @language in @t into the empty @out. @before: what was read before; NULL:
+ * nothing. Returns 0 or -ENOMEM.
+ */
+int functions_read(struct interpreted *out, const struct table *t, __u32 language,
+		   const struct interpreted *before);
 
 #endif

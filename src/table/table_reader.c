@@ -126,7 +126,8 @@ static int read_functions(struct table_reader *r)
 		if (!o || image->kind != PROFIL_IMAGE_FUNCTIONS)
 			continue;
 		functions = calloc(1, sizeof(*functions));
-		if (!functions || functions_read(functions, &r->table, image->generation) < 0) {
+		if (!functions ||
+		    functions_read(functions, &r->table, image->generation, o->interpreted) < 0) {
 			interpreted_free(functions);
 			return -ENOMEM;
 		}

@@ -58,11 +58,31 @@ functions_of_node() { # VERSION
 	rm -rf "$node"
 }
 
+# The program is in a file that this mount namespace has not, nor this root directory.
+lines_of_node_elsewhere() { # NAME COMMAND...
+	local root=$dir/root
+
+	if ! command -v node >/dev/null; then
+		lacks "lines of Node are known $1" node
+		return
+	fi
+	"$ctl" record -q -g -F 499 -o "$dir/kept" -- "${@:2}" "$root"
+	"$ctl" report -a --by line "$dir/kept" >"$dir/lines"
+	check "lines of Node are known $1" grep -qE 'elsewhere\.js:3 recursive\b' "$dir/lines"
+	check "each line of Node $1 is the function's own" awk '/ (inner|recursive) / && !/elsewhere.js:(2 inner|3 recursive) / { print; exit 1 }' "$dir/lines"
+}
+
 daemon_start
 for version in 18 22 24; do
 	functions_of_node $version
 done
 functions_of node node inlined "$dir/program.js"
+mkdir "$dir/root" "$dir/root/mnt"
+{ echo; cat "$dir/program.js"; } >"$dir/root/mnt/elsewhere.js"
+# shellcheck disable=SC2016 # the inner shell's
+lines_of_node_elsewhere "in another mount namespace" unshare --mount sh -c 'mount --bind "$0/mnt" /mnt && node /mnt/elsewhere.js'
+# shellcheck disable=SC2016
+lines_of_node_elsewhere "below another root" unshare --mount sh -c 'mkdir "$0/all" && mount --rbind / "$0/all" && mount -t tmpfs none "$0/all/mnt" && cp "$0/mnt/elsewhere.js" "$0/all/mnt" && exec chroot "$0/all" node /mnt/elsewhere.js'
 XDEBUG_MODE=off functions_of php php whole "$dir/program.php"
 functions_of ruby ruby whole "$dir/program.rb"
 finish

@@ -19,10 +19,14 @@ static void take_all(struct sampler *s, struct target *t)
 	struct counts c = { .count = count, .room = PROFIL_SPAN };
 
 	while (s->ops->take(s, t, &c) == 1) {
-		cr_expect_eq(c.n, 1);
+		uint64_t sum = 0;
+
 		cr_expect_eq(c.owner, 0);
-		cr_expect_eq(c.sum, *count);
-		counted[c.bin] += *count;
+		for (uint32_t i = 0; i < c.n; i++) {
+			counted[c.bin + i] += count[i];
+			sum += count[i];
+		}
+		cr_expect_eq(c.sum, sum);
 	}
 }
 
@@ -67,13 +71,12 @@ Test(replay, ticks_count_once_for_each_started_profile)
 
 	s->ops->release(s, t);
 	s->ops->region_off(s, t, 0); /* its buffer is unmapped */
-	t->cursor.at = 0;
 	cr_assert_eq(s->ops->start(s, t, NULL, 0), 0);
 	take_all(s, t);
 	s->ops->samples(s, t, &samples);
 	cr_expect_eq(counted[0], 3);
-	cr_expect_eq(samples.total, 20);
-	cr_expect_eq(samples.unmatched, 15);
+	cr_expect_eq(samples.total, 10);
+	cr_expect_eq(samples.unmatched, 10);
 
 	cr_expect_eq(s->ops->next(s, &at), t, "each pass looks whether the process is there");
 	cr_expect(profile.probe);

@@ -12,6 +12,7 @@
 struct disposal;
 struct lanes;
 struct own_profile;
+struct own_request;
 struct client;
 struct attachment;
 struct place_source;
@@ -34,8 +35,9 @@ struct profild {
 	sd_event_source *machine_ready;	 /* looks whether it can */
 	sd_event_source *machine_timer;	 /* looks whether its table fills up */
 	const struct client *feeder;	 /* may write the machine's unwind rules; NULL: none */
-	struct own_profile *idle;	 /* with waiters to call: see profile/buffer_writer.c */
-	sd_event_source *on_idle;
+	struct own_profile *dirty;	 /* to be examined: see profile/own_lifecycle.c */
+	struct own_request *requests;	 /* under way */
+	sd_event_source *on_dirty;
 	struct writer *writers;
 	struct lanes *lanes;
 	struct disposal *disposal;

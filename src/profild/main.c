@@ -160,6 +160,8 @@ static int profild_open(struct profild *d)
 	if (err >= 0 && d->config.file)
 		err = sd_event_add_signal(d->event, NULL, SIGHUP, on_reload, d);
 	if (err >= 0)
+		err = own_profiles_open(d);
+	if (err >= 0)
 		err = sd_event_now(d->event, CLOCK_MONOTONIC, &d->started_ns);
 	if (err < 0) {
 		log_err("cannot set up the event loop: %s", strerror(-err));
@@ -200,31 +202,25 @@ static int profild_open(struct profild *d)
 /* Time limit for writing the last counts. */
 #define LAST_US 1000000
 
-static void on_last(void *arg, int err, struct own_profile *own)
-{
-	--*(unsigned int *)arg;
-}
-
 /*
  * Ends all profiles, or with @keep only brings their buffers up to date. Counts that the workers
  * have not written in time are lost.
  */
 static void last_counts(struct profild *d, bool keep)
 {
-	static unsigned int waiting; /* static: on_last() may be called after the time limit */
 	struct own_profile *own, *next;
 	uint64_t end, now = 0;
 
 	for (own = d->profiles; own; own = next) {
 		next = own->next;
-		waiting++;
-		if (keep ? own_profile_sync(own, on_last, &waiting)
-			 : own_profile_finish(own, on_last, &waiting))
-			waiting--;
+		if (keep)
+			writer_pass(own);
+		else
+			own_profile_finish(own);
 	}
 	if (sd_event_now(d->event, CLOCK_MONOTONIC, &now) < 0)
 		return;
-	for (end = now + LAST_US; waiting && now < end;
+	for (end = now + LAST_US; !own_profiles_served(d) && now < end;
 	     sd_event_now(d->event, CLOCK_MONOTONIC, &now)) {
 		if (sd_event_run(d->event, end - now) < 0)
 			return;
@@ -243,6 +239,7 @@ static void close_profiles(struct profild *d)
 		else
 			own_profile_end(d->profiles);
 	}
+	own_profiles_close(d);
 	writers_close(d);
 }
 

@@ -8,7 +8,7 @@
 #include "profild/profile/authorize.h"
 
 struct asked {
-	struct client_wait *wait;
+	struct client *client;
 	struct lane *lane;
 	struct work work;
 	pid_t tgid; /* of the process, once @enter has been called; 0: not yet */
@@ -29,7 +29,7 @@ static void on_closed(void *arg, const struct work_answer *a, union work_area *a
 {
 	struct asked *q = arg;
 
-	client_go_on(q->wait, 0);
+	client_go_on(q->client, 0);
 	asked_free(q);
 }
 
@@ -41,31 +41,31 @@ static bool no_worker(int err)
 
 static void finish(struct asked *q, int err)
 {
-	struct client *c = q->wait->client;
+	struct client *c = q->client;
 	struct work drop = { .kind = WORK_DROP, .id = q->work.id };
 
-	if (c)
+	if (c->sock >= 0)
 		err = q->finish(c, err, q->tgid);
 	if (!err && lane_submit(q->lane, &drop, NULL, on_closed, q))
 		return;
 	if (err)
 		lane_submit(q->lane, &drop, NULL, NULL, NULL);
-	client_go_on(q->wait, err);
+	client_go_on(c, err);
 	asked_free(q);
 }
 
 static void on_answer(void *arg, const struct work_answer *a, union work_area *area)
 {
 	struct asked *q = arg;
-	struct client *c = q->wait->client;
+	struct client *c = q->client;
 	int err = a->err;
 
 	if (no_worker(err)) { /* the message may still be in the socket */
-		client_go_on(q->wait, err);
+		client_go_on(c, err);
 		asked_free(q);
 		return;
 	}
-	if (!err && c && !q->tgid) {
+	if (!err && c->sock >= 0 && !q->tgid) {
 		q->tgid = a->pid;
 		err = q->enter(c, a->pid);
 		if (!err && lane_submit(q->lane, &q->work, NULL, on_answer, q))
@@ -82,12 +82,9 @@ int authorization_ask(struct client *c, bool *fds, int (*enter)(struct client *c
 {
 	struct asked *q = calloc(1, sizeof(*q));
 
-	if (q)
-		q->wait = client_wait(c);
-	if (!q || !q->wait) {
-		asked_free(q);
+	if (!q)
 		return -ENOMEM;
-	}
+	q->client = c;
 	q->lane = lane_ref(c->lane);
 	q->enter = enter;
 	q->finish = answer;
@@ -98,12 +95,11 @@ int authorization_ask(struct client *c, bool *fds, int (*enter)(struct client *c
 		q->work.flags |= WORK_PRIVILEGED;
 	if (authorize_member(c->daemon, c->sock, &c->peer.cred))
 		q->work.flags |= WORK_MEMBER;
-	if (!lane_submit_message(c->lane, &q->work, &q->wait->sock, on_answer, q)) {
-		c->wait = NULL;
-		free(q->wait);
+	if (!lane_submit_message(c->lane, &q->work, &c->sock, on_answer, q)) {
 		asked_free(q);
 		return -ENOMEM;
 	}
+	client_wait(c);
 	*fds = false;
 	return 0;
 }

@@ -58,16 +58,16 @@ static void close_socket(struct client *c)
 		disposal_add(c->daemon->disposal, c->sock);
 }
 
+/* A request under way still has the struct; an observer's ends here, with its timer. */
 void client_close(struct client *c)
 {
 	struct client **place = &c->daemon->clients;
+	bool waiting = c->waiting && !c->retry;
 
 	while (*place && *place != c)
 		place = &(*place)->next;
 	if (*place)
 		*place = c->next;
-	if (c->wait)
-		*c->wait = (struct client_wait){ .sock = -1 };
 	if (c->opening)
 		task_forget(c->opening);
 	if (c->daemon->feeder == c)
@@ -79,14 +79,15 @@ void client_close(struct client *c)
 	sd_event_source_disable_unref(c->retry);
 	remote_fini(&c->memory);
 	closep(&c->pidfd);
-	if (c->sock >= 0)
-		close_socket(c);
+	close_socket(c);
+	c->sock = -1;
 	free(c->pending);
 	free(c->region);
 	lane_unref(c->lane);
 	charge_give(&c->charge);
 	user_unref(c->user);
-	free(c);
+	if (!waiting)
+		free(c);
 }
 
 int client_send(struct client *c, const struct profil_header *h, const int *fds, unsigned int nfds)
@@ -109,25 +110,18 @@ static bool is_peer(const struct client *c, pid_t sender)
 	return sender == c->peer.cred.pid && poll(&ended, 1, 0) == 0;
 }
 
-struct client_wait *client_wait(struct client *c)
+void client_wait(struct client *c)
 {
-	struct client_wait *wait = calloc(1, sizeof(*wait));
-
-	if (!wait)
-		return NULL;
-	*wait = (struct client_wait){ c, c->sock };
-	c->wait = wait;
-	return wait;
+	c->waiting = true;
 }
 
-void client_go_on(struct client_wait *wait, int err)
+void client_go_on(struct client *c, int err)
 {
-	struct client *c = wait->client;
-
-	free(wait);
-	if (!c)
+	if (c->sock < 0) {
+		free(c);
 		return;
-	c->wait = NULL;
+	}
+	c->waiting = false;
 	if (err) {
 		client_close(c);
 		return;
@@ -149,15 +143,10 @@ static void on_dropped(void *arg, const struct work_answer *a, union work_area *
 static int drop_message(struct client *c)
 {
 	struct work w = { .kind = WORK_DROP, .id = lane_new_id(c->lane) };
-	struct client_wait *wait = client_wait(c);
 
-	if (!wait)
+	if (!lane_submit_message(c->lane, &w, &c->sock, on_dropped, c))
 		return -ENOMEM;
-	if (!lane_submit_message(c->lane, &w, &wait->sock, on_dropped, wait)) {
-		c->wait = NULL;
-		free(wait);
-		return -ENOMEM;
-	}
+	client_wait(c);
 	return 0;
 }
 
@@ -231,7 +220,7 @@ static void take_a_rest(struct client *c, uint64_t began_ns)
 /* The client has closed a connection that is not being read. */
 static void on_hangup(struct client *c)
 {
-	if (!c->greeted || (!c->wait && is_empty(c->sock)))
+	if (!c->greeted || (!c->waiting && is_empty(c->sock)))
 		client_close(c);
 	else
 		sd_event_source_set_enabled(c->source, SD_EVENT_OFF); /* until on_rested() */
@@ -248,12 +237,12 @@ static int on_ready(sd_event_source *source, int fd, uint32_t revents, void *use
 			on_hangup(c);
 		return 0;
 	}
-	if (c->wait) { /* until client_go_on() */
+	if (c->waiting) { /* until client_go_on() */
 		c->unread = true;
 		sd_event_source_set_enabled(source, SD_EVENT_OFF);
 		return 0;
 	}
-	for (int i = 0; !err && !c->wait && i < TURN_REQUESTS; i++)
+	for (int i = 0; !err && !c->waiting && i < TURN_REQUESTS; i++)
 		err = receive(c);
 	if (err && err != -EAGAIN) {
 		user_spend(c->user, now_ns(), now_ns() - began_ns);
@@ -270,7 +259,7 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct client *c = userdata;
 
-	if (c->wait) { /* the client is not silent, but waits for its reply */
+	if (c->waiting) { /* the client is not silent, but waits for its reply */
 		sd_event_source_set_time_relative(source, SILENCE_US);
 		sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 		return 0;
@@ -398,7 +387,7 @@ static struct client *least_needed(const struct profild *d, const struct user *u
 	struct client *idle = NULL, *newest = NULL;
 
 	for (struct client *c = d->clients; c; c = c->next) { /* newest first */
-		if (c->user != u || c->wait)
+		if (c->user != u || c->waiting)
 			continue;
 		if (!c->attachment)
 			idle = c;

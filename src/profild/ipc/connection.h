@@ -9,6 +9,7 @@
 #include "core/proto.h"
 #include "profild/daemon.h"
 #include "profild/profile/authorize.h"
+#include "profild/profile/own_profile.h"
 #include "profild/quota/quota.h"
 #include "profild/worker/lane.h"
 
@@ -23,20 +24,11 @@ struct client;
  */
 typedef int client_handler(struct client *c, const struct profil_header *h, bool *fds);
 
-/*
- * Held by a request that is answered later. Until then nothing is read from the connection. @client
- * becomes NULL if the connection is closed.
- */
-struct client_wait {
-	struct client *client;
-	int sock; /* the client's; -1 if the connection is closed */
-};
-
 struct client {
 	struct client *next;
 	struct profild *daemon;
 	client_handler *handle;
-	int sock;
+	int sock; /* -1: closed */
 	sd_event_source *source;
 	sd_event_source *deadline; /* closes the connection unless it observes */
 	sd_event_source *retry;	   /* of an observer's request that waits (observer.c) */
@@ -53,8 +45,9 @@ struct client {
 	uint64_t lender; /* instead of @memory: the id of the profile that has it open */
 	uint8_t cookie[PROFIL_COOKIE_BYTES];
 	struct task *opening;
-	struct client_wait *wait;
-	bool unread; /* the source is off: there was something to read during a wait */
+	bool waiting; /* see client_wait() */
+	bool unread;  /* the source is off: there was something to read during a wait */
+	struct own_request request; /* a START, STOP or SYNC under way */
 
 	/* A START or EXTEND whose regions have not all arrived. */
 	struct profil_msg_start *pending;
@@ -77,9 +70,12 @@ void client_close(struct client *c);
 /* Sends a message with descriptors; -ENOBUFS, which closes it, if the client does not read. */
 int client_send(struct client *c, const struct profil_header *h, const int *fds, unsigned int nfds);
 
-/* Suspends reading until client_go_on(). Its @err is like a handler's: not 0 closes the connection.
+/*
+ * A request is answered later: suspends reading until client_go_on(). Its @err is like a handler's:
+ * not 0 closes the connection. A connection that is closed in between (@c->sock is -1) keeps the
+ * struct until then.
  */
-struct client_wait *client_wait(struct client *c);
-void client_go_on(struct client_wait *wait, int err);
+void client_wait(struct client *c);
+void client_go_on(struct client *c, int err);
 
 #endif

@@ -63,7 +63,7 @@ static int observe(struct client *c, const struct profil_msg_observe *m,
 
 struct retry {
 	int (*attempt)(struct client *c, const struct retry *r);
-	struct client_wait *wait;
+	struct client *client;
 	uint64_t after_us;
 	uint64_t room_until_ns;
 	struct profil_msg_machine machine;
@@ -71,17 +71,9 @@ struct retry {
 	struct observer_peer peer;
 };
 
-static void free_retry(void *arg)
-{
-	struct retry *r = arg;
-
-	free(r->wait);
-	free(r);
-}
-
 static int try_again(struct retry *r, sd_event_source *timer, uint64_t now)
 {
-	uint64_t rest_us = user_wait_ns(r->wait->client->user, now) / 1000;
+	uint64_t rest_us = user_wait_ns(r->client->user, now) / 1000;
 	int err;
 
 	r->after_us = r->after_us < RETRY_US_MOST ? 2 * r->after_us : RETRY_US_MOST;
@@ -93,8 +85,7 @@ static int try_again(struct retry *r, sd_event_source *timer, uint64_t now)
 static int on_retry(sd_event_source *timer, uint64_t usec, void *arg)
 {
 	struct retry *r = arg;
-	struct client_wait *wait = r->wait;
-	struct client *c = wait->client;
+	struct client *c = r->client;
 	uint64_t began_ns = now_ns(), ended_ns;
 	int err = r->attempt(c, r);
 
@@ -107,9 +98,8 @@ static int on_retry(sd_event_source *timer, uint64_t usec, void *arg)
 		if (err >= 0)
 			return 0;
 	}
-	r->wait = NULL;
 	c->retry = sd_event_source_disable_unref(timer); /* frees @r when this function returns */
-	client_go_on(wait, err);
+	client_go_on(c, err);
 	return 0;
 }
 
@@ -125,15 +115,13 @@ static int retry_begin(struct client *c, const struct retry *request)
 		free(r);
 		return err;
 	}
-	sd_event_source_set_destroy_callback(c->retry, free_retry);
+	sd_event_source_set_destroy_callback(c->retry, free);
 	*r = *request;
+	r->client = c;
 	r->after_us = RETRY_US;
 	r->room_until_ns = now_ns() + ROOM_NS;
-	r->wait = client_wait(c);
-	if (r->wait)
-		return 0;
-	c->retry = sd_event_source_disable_unref(c->retry);
-	return -ENOMEM;
+	client_wait(c);
+	return 0;
 }
 
 static int observe_again(struct client *c, const struct retry *r)

@@ -46,26 +46,20 @@ static int answer(struct client *c, int error)
 	return reply(c, error, NULL);
 }
 
-static struct own_profile_request request_of(struct client *c, uint64_t cookie_addr)
+/* Answers a START, STOP or SYNC when it has been carried out. */
+static void on_done(void *arg, int err, const struct own_profile *own)
 {
-	return (struct own_profile_request){
-		.tgid = c->peer.cred.pid,
-		.user = c->user,
-		.cookie = c->cookie,
-		.memory = &c->memory,
-		.cookie_addr = cookie_addr,
-	};
+	struct client *c = arg;
+
+	if (c->sock >= 0 && err != -ESTALE)
+		err = reply(c, err, own);
+	client_go_on(c, err);
 }
 
-/* Answers a START, STOP or SYNC when it has been carried out. */
-static void on_done(void *arg, int err, struct own_profile *own)
+static struct own_request *request_of(struct client *c)
 {
-	struct client_wait *wait = arg;
-	struct client *c = wait->client;
-
-	if (c && err != -ESTALE)
-		err = reply(c, err, err ? NULL : own);
-	client_go_on(wait, err);
+	c->request = (struct own_request){ .done = on_done, .arg = c };
+	return &c->request;
 }
 
 /*
@@ -73,7 +67,7 @@ static void on_done(void *arg, int err, struct own_profile *own)
  * profile that the process had when it got the cookie. The connection is closed then, and the
  * client tries again.
  */
-static int borrow(struct client *c, const struct own_profile *old, uint64_t *lender)
+static int start_borrow(struct client *c, const struct own_profile *old, uint64_t *lender)
 {
 	int err;
 
@@ -92,36 +86,34 @@ static int borrow(struct client *c, const struct own_profile *old, uint64_t *len
 static int start(struct client *c)
 {
 	const struct profil_msg_start *m = c->pending;
-	struct own_profile_request r = request_of(c, m->cookie_addr);
-	struct client_wait *wait;
+	struct own_profile_params p = {
+		.tgid = c->peer.cred.pid,
+		.user = c->user,
+		.cookie = c->cookie,
+		.memory = &c->memory,
+		.cookie_addr = m->cookie_addr,
+		.flags = m->flags,
+		.width = m->width,
+		.cap = m->cap,
+		.region = c->region,
+		.nregions = c->nregions,
+	};
 	struct own_profile *old;
 	bool unbound;
 	uint32_t generation;
-	int err = own_profile_find(&old, c->daemon, r.tgid, &unbound, &generation);
+	int err = own_profile_find(&old, c->daemon, p.tgid, &unbound, &generation);
 
-	r.flags = m->flags;
-	r.width = m->width;
-	r.cap = m->cap;
-	r.region = c->region;
-	r.nregions = c->nregions;
 	if (!err && m->h.type == PROFIL_MSG_EXTEND && !old)
 		err = -ESRCH;
 	err = err ?: authorization_start(c, m->flags);
 	if (!err && c->lender)
-		err = borrow(c, old, &r.lender);
-	if (err == -ESTALE)
-		return err;
-	if (err)
-		return answer(c, err);
-	wait = client_wait(c);
-	if (!wait)
-		return answer(c, -ENOMEM);
-	err = own_profile_start(c->daemon, &r, on_done, wait);
+		err = start_borrow(c, old, &p.lender);
 	if (!err)
-		return 0;
-	c->wait = NULL;
-	free(wait);
-	return err == -ESTALE ? err : answer(c, err);
+		err = own_profile_start(request_of(c), c->daemon, &p);
+	if (err)
+		return err == -ESTALE ? err : answer(c, err);
+	client_wait(c);
+	return 0;
 }
 
 /* Adds @n regions to a START or EXTEND; starts it when all have arrived. */
@@ -175,7 +167,6 @@ static int on_regions(struct client *c, const struct profil_header *h, bool *fds
  */
 static int ask_own(struct client *c, bool leave)
 {
-	struct client_wait *wait;
 	struct own_profile *own;
 	bool unbound;
 	uint32_t generation;
@@ -183,16 +174,9 @@ static int ask_own(struct client *c, bool leave)
 
 	if (err || !own)
 		return answer(c, err);
-	wait = client_wait(c);
-	if (!wait)
-		return answer(c, -ENOMEM);
-	err = leave ? own_profile_leave(own, c->peer.cred.pid, on_done, wait)
-		    : own_profile_sync(own, on_done, wait);
-	if (!err)
-		return 0;
-	c->wait = NULL;
-	free(wait);
-	return answer(c, err);
+	own_profile_ask(request_of(c), own, leave ? c->peer.cred.pid : 0);
+	client_wait(c);
+	return 0;
 }
 
 static int on_stop(struct client *c, const struct profil_header *h, bool *fds)

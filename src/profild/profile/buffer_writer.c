@@ -20,24 +20,21 @@ struct writer {
 	bool submitted; /* the task is in the lane, and holds a reference */
 };
 
-static bool fill(void *arg, struct work *work, union work_area *area);
-static void on_written(void *arg, const struct work_answer *a, union work_area *area);
-static int on_idle(sd_event_source *source, void *userdata);
+static bool writer_fill(void *arg, struct work *work, union work_area *area);
+static void writer_written(void *arg, const struct work_answer *a, union work_area *area);
 
 /* Allocates all memory that passes need, because a START can fail for lack of it, a pass cannot. */
-static int writer_new(struct writer **out, struct profild *d, struct lane *lane)
+static struct writer *writer_new(struct profild *d, struct lane *lane)
 {
-	__cleanup(freep) struct writer *w = calloc(1, sizeof(*w));
-	int err = 0;
+	struct writer *w = calloc(1, sizeof(*w));
 
-	if (w && !d->on_idle)
-		err = sd_event_add_defer(d->event, &d->on_idle, on_idle, d);
-	if (err < 0)
-		return err;
-	if (w)
-		w->task = task_new(&(struct work){ .kind = WORK_ADD }, fill, on_written, w);
-	if (!w || !w->task)
-		return -ENOMEM;
+	if (!w)
+		return NULL;
+	w->task = task_new(&(struct work){ .kind = WORK_ADD }, writer_fill, writer_written, w);
+	if (!w->task) {
+		free(w);
+		return NULL;
+	}
 	w->lane = lane_ref(lane);
 	w->daemon = d;
 	w->next = d->writers;
@@ -45,25 +42,12 @@ static int writer_new(struct writer **out, struct profild *d, struct lane *lane)
 	w->queue_end = &w->queue;
 	w->batch_end = &w->batch;
 	*lane_own(lane) = w;
-	*out = steal(w);
-	return 0;
-}
-
-static int writer_get(struct writer **out, struct profild *d, struct lane *lane)
-{
-	struct writer *w = *lane_own(lane);
-	int err = w ? 0 : writer_new(&w, d, lane);
-
-	if (err)
-		return err;
-	w->refs++;
-	*out = w;
-	return 0;
+	return w;
 }
 
 /*
  * Profiles hold references, so none is queued or being written at the last one. The task holds one
- * too: fill() may release the last profile while the lane still uses the task.
+ * too: writer_fill() may release the last profile while the lane still uses the task.
  */
 static void writer_unref(struct writer *w)
 {
@@ -85,106 +69,101 @@ static void on_free(struct own_profile *own)
 	writer_unref(own->writer);
 }
 
-int writer_join(struct own_profile *own, struct lane *lane)
+int writer_join(struct own_profile *own, struct lane *lane,
+		void (*on_outcome)(struct own_profile *own, enum writer_outcome outcome,
+				   pid_t heir))
 {
-	int err = writer_get(&own->writer, own->daemon, lane);
+	struct writer *w = *lane_own(lane) ?: writer_new(own->daemon, lane);
 
-	if (err)
-		return err;
-	own->on_end = writer_forget;
+	if (!w)
+		return -ENOMEM;
+	w->refs++;
+	own->writer = w;
+	own->on_outcome = on_outcome;
 	own->on_free = on_free;
 	return 0;
 }
 
-/* --- waiters ---------------------------------------------------------------------------------- */
+/* --- the queue -------------------------------------------------------------------------------- */
 
-static void tell(struct own_profile *own, struct waiter **list, int err)
+void writer_queue(struct own_profile *own)
 {
-	struct waiter *waiter = steal(*list);
+	struct writer *w = own->writer;
 
-	own_profile_ref(own);
-	while (waiter) {
-		struct waiter *next = waiter->next;
-
-		if (waiter->done)
-			waiter->done(waiter->arg, err, own);
-		free(waiter);
-		waiter = next;
-	}
-	own_profile_unref(own);
-}
-
-/* Calls the waiters of profiles that had nothing to write, from the event loop. */
-static int on_idle(sd_event_source *source, void *userdata)
-{
-	struct profild *d = userdata;
-
-	while (d->idle) {
-		struct own_profile *own = d->idle;
-
-		d->idle = own->next_idle;
-		own->idle = false;
-		tell(own, &own->deferred, 0);
-		own_profile_unref(own);
-	}
-	return 0;
-}
-
-static void append_waiters(struct waiter **to, struct waiter **from)
-{
-	while (*to)
-		to = &(*to)->next;
-	*to = steal(*from);
-}
-
-static void tell_later(struct own_profile *own, struct waiter **list)
-{
-	struct profild *d = own->daemon;
-
-	if (!*list)
+	if (own->queued || !w)
 		return;
-	append_waiters(&own->deferred, list);
-	if (own->idle)
+	own->queued = true;
+	own->next_queued = NULL;
+	*w->queue_end = own_profile_ref(own);
+	w->queue_end = &own->next_queued;
+	w->kick = true;
+}
+
+/* Takes the first profile off the queue; the caller has the queue's reference now. */
+static struct own_profile *writer_unqueue(struct writer *w)
+{
+	struct own_profile *own = w->queue;
+
+	w->queue = own->next_queued;
+	if (!w->queue)
+		w->queue_end = &w->queue;
+	own->queued = false;
+	return own;
+}
+
+static void writer_submit(struct writer *w)
+{
+	w->kick = false;
+	if (!w->queue || w->submitted)
 		return;
-	own->idle = true;
-	own->next_idle = d->idle;
-	d->idle = own_profile_ref(own);
-	sd_event_source_set_enabled(d->on_idle, SD_EVENT_ONESHOT);
+	w->submitted = true;
+	w->refs++;
+	task_submit(w->task, w->lane);
 }
 
-/*
- * Takes the waiters that the latest pass has served. One that has come in the middle of the pass
- * waits for the next: this one has left counters behind it that may have counts by now.
- */
-static struct waiter *take_served(struct own_profile *own)
+void writer_kick(struct own_profile *own)
 {
-	struct waiter **end = &own->waiting, *served = own->waiting, *rest;
-
-	while (*end && (*end)->pass <= own->pass)
-		end = &(*end)->next;
-	rest = steal(*end);
-	own->waiting = rest;
-	return served == rest ? NULL : served;
+	if (own->writer)
+		writer_submit(own->writer);
 }
 
-int writer_wait(struct own_profile *own, own_profile_done *done, void *arg)
+void writers_kick(struct profild *d)
 {
-	struct waiter *waiter = calloc(1, sizeof(*waiter));
+	for (struct writer *w = d->writers; w; w = w->next) {
+		if (w->kick)
+			writer_submit(w);
+	}
+}
 
-	if (!waiter)
-		return -ENOMEM;
-	waiter->done = done;
-	waiter->arg = arg;
-	waiter->pass = own->pass + 1;
-	append_waiters(&own->waiting, &waiter);
+uint64_t writer_pass(struct own_profile *own)
+{
+	own->asked = own->pass + 1;
 	writer_queue(own);
 	writer_kick(own);
-	return 0;
+	return own->asked;
+}
+
+/* The latest pass of @own has been written, or had nothing to write. */
+static void writer_serve(struct own_profile *own)
+{
+	bool awaited = own->asked > own->served;
+
+	own->served = own->pass;
+	if (awaited)
+		own_profile_mark(own);
+}
+
+/* What has been asked of @own cannot be written: its counts are lost, or stay in the maps. */
+static void writer_drop(struct own_profile *own)
+{
+	if (own->pass < own->asked)
+		own->pass = own->asked;
+	writer_serve(own);
 }
 
 /* --- filling a batch -------------------------------------------------------------------------- */
 
-static uint32_t room(const struct writer *w)
+static uint32_t writer_room(const struct writer *w)
 {
 	return WORK_AREA_BYTES - w->used;
 }
@@ -199,9 +178,9 @@ static int put_counts(struct writer *w, union work_area *area, struct own_profil
 	struct counts c = { .count = (uint32_t *)(span + 1) };
 	int got;
 
-	if (room(w) < sizeof(*span) + PROFIL_BLOCK_COUNTERS * sizeof(uint32_t))
+	if (writer_room(w) < sizeof(*span) + PROFIL_BLOCK_COUNTERS * sizeof(uint32_t))
 		return -ENOSPC;
-	c.room = (room(w) - sizeof(*span)) / sizeof(uint32_t);
+	c.room = (writer_room(w) - sizeof(*span)) / sizeof(uint32_t);
 	c.room = c.room < PROFIL_SPAN ? c.room / PROFIL_BLOCK_COUNTERS * PROFIL_BLOCK_COUNTERS
 				      : PROFIL_SPAN;
 	got = sampler->ops->take(sampler, t, &c);
@@ -230,9 +209,9 @@ static int put_pcs(struct writer *w, union work_area *area, struct own_profile *
 
 	if (!n)
 		return 0;
-	if (room(w) < sizeof(*span) + sizeof(uint64_t))
+	if (writer_room(w) < sizeof(*span) + sizeof(uint64_t))
 		return -ENOSPC;
-	most = (room(w) - (uint32_t)sizeof(*span)) / (uint32_t)sizeof(uint64_t);
+	most = (writer_room(w) - (uint32_t)sizeof(*span)) / (uint32_t)sizeof(uint64_t);
 	n = n < most ? n : most;
 	*span = (struct work_span){
 		.addr = t->region[0].addr + t->ledger->pcs * sizeof(uint64_t),
@@ -259,7 +238,7 @@ static bool put_profile(struct writer *w, union work_area *area, struct own_prof
 	int got;
 
 	*any = false;
-	if (room(w) < sizeof(*p))
+	if (writer_room(w) < sizeof(*p))
 		return false;
 	own->pass += !own->target->cursor.begun;
 	*p = (struct work_profile){
@@ -284,16 +263,6 @@ static bool put_profile(struct writer *w, union work_area *area, struct own_prof
 	return got >= 0;
 }
 
-static void unqueue_first(struct writer *w)
-{
-	struct own_profile *own = w->queue;
-
-	w->queue = own->next_queued;
-	if (!w->queue)
-		w->queue_end = &w->queue;
-	own->queued = false;
-}
-
 static bool may_be_written(const struct own_profile *own)
 {
 	return (own->state == OWN_PROFILE_ON || own->state == OWN_PROFILE_ENDING) &&
@@ -307,49 +276,44 @@ static bool must_wait(const struct own_profile *own)
 }
 
 /*
- * Moves the first profile of the queue into the batch; if it has nothing to write, its waiters are
- * called later. Returns false if it does not fit.
+ * Moves the first profile of the queue into the batch, or serves it at once if it has nothing to
+ * write. Returns false if it does not fit.
  */
-static bool fill_first(struct writer *w, union work_area *area)
+static bool writer_fill_first(struct writer *w, union work_area *area)
 {
 	struct own_profile *own = w->queue;
 	bool any = false, all = true, written = may_be_written(own);
-	struct waiter *served = NULL;
 
 	if (written)
 		all = put_profile(w, area, own, &any);
 	if (!all && !any)
 		return false; /* it will be the first of the next batch */
-	unqueue_first(w);
-	if (all && written)
-		served = take_served(own);
-	else if (all && !must_wait(own))
-		served = steal(own->waiting);
-	if (any)
-		append_waiters(&own->flushed, &served);
-	else
-		tell_later(own, &served);
-	if (!any) {
-		if (written && own->waiting)
-			writer_queue(own); /* again, for those that the pass has not served */
-		own_profile_unref(own);
+	writer_unqueue(w);
+	if (any) {
+		own->again = !all;
+		own->writing = true;
+		own->next_written = NULL;
+		*w->batch_end = own;
+		w->batch_end = &own->next_written;
 		return true;
 	}
-	own->again = !all;
-	own->writing = true;
-	own->next_written = NULL;
-	*w->batch_end = own;
-	w->batch_end = &own->next_written;
+	if (written)
+		writer_serve(own);
+	else if (!must_wait(own))
+		writer_drop(own);
+	if (written && own->asked > own->served)
+		writer_queue(own); /* the pass has left counters behind it that may have counts */
+	own_profile_unref(own);
 	return true;
 }
 
 /* Fills the area. Returns false if it is empty. */
-static bool fill(void *arg, struct work *work, union work_area *area)
+static bool writer_fill(void *arg, struct work *work, union work_area *area)
 {
 	struct writer *w = arg;
 
 	w->used = 0;
-	while (w->queue && fill_first(w, area))
+	while (w->queue && writer_fill_first(w, area))
 		;
 	work->n = 0;
 	for (const struct own_profile *own = w->batch; own; own = own->next_written)
@@ -408,150 +372,86 @@ static void put_back(struct own_profile *own, const struct work_span *span)
 }
 
 /*
- * Processes the worker's outcome for @own, which is at *@part, and advances *@part to the next
- * profile. Returns true if @own is over: its memory has ended, the process has cleared the cookie,
- * or ends_profile() says so.
+ * Enters the worker's outcome for @own, which is at *@part, into the ledger, and advances *@part to
+ * the next profile. WRITER_PUT_BACK: @heir has the memory, too.
  */
-static bool apply(struct own_profile *own, const struct work_profile **part)
+static enum writer_outcome writer_apply(struct own_profile *own, const struct work_profile **part,
+					pid_t *heir)
 {
 	struct sampler *sampler = own->daemon->sampler;
 	const struct work_profile *p = *part;
 	const struct work_span *span = (const struct work_span *)(p + 1);
-	bool pcs = own->flags & PROFIL_START_PCS, over = false;
-	pid_t other = 0;
+	bool pcs = own->flags & PROFIL_START_PCS, over = p->err;
 
-	if (p->err == -ESRCH && own->state != OWN_PROFILE_ENDED && !pcs)
-		other = sampler->ops->other(sampler, own->target, own->tgid);
+	*heir = 0;
+	if (p->err == -ESRCH && own->state == OWN_PROFILE_ON && !pcs)
+		*heir = sampler->ops->other(sampler, own->target, own->tgid);
 	for (uint32_t i = 0; i < p->nspans; i++) {
 		if (pcs)
 			book_pcs(own, p, span);
-		else if (other)
+		else if (*heir)
 			put_back(own, span);
 		else
 			book_counts(own, p, span);
-		over |= !other && ends_profile(own, span);
+		over |= !*heir && ends_profile(own, span);
 		span = (const struct work_span *)((const uint8_t *)(span + 1) +
 						  work_span_bytes(p, span->n));
 	}
 	*part = (const struct work_profile *)span;
-	if (other)
-		own_profile_reopen(own, other);
-	return over || (p->err && !other);
+	return *heir ? WRITER_PUT_BACK : over ? WRITER_OVER : WRITER_WRITTEN;
 }
 
 /* Counts the batch as lost: the worker has ended without an answer. */
-static void give_up(struct own_profile *own)
+static enum writer_outcome writer_lose(struct own_profile *own)
 {
 	struct target *t = own->target;
 
+	if (!t) /* left to the next daemon */
+		return WRITER_WORKER_LOST;
 	t->ledger->drained += t->in_flight;
 	t->ledger->dropped += t->in_flight + t->pcs_in_flight;
 	t->in_flight = 0;
 	t->pcs_in_flight = 0;
+	return WRITER_WORKER_LOST;
 }
 
-static void submit(struct writer *w);
-
-/* Calls the waiters of @own, unless they wait for counts that were put back into the maps. */
-static void after_write(struct own_profile *own, bool over)
+/*
+ * The batch has been written, or with @a->err it is lost. Then no memory is open, and what is
+ * queued cannot be written either.
+ */
+static void writer_written(void *arg, const struct work_answer *a, union work_area *area)
 {
-	if (over)
-		own_profile_over(own);
-	else if (own->state != OWN_PROFILE_OPENING)
-		own_profile_check(own);
-	if (own->state == OWN_PROFILE_OPENING) {
-		append_waiters(&own->flushed, &own->waiting);
-		own->waiting = steal(own->flushed);
-		return;
-	}
-	if (own->again && may_be_written(own)) {
-		writer_queue(own);
-	} else {
-		tell(own, &own->flushed, 0);
-		if (own->waiting)
-			writer_queue(own);
-	}
-	own->again = false;
-}
-
-/* Empties the queue: without a worker no memory is open, so nothing can be written. */
-static void drop_queue(struct writer *w)
-{
-	while (w->queue) {
-		struct own_profile *own = w->queue;
-
-		unqueue_first(w);
-		if (!must_wait(own))
-			tell_later(own, &own->waiting);
-		own_profile_unref(own);
-	}
-}
-
-static void on_written(void *arg, const struct work_answer *a, union work_area *area)
-{
-	const struct work_profile *p = area ? (const struct work_profile *)area->bytes : NULL;
+	const struct work_profile *p = a->err || !area ? NULL : (const void *)area->bytes;
 	struct writer *w = arg;
-	struct own_profile *own = w->batch;
+	struct own_profile *own = steal(w->batch);
 
-	w->submitted = false; /* the reference is released at the end */
-	w->batch = NULL;
 	w->batch_end = &w->batch;
 	while (own) {
 		struct own_profile *next = own->next_written;
-		bool over = false;
+		enum writer_outcome outcome;
+		pid_t heir = 0;
 
+		outcome = p ? writer_apply(own, &p, &heir) : writer_lose(own);
 		own->writing = false;
-		if (p && !a->err)
-			over = apply(own, &p);
-		else
-			give_up(own);
-		after_write(own, over);
+		own->on_outcome(own, outcome, heir);
+		if (!own->again && own->state != OWN_PROFILE_OPENING)
+			writer_serve(own);
+		if (!may_be_written(own))
+			own_profile_mark(own);
+		if (own->again || own->asked > own->served)
+			writer_queue(own);
 		own_profile_unref(own);
 		own = next;
 	}
-	if (a->err)
-		drop_queue(w);
-	submit(w);
-	writer_unref(w);
-}
-
-/* --- the queue -------------------------------------------------------------------------------- */
-
-void writer_queue(struct own_profile *own)
-{
-	struct writer *w = own->writer;
-
-	if (own->queued || !w)
-		return;
-	own->queued = true;
-	own->next_queued = NULL;
-	*w->queue_end = own_profile_ref(own);
-	w->queue_end = &own->next_queued;
-	w->kick = true;
-}
-
-static void submit(struct writer *w)
-{
-	w->kick = false;
-	if (!w->queue || w->submitted)
-		return;
-	w->submitted = true;
-	w->refs++;
-	task_submit(w->task, w->lane);
-}
-
-void writer_kick(struct own_profile *own)
-{
-	if (own->writer)
-		submit(own->writer);
-}
-
-void writers_kick(struct profild *d)
-{
-	for (struct writer *w = d->writers; w; w = w->next) {
-		if (w->kick)
-			submit(w);
+	while (a->err && w->queue) {
+		own = writer_unqueue(w);
+		if (!must_wait(own))
+			writer_drop(own);
+		own_profile_unref(own);
 	}
+	w->submitted = false; /* until here nothing fills the area; the reference goes at the end */
+	writer_submit(w);
+	writer_unref(w);
 }
 
 void writers_close(struct profild *d)
@@ -563,24 +463,16 @@ void writers_close(struct profild *d)
 		if (!w->submitted)
 			w->refs++;
 		w->submitted = false; /* the lane ends without it */
-		drop_queue(w);
+		while (w->queue)
+			own_profile_unref(writer_unqueue(w));
 		while (w->batch) {
 			struct own_profile *own = w->batch;
 
 			w->batch = own->next_written;
 			own->writing = false;
-			give_up(own);
-			tell_later(own, &own->flushed);
+			writer_lose(own);
 			own_profile_unref(own);
 		}
 		writer_unref(w);
 	}
-	while (d->idle)
-		on_idle(NULL, d);
-	d->on_idle = sd_event_source_unref(d->on_idle);
-}
-
-void writer_forget(struct own_profile *own)
-{
-	tell_later(own, &own->waiting);
 }

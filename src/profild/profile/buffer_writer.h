@@ -19,20 +19,32 @@
  * A daemon that is killed with a batch in flight loses its counts: they are in the kernel's total
  * and in no ledger, so they are `lost` when the profile ends.
  */
-int writer_join(struct own_profile *own, struct lane *lane);
+
+/* What has become of a profile's part of a batch. */
+enum writer_outcome {
+	WRITER_WRITTEN,
+	WRITER_PUT_BACK, /* into the maps: the leader has ended, another process has the memory */
+	WRITER_OVER,	 /* the memory has ended, the cookie is cleared, or the dialect says so */
+	WRITER_WORKER_LOST, /* the counts are lost */
+};
+
+/*
+ * @on_outcome is called for each profile of a batch, before its passes are served and the next
+ * batch is filled. @heir: after WRITER_PUT_BACK the other process, else 0.
+ */
+int writer_join(struct own_profile *own, struct lane *lane,
+		void (*on_outcome)(struct own_profile *own, enum writer_outcome outcome,
+				   pid_t heir));
 
 /* Queues @own. writer_kick() submits its writer's batch, writers_kick() those of all writers. */
 void writer_queue(struct own_profile *own);
 void writer_kick(struct own_profile *own);
 void writers_kick(struct profild *d);
 
-/* Calls @done when all that @own has counted so far is in the buffer, or lost. -ENOMEM. */
-int writer_wait(struct own_profile *own, own_profile_done *done, void *arg);
+/* Brings the buffers up to date: returns the pass that does, see own_profile.h. */
+uint64_t writer_pass(struct own_profile *own);
 
 /* At the daemon's end: counts batches in flight as lost. */
 void writers_close(struct profild *d);
-
-/* At the end of @own: calls its waiters. A batch in flight keeps a reference. */
-void writer_forget(struct own_profile *own);
 
 #endif

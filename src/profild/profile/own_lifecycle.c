@@ -1,53 +1,50 @@
-/* own_lifecycle.c - the life cycle of a process's own profile: START, SYNC, STOP, recovery */
+/* own_lifecycle.c - the life cycle of a process's own profile: START, SYNC, STOP, recovery
+ *
+ * State is in two kinds of objects. A profile has a state (own_profile.h), and numbers of passes
+ * over its counters. A request is a client's START, STOP or SYNC, with a phase: what it waits for.
+ * Callbacks of other layers (the sampler's reservation, a worker's answer, a batch's outcome) only
+ * store their result in the object and enable d->on_dirty. From the event loop, dirty_dispatch()
+ * then has own_profile_dispatch() examine the ENDING profiles that have changed, and
+ * own_request_dispatch() all requests, which are few. Neither runs inside a callback.
+ *
+ * A START from its last message to the reply:
+ *
+ *	request.c	finds the profile that the process has now (@old), checks the client's rights
+ *	start_prepare()	makes the profile, STARTING: charges, regions, writer. Nothing is visible yet
+ *	RESERVE		the sampler reserves counters. No wait where their chunks exist; else an RCU
+ *			grace period, during which another thread of the process may change @old
+ *	start_verify()	looks @old up again. Without one, the process enters the process table now, so
+ *			that an exec during the check is seen. Sends WORK_VERIFY to the user's worker
+ *	VERIFY		the worker reads the cookie through the memory that it has open
+ *	start_enter()	moves the process's entry from @old's target: the last step that can fail.
+ *			The profile is ON, and the process leaves @old, which may be its end
+ *	LEAVE		the last counts of @old are being written
+ *	PASS		a pass over the new counters (a replay has counts at once); then the reply
+ *
+ * A STOP or a SYNC has only PASS. After an error the old profile is as it was, and the new one ends
+ * before the reply, so that its charges are free for the client's next attempt. A request that has
+ * lost its client goes on; only the reply is left out.
+ *
+ * Memory can run out in start_prepare(), in reserve(), and for the task of WORK_VERIFY: each is the
+ * START's -ENOMEM. All that comes later needs none: waiting is a number, the request is a member of
+ * its client, and the batch's task belongs to the writer. So neither a STOP nor an end can fail.
+ *
+ * A profile ends in own_profile_finish(): it is stopped in the kernel and ENDING, until a pass has
+ * been served after which no sample is in flight, or SETTLE_NS have passed. Children, the sync timer
+ * and the daemon's end use it without a request.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clocks.h"
-#include "base/log.h"
 #include "buffer_writer.h"
 #include "own_profile.h"
 #include "sampler.h"
 
 /* Time for samples in flight after a stop: they take a microsecond, or more on a stolen CPU. */
 #define SETTLE_NS 2000000
-
-/* One request, which takes several turns of the event loop. */
-struct steps {
-	struct own_profile *own;
-	struct own_profile *old; /* the profile that @own replaces; NULL: none */
-	pid_t tgid;
-	uint32_t generation;
-	uint64_t lender;
-	bool check; /* that the buffers are writable */
-	uint64_t until_ns;
-	own_profile_done *done;
-	void *arg;
-};
-
-static void steps_end(struct steps *p, int err)
-{
-	if (p->done)
-		p->done(p->arg, err, p->own);
-	if (p->own)
-		own_profile_unref(p->own);
-	if (p->old)
-		own_profile_unref(p->old);
-	free(p);
-}
-
-static struct work work_of(const struct own_profile *own, enum work_kind kind, pid_t pid)
-{
-	struct work w = { .kind = kind,
-			  .slot = own->memory.slot,
-			  .pid = pid,
-			  .image = own->image,
-			  .cookie_addr = own->cookie_addr };
-
-	memcpy(w.cookie, own->cookie, sizeof(w.cookie));
-	return w;
-}
 
 int own_profile_find(struct own_profile **out, struct profild *d, pid_t tgid, bool *unbound,
 		     uint32_t *generation)
@@ -79,68 +76,56 @@ uint64_t own_profile_lender(struct profild *d, pid_t tgid, const struct lane *la
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* The last counts have been written. Samples in flight get SETTLE_NS to arrive. */
-static void on_last(void *arg, int err, struct own_profile *own)
+/* Ends @own; samples that are in flight are lost. */
+static void own_profile_close(struct own_profile *own)
 {
 	struct sampler *sampler = own->daemon->sampler;
-	struct steps *p = arg;
 
-	if (own->state == OWN_PROFILE_ENDING && own->target &&
-	    !sampler->ops->settled(sampler, own->target, false) && now_ns() < p->until_ns &&
-	    !writer_wait(own, on_last, p))
-		return;
 	if (own->target)
 		sampler->ops->settled(sampler, own->target, true);
 	own_profile_end(own);
-	steps_end(p, 0);
 }
 
-int own_profile_finish(struct own_profile *own, own_profile_done *done, void *arg)
-{
-	struct steps *p;
-	int err;
-
-	if (own->state == OWN_PROFILE_ENDING || own->state == OWN_PROFILE_ENDED)
-		return -EBUSY;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return -ENOMEM;
-	own_profile_stop(own);
-	if (own->state == OWN_PROFILE_ON)
-		own->state = OWN_PROFILE_ENDING;
-	*p = (struct steps){ .own = own_profile_ref(own),
-			     .until_ns = now_ns() + SETTLE_NS,
-			     .done = done,
-			     .arg = arg };
-	if (own->state != OWN_PROFILE_ENDING) {
-		/* Nothing may be written any more: end it at once. */
-		own_profile_end(own);
-		err = writer_wait(own, on_last, p);
-	} else {
-		err = writer_wait(own, on_last, p);
-	}
-	if (err) {
-		own_profile_unref(own);
-		free(p);
-		own_profile_end(own);
-	}
-	return err;
-}
-
-int own_profile_leave(struct own_profile *own, pid_t tgid, own_profile_done *done, void *arg)
+/* Ends an ENDING profile whose last counts have been written. */
+static void own_profile_dispatch(struct own_profile *own)
 {
 	struct sampler *sampler = own->daemon->sampler;
-	pid_t other;
+
+	if (own->state != OWN_PROFILE_ENDING || own->served < own->asked)
+		return;
+	if (!sampler->ops->settled(sampler, own->target, false) && now_ns() < own->settle_until_ns)
+		writer_pass(own);
+	else
+		own_profile_close(own);
+}
+
+void own_profile_finish(struct own_profile *own)
+{
+	if (own->state == OWN_PROFILE_ENDING || own->state == OWN_PROFILE_ENDED)
+		return;
+	own_profile_stop(own);
+	if (own->state != OWN_PROFILE_ON) { /* nothing may be written any more */
+		own_profile_close(own);
+		return;
+	}
+	own->state = OWN_PROFILE_ENDING;
+	own->settle_until_ns = now_ns() + SETTLE_NS;
+	writer_pass(own);
+}
+
+uint64_t own_profile_leave(struct own_profile *own, pid_t tgid)
+{
+	struct sampler *sampler = own->daemon->sampler;
 
 	if (own->state == OWN_PROFILE_ENDING || own->state == OWN_PROFILE_ENDED)
-		return writer_wait(own, done, arg);
-	other = sampler->ops->other(sampler, own->target, tgid);
+		return own->asked;
 	/* The memory stays open; a process that shares it is the leader from now on. */
 	if (own->tgid == tgid)
-		own->tgid = other;
-	if (!sampler->ops->leave(sampler, own->target, tgid))
-		return own_profile_finish(own, done, arg);
-	return writer_wait(own, done, arg);
+		own->tgid = sampler->ops->other(sampler, own->target, tgid);
+	if (sampler->ops->leave(sampler, own->target, tgid))
+		return writer_pass(own);
+	own_profile_finish(own);
+	return own->asked;
 }
 
 void own_profile_check(struct own_profile *own)
@@ -155,117 +140,93 @@ void own_profile_check(struct own_profile *own)
 void own_profile_over(struct own_profile *own)
 {
 	struct sampler *sampler = own->daemon->sampler;
-	bool finishing = own->state == OWN_PROFILE_ENDING;
 
 	if (own->state == OWN_PROFILE_ENDED || own->state == OWN_PROFILE_OVER)
 		return;
+	if (own->state == OWN_PROFILE_ENDING) {
+		own_profile_close(own);
+		return;
+	}
 	own->state = OWN_PROFILE_OVER;
 	own->tgid = 0;
-	if (!finishing && !sampler->ops->orphan(sampler, own->target))
+	own_profile_mark(own);
+	if (!sampler->ops->orphan(sampler, own->target))
 		own_profile_end(own);
 }
 
-int own_profile_sync(struct own_profile *own, own_profile_done *done, void *arg)
+void own_profile_give_up(struct own_profile *own)
 {
-	return writer_wait(own, done, arg);
+	own->state = OWN_PROFILE_GIVEN_UP;
+	own_profile_mark(own);
 }
 
-/* --- opening a memory ------------------------------------------------------------------------- */
+/* --- passes ----------------------------------------------------------------------------------- */
 
-static void on_reopened(void *arg, const struct work_answer *a, union work_area *area)
+/*
+ * True if pass @pass is served: what was counted before it began is in the buffer, or lost. An
+ * ENDING profile has samples in flight. One that has ended may be in a batch still.
+ */
+static bool own_profile_served(const struct own_profile *own, uint64_t pass)
 {
-	struct own_profile *own = arg;
-
-	if (own->state == OWN_PROFILE_OPENING && !a->err) {
-		own->state = OWN_PROFILE_ON;
-		writer_queue(own);
-		writer_kick(own);
-	} else if (own->state == OWN_PROFILE_OPENING) {
-		if (a->err == -ETIMEDOUT || a->err == -EAGAIN)
-			own->state = OWN_PROFILE_GIVEN_UP;
-		else
-			own_profile_over(own);
-		writer_forget(own);
-	}
-	own_profile_unref(own);
-}
-
-void own_profile_reopen(struct own_profile *own, pid_t tgid)
-{
-	struct work w;
-
-	own->tgid = tgid;
-	own->state = OWN_PROFILE_OPENING;
-	own_profile_renew_id(own);
-	if (remote_lost(&own->memory)) {
-		struct lane *lane = lane_ref(own->memory.lane);
-
-		remote_fini(&own->memory);
-		if (remote_init(&own->memory, lane)) {
-			own->state = OWN_PROFILE_GIVEN_UP;
-			lane_unref(lane);
-			return;
-		}
-		lane_unref(lane);
-	}
-	w = work_of(own, WORK_ADOPT, tgid);
-	if (!lane_submit(own->memory.lane, &w, NULL, on_reopened, own_profile_ref(own))) {
-		own_profile_unref(own);
-		own->state = OWN_PROFILE_GIVEN_UP;
+	switch (own->state) {
+	case OWN_PROFILE_ENDING:
+		return false;
+	case OWN_PROFILE_GIVEN_UP:
+	case OWN_PROFILE_OVER:
+	case OWN_PROFILE_ENDED:
+		return !own->writing;
+	default:
+		return own->served >= pass;
 	}
 }
 
-void own_profiles_lost(struct profild *d, const struct user *u, bool late)
+bool own_profiles_served(const struct profild *d)
 {
-	struct own_profile *own, *next;
-
-	for (own = d->profiles; own; own = next) {
-		next = own->next;
-		if (own->user != u || own->state == OWN_PROFILE_STARTING)
-			continue;
-		if (own->state == OWN_PROFILE_ON && !late) {
-			own_profile_reopen(own, own->tgid);
-		} else if (own->state == OWN_PROFILE_ON || own->state == OWN_PROFILE_OPENING) {
-			own->state = OWN_PROFILE_GIVEN_UP;
-			writer_forget(own);
-		}
+	for (const struct own_profile *own = d->profiles; own; own = own->next) {
+		if (!own_profile_served(own, own->asked))
+			return false;
 	}
+	return true;
 }
 
-int own_profile_give_memory(struct own_profile *own)
+void own_profile_outcome(struct own_profile *own, enum writer_outcome outcome, pid_t heir)
 {
-	struct lane *lane = NULL;
-	int err = lane_get(&lane, own->daemon->lanes, own->user)
-		      ?: remote_init(&own->memory, lane)
-		      ?: writer_join(own, lane);
-
-	lane_unref(lane);
-	return err;
+	switch (outcome) {
+	case WRITER_OVER:
+		own_profile_over(own);
+		break;
+	case WRITER_PUT_BACK:
+		own_profile_reopen(own, heir);
+		break;
+	case WRITER_WRITTEN:
+	case WRITER_WORKER_LOST:
+		own_profile_check(own);
+		break;
+	}
 }
 
 /* --- START ------------------------------------------------------------------------------------ */
 
-static int check_request(const struct own_profile_request *r)
+static int start_check(const struct own_profile_params *p)
 {
-	uint32_t max = r->width == 2 ? UINT16_MAX : UINT32_MAX;
+	uint32_t max = p->width == 2 ? UINT16_MAX : UINT32_MAX;
 
-	if (r->cookie_addr % 8)
+	if (p->cookie_addr % 8)
 		return -EINVAL;
-	if (r->flags & PROFIL_START_PCS)
-		return r->width == 8 && r->nregions == 1 ? 0 : -EINVAL;
-	if ((r->width != 2 && r->width != 4) || !r->cap || r->cap > max)
+	if (p->flags & PROFIL_START_PCS)
+		return p->width == 8 && p->nregions == 1 ? 0 : -EINVAL;
+	if ((p->width != 2 && p->width != 4) || !p->cap || p->cap > max)
 		return -EINVAL;
 	return 0;
 }
 
-static int prepare_target(struct own_profile *own, const struct own_profile_request *r)
+static int start_prepare_target(struct own_profile *own, const struct own_profile_params *p)
 {
-	struct target *t;
-	int err = target_new(&t, own, r->tgid, r->region, r->nregions);
+	int err = target_new(&own->target, own, p->tgid, p->region, p->nregions);
+	struct target *t = own->target;
 
 	if (err)
 		return err;
-	own->target = t;
 	t->period_ns = own->period_ns;
 	t->flags = PROFIL_TARGET_INHERIT;
 	if (!user_is_root(own->user))
@@ -282,31 +243,35 @@ static int prepare_target(struct own_profile *own, const struct own_profile_requ
  * Makes the profile, without any visible effect so far. One that @replaces another needs no room
  * within the user's limit of profiles.
  */
-static int prepare(struct own_profile **out, struct profild *d, const struct own_profile_request *r,
-		   bool replaces)
+static int start_prepare(struct own_profile **out, struct profild *d,
+			 const struct own_profile_params *p, bool replaces)
 {
 	struct own_profile *own;
-	int err = check_request(r);
+	int err = start_check(p);
 
-	if (!err && remote_lost(r->memory))
-		err = -ESRCH;
-	err = err ?: own_profile_new(&own, d, r->tgid, r->user, replaces);
 	if (err)
 		return err;
-	own->flags = r->flags;
-	own->width = r->width;
-	own->cap = r->cap;
-	own->cookie_addr = r->cookie_addr;
-	memcpy(own->cookie, r->cookie, sizeof(own->cookie));
+	if (remote_lost(p->memory))
+		return -ESRCH;
+	err = own_profile_new(&own, d, p->tgid, p->user, replaces);
+	if (err)
+		return err;
+	own->flags = p->flags;
+	own->width = p->width;
+	own->cap = p->cap;
+	own->cookie_addr = p->cookie_addr;
+	memcpy(own->cookie, p->cookie, sizeof(own->cookie));
 	own->period_ns =
-		r->flags & PROFIL_START_FAST ? d->config.fast_period_ns : d->config.period_ns;
-	own->image = r->memory->image;
-	err = prepare_target(own, r) ?: writer_join(own, r->memory->lane);
+		p->flags & PROFIL_START_FAST ? d->config.fast_period_ns : d->config.period_ns;
+	own->image = p->memory->image;
+	err = start_prepare_target(own, p)
+		      ?: writer_join(own, p->memory->lane, own_profile_outcome);
 	if (err) {
 		own_profile_unref(own);
 		return err;
 	}
-	remote_move(&own->memory, r->memory);
+	remote_move(&own->memory, p->memory);
+	own_profile_link(own);
 	*out = own;
 	return 0;
 }
@@ -323,25 +288,76 @@ static void end_the_ended(struct profild *d, const struct user *u)
 	}
 }
 
-static void start_failed(struct steps *p, int err)
+/* The sampler or a worker has answered @r. */
+static void on_reserved(void *arg, int err)
 {
-	own_profile_end(p->own);
-	own_profile_unref(steal(p->own));
-	steps_end(p, err);
+	struct own_request *r = arg;
+
+	r->err = err;
+	own_profile_mark(r->own);
 }
 
-/* The new profile is on, and the old one's last counts are in its buffer. */
-static void on_started(void *arg, int err, struct own_profile *own)
+static void on_verified(void *arg, const struct work_answer *a, union work_area *area)
 {
-	steps_end(arg, err);
+	on_reserved(arg, a->err);
 }
 
-static void on_left(void *arg, int err, struct own_profile *old)
+/*
+ * Called when the task is sent, so the slots are those of the present worker. PROFIL_START_CHECK:
+ * the worker checks that the buffers are writable.
+ */
+static bool start_fill_verify(void *arg, struct work *work, union work_area *area)
 {
-	struct steps *p = arg;
+	const struct own_request *r = arg;
+	const struct own_profile *own = r->own;
+	const struct target *t = own->target;
 
-	if (writer_wait(p->own, on_started, p))
-		steps_end(p, 0);
+	if (r->lender)
+		work->from = remote_lost(&r->old->memory) ? UINT32_MAX : r->old->memory.slot;
+	work->n = 0;
+	for (uint32_t i = 0; own->flags & PROFIL_START_CHECK && t && i < t->nregions; i++) {
+		const struct profil_region *region = &t->region[i];
+
+		if (region->owner == i)
+			area->range[work->n++] =
+				(struct work_range){ region->addr,
+						     (uint64_t)region->x.nbins * own->width };
+	}
+	return true;
+}
+
+/*
+ * Has the new profile's memory verified. The old one is looked up only now: another thread of the
+ * process may have changed it while counters were created.
+ */
+static int start_verify(struct own_request *r)
+{
+	struct own_profile *own = r->own, *old;
+	struct sampler *sampler = own->daemon->sampler;
+	struct work w;
+	bool unbound;
+	int err;
+
+	if (own->state == OWN_PROFILE_ENDED)
+		return -ESRCH;
+	err = own_profile_find(&old, own->daemon, own->tgid, &unbound, &r->generation);
+	if (err)
+		return err;
+	if (r->lender && (!old || old->id != r->lender))
+		return -ESTALE;
+	if (old)
+		r->old = own_profile_ref(old);
+	else
+		err = sampler->ops->start(sampler, own->target, NULL, 0);
+	if (err)
+		return err;
+	w = own_profile_work(own, WORK_VERIFY);
+	w.flags = r->lender ? WORK_COPY : 0;
+	r->phase = OWN_REQUEST_VERIFY;
+	r->err = -EINPROGRESS;
+	if (!lane_submit(own->memory.lane, &w, start_fill_verify, on_verified, r))
+		return -ENOMEM;
+	return 0;
 }
 
 /*
@@ -349,153 +365,188 @@ static void on_left(void *arg, int err, struct own_profile *old)
  * table since before the check, so an exec since then has removed it. A process with an old profile
  * is moved to the new target now, which fails if it has exec'd since.
  */
-static void on_verified(void *arg, const struct work_answer *a, union work_area *area)
+static int start_enter(struct own_request *r)
 {
-	struct steps *p = arg;
-	struct own_profile *own = p->own;
+	struct own_profile *own = r->own;
 	struct sampler *sampler = own->daemon->sampler;
-	int err = a->err;
+	int err = own->state == OWN_PROFILE_ENDED ? -ESRCH : 0;
 
-	if (!err && own->state == OWN_PROFILE_ENDED)
-		err = -ESRCH;
-	if (!err && p->old)
-		err = sampler->ops->start(sampler, own->target, p->old->target, p->generation);
-	if (err) {
-		start_failed(p, err);
-		return;
-	}
+	if (!err && r->old)
+		err = sampler->ops->start(sampler, own->target, r->old->target, r->generation);
+	if (err)
+		return err;
 	own->state = OWN_PROFILE_ON;
-	if (p->old && p->old->state != OWN_PROFILE_ENDED &&
-	    own_profile_leave(p->old, p->tgid, on_left, p) == 0)
-		return;
-	on_left(p, 0, p->old);
-}
-
-/*
- * Called when the task is sent, so the slots are those of the present worker. PROFIL_START_CHECK:
- * the worker checks that the buffers are writable.
- */
-static bool fill_verify(void *arg, struct work *work, union work_area *area)
-{
-	struct steps *p = arg;
-	const struct target *t = p->own->target;
-
-	if (p->lender && remote_lost(&p->old->memory))
-		work->from = UINT32_MAX;
-	else if (p->lender)
-		work->from = p->old->memory.slot;
-	work->n = 0;
-	for (uint32_t i = 0; p->check && t && i < t->nregions; i++) {
-		const struct profil_region *r = &t->region[i];
-
-		if (r->owner == i)
-			area->range[work->n++] =
-				(struct work_range){ r->addr,
-						     (uint64_t)r->x.nbins * p->own->width };
-	}
-	return true;
-}
-
-/*
- * Starts the new profile, for which there is room. The old one is looked up only now: another
- * thread of the process may have changed it while counters were created.
- */
-static int begin(struct steps *p)
-{
-	struct own_profile *own = p->own, *old;
-	struct sampler *sampler = own->daemon->sampler;
-	struct work w;
-	bool unbound;
-	int err = own_profile_find(&old, own->daemon, p->tgid, &unbound, &p->generation);
-
-	if (!err && p->lender && (!old || old->id != p->lender))
-		err = -ESTALE;
-	if (err)
-		return err;
-	if (old)
-		p->old = own_profile_ref(old);
-	else
-		err = sampler->ops->start(sampler, own->target, NULL, 0);
-	if (err)
-		return err;
-	w = work_of(own, WORK_VERIFY, p->tgid);
-	w.flags = p->lender ? WORK_COPY : 0;
-	return lane_submit(own->memory.lane, &w, fill_verify, on_verified, p) ? 0 : -ENOMEM;
-}
-
-static void on_reserved(void *arg, int err)
-{
-	struct steps *p = arg;
-
-	if (!err && p->own->state == OWN_PROFILE_ENDED)
-		err = -ESRCH;
-	err = err ?: begin(p);
-	if (err)
-		start_failed(p, err);
-}
-
-/*
- * Moving the process's entry in the process table is the last step that can fail. Until then the
- * old profile is unchanged.
- */
-int own_profile_start(struct profild *d, const struct own_profile_request *r,
-		      own_profile_done *done, void *arg)
-{
-	struct own_profile *own = NULL, *old;
-	struct steps *p;
-	bool unbound;
-	uint32_t generation = 0;
-	int err = own_profile_find(&old, d, r->tgid, &unbound, &generation);
-
-	if (err)
-		return err;
-	err = prepare(&own, d, r, old != NULL);
-	if (err == -EAGAIN || err == -ENOMEM) {
-		end_the_ended(d, r->user);
-		err = own_profile_find(&old, d, r->tgid, &unbound, &generation)
-			      ?: prepare(&own, d, r, old != NULL);
-	}
-	if (err)
-		return err;
-	own_profile_link(own);
-	p = calloc(1, sizeof(*p));
-	if (!p) {
-		own_profile_end(own);
-		return -ENOMEM;
-	}
-	*p = (struct steps){ .own = own_profile_ref(own),
-			     .tgid = r->tgid,
-			     .lender = r->lender,
-			     .check = r->flags & PROFIL_START_CHECK,
-			     .arg = arg };
-	err = d->sampler->ops->reserve(d->sampler, own->target, on_reserved, p) ?: begin(p);
-	if (err && err != -EINPROGRESS) {
-		start_failed(p, err);
-		return err;
-	}
-	p->done = done;
+	if (r->old)
+		r->pass = own_profile_leave(r->old, own->tgid);
 	return 0;
+}
+
+/* Takes @r off the list; after an error its profile ends. Returns its profile; NULL: it has ended. */
+static struct own_profile *own_request_release(struct own_request *r, int err)
+{
+	struct own_profile *own = steal(r->own), *old = steal(r->old);
+	struct own_request **place = &own->daemon->requests;
+
+	while (*place != r)
+		place = &(*place)->next;
+	*place = r->next;
+	if (old)
+		own_profile_unref(old);
+	if (!err)
+		return own;
+	own_profile_end(own);
+	own_profile_unref(own);
+	return NULL;
+}
+
+static void own_request_begin(struct own_request *r, struct own_profile *own)
+{
+	r->own = own_profile_ref(own);
+	r->next = own->daemon->requests;
+	own->daemon->requests = r;
+}
+
+int own_profile_start(struct own_request *r, struct profild *d, const struct own_profile_params *p)
+{
+	struct own_profile *own, *old;
+	bool unbound;
+	uint32_t generation;
+	int err = own_profile_find(&old, d, p->tgid, &unbound, &generation);
+
+	if (err)
+		return err;
+	err = start_prepare(&own, d, p, old != NULL);
+	if (err == -EAGAIN || err == -ENOMEM) {
+		end_the_ended(d, p->user);
+		err = own_profile_find(&old, d, p->tgid, &unbound, &generation)
+			      ?: start_prepare(&own, d, p, old != NULL);
+	}
+	if (err)
+		return err;
+	r->phase = OWN_REQUEST_RESERVE;
+	r->lender = p->lender;
+	own_request_begin(r, own);
+	r->err = d->sampler->ops->reserve(d->sampler, own->target, on_reserved, r);
+	if (r->err == -EINPROGRESS)
+		return 0;
+	err = r->err ?: start_verify(r);
+	if (err)
+		own_request_release(r, err);
+	return err;
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+void own_profile_ask(struct own_request *r, struct own_profile *own, pid_t leaves)
+{
+	r->phase = OWN_REQUEST_PASS;
+	r->err = 0;
+	own_request_begin(r, own);
+	r->pass = leaves ? own_profile_leave(own, leaves) : writer_pass(own);
+	if (own_profile_served(own, r->pass))
+		own_profile_mark(own);
+}
+
+static void own_request_end(struct own_request *r, int err)
+{
+	struct own_profile *own = own_request_release(r, err);
+
+	r->done(r->arg, err, own);
+	if (own)
+		own_profile_unref(own);
+}
+
+/* Does what is due of @r: all that it can do without waiting. */
+static void own_request_dispatch(struct own_request *r)
+{
+	int err = r->err;
+
+	if (err == -EINPROGRESS)
+		return;
+	if (r->phase == OWN_REQUEST_RESERVE) {
+		err = err ?: start_verify(r);
+		if (err)
+			own_request_end(r, err);
+		return;
+	}
+	if (r->phase == OWN_REQUEST_VERIFY) {
+		err = err ?: start_enter(r);
+		if (err) {
+			own_request_end(r, err);
+			return;
+		}
+		r->phase = OWN_REQUEST_LEAVE;
+	}
+	if (r->phase == OWN_REQUEST_LEAVE) {
+		if (r->old && !own_profile_served(r->old, r->pass))
+			return;
+		r->pass = writer_pass(r->own);
+		r->phase = OWN_REQUEST_PASS;
+	}
+	if (own_profile_served(r->own, r->pass))
+		own_request_end(r, 0);
+}
+
+/* Examines what has changed; see the head of this file. */
+static int dirty_dispatch(sd_event_source *source, void *userdata)
+{
+	struct profild *d = userdata;
+	struct own_request *r, *next;
+
+	while (d->dirty) {
+		struct own_profile *own = d->dirty;
+
+		d->dirty = own->next_dirty;
+		own->dirty = false;
+		own_profile_dispatch(own);
+		own_profile_unref(own);
+	}
+	for (r = d->requests; r; r = next) {
+		next = r->next;
+		own_request_dispatch(r);
+	}
+	return 0;
+}
+
+int own_profiles_open(struct profild *d)
+{
+	return sd_event_add_defer(d->event, &d->on_dirty, dirty_dispatch, d);
+}
+
+void own_profiles_close(struct profild *d)
+{
+	while (d->dirty) {
+		struct own_profile *own = d->dirty;
+
+		d->dirty = own->next_dirty;
+		own->dirty = false;
+		own_profile_unref(own);
+	}
+	d->on_dirty = sd_event_source_disable_unref(d->on_dirty);
 }
 
 /* --- after a restart -------------------------------------------------------------------------- */
 
 int own_profile_recover(struct profild *d, struct target *t, const struct profil_owner *owner)
 {
-	struct own_profile_request r = { .tgid = (pid_t)owner->tgid,
-					 .cookie_addr = owner->cookie_addr,
-					 .flags = owner->flags,
-					 .width = owner->width,
-					 .cap = owner->cap,
-					 .nregions = t->nregions };
+	struct own_profile_params p = { .tgid = (pid_t)owner->tgid,
+					.cookie_addr = owner->cookie_addr,
+					.flags = owner->flags,
+					.width = owner->width,
+					.cap = owner->cap,
+					.nregions = t->nregions };
 	struct user *user = NULL;
 	struct own_profile *own = NULL;
-	int err = check_request(&r);
+	int err = start_check(&p);
 
-	if (r.flags & PROFIL_START_PCS && t->ncounters)
-		err = -EINVAL;
-	err = err
-		      ?: user_get(&user, d->quota, owner->uid, owner->root)
-		      ?: own_profile_new(&own, d, r.tgid, user, true);
+	if (err)
+		return err;
+	if (p.flags & PROFIL_START_PCS && t->ncounters)
+		return -EINVAL;
+	err = user_get(&user, d->quota, owner->uid, owner->root);
+	if (err)
+		return err;
+	err = own_profile_new(&own, d, p.tgid, user, true);
 	user_unref(user);
 	if (err)
 		return err;

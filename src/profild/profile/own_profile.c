@@ -117,6 +117,18 @@ void own_profile_unref(struct own_profile *own)
 	free(own);
 }
 
+void own_profile_mark(struct own_profile *own)
+{
+	struct profild *d = own->daemon;
+
+	if (own->state == OWN_PROFILE_ENDING && !own->dirty) {
+		own->dirty = true;
+		own->next_dirty = d->dirty;
+		d->dirty = own_profile_ref(own);
+	}
+	sd_event_source_set_enabled(d->on_dirty, SD_EVENT_ONESHOT);
+}
+
 /* A batch in flight still refers to the target, so the last reference frees it. */
 void own_profile_end(struct own_profile *own)
 {
@@ -125,8 +137,8 @@ void own_profile_end(struct own_profile *own)
 	own_profile_stop(own);
 	own->state = OWN_PROFILE_ENDED;
 	unlink_profile(own);
-	if (own->on_end)
-		own->on_end(own);
+	if (own->asked > own->served)
+		own_profile_mark(own);
 	own_profile_unref(own);
 }
 
@@ -138,12 +150,22 @@ void own_profile_forget(struct own_profile *own)
 		return;
 	own->state = OWN_PROFILE_ENDED;
 	unlink_profile(own);
-	if (own->on_end)
-		own->on_end(own);
 	if (own->target)
 		sampler->ops->unreserve(sampler, own->target);
 	own->target = target_free(own->target);
 	own_profile_unref(own);
+}
+
+struct work own_profile_work(const struct own_profile *own, enum work_kind kind)
+{
+	struct work w = { .kind = kind,
+			  .slot = own->memory.slot,
+			  .pid = own->tgid,
+			  .image = own->image,
+			  .cookie_addr = own->cookie_addr };
+
+	memcpy(w.cookie, own->cookie, sizeof(w.cookie));
+	return w;
 }
 
 void own_profile_owner(const struct own_profile *own, struct profil_owner *out)

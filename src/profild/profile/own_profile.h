@@ -40,16 +40,7 @@ enum own_profile_state {
 
 struct own_profile;
 struct writer;
-
-/* Called once, from the event loop, when a request has been carried out. */
-typedef void own_profile_done(void *arg, int err, struct own_profile *own);
-
-struct waiter {
-	struct waiter *next;
-	own_profile_done *done;
-	void *arg;
-	uint64_t pass; /* the pass that serves it */
-};
+enum writer_outcome;
 
 struct own_profile {
 	struct own_profile *next;
@@ -78,21 +69,27 @@ struct own_profile {
 	struct own_profile *next_unborn;
 	uint32_t generation;
 
+	struct own_profile *next_dirty; /* see own_profile_mark(); the list holds a reference */
+	bool dirty;
+	uint64_t settle_until_ns; /* ENDING: until then samples in flight may arrive */
+
+	/*
+	 * Passes over its counters have numbers. All that it has counted so far is in the buffer,
+	 * or lost, when a pass that begins from now on (@pass + 1) is served.
+	 */
+	uint64_t pass;	 /* the latest that has begun */
+	uint64_t served; /* the latest whose counts are written, or lost with their worker */
+	uint64_t asked;	 /* the latest that is waited for */
+
 	/* The writer's: see buffer_writer.c. */
 	struct writer *writer;
-	void (*on_end)(struct own_profile *own);  /* set by the writer, called at the end ... */
-	void (*on_free)(struct own_profile *own); /* ... and before it is freed */
+	void (*on_outcome)(struct own_profile *own, enum writer_outcome outcome, pid_t heir);
+	void (*on_free)(struct own_profile *own); /* set by the writer */
 	struct own_profile *next_queued;	  /* each of these lists holds a reference */
 	struct own_profile *next_written;
-	struct own_profile *next_idle;
 	bool queued;
 	bool writing;
-	bool idle;
-	bool again;		 /* it has more counts than fit into the batch */
-	uint64_t pass;		 /* number of the latest pass over its counters */
-	struct waiter *waiting;	 /* until a pass that began later has been written */
-	struct waiter *flushed;	 /* until the present batch has been written */
-	struct waiter *deferred; /* to be called by on_idle() */
+	bool again; /* it has more counts than fit into the batch */
 };
 
 /* @adopt: a profile that exists in the kernel already, so the user's limit does not apply. */
@@ -121,10 +118,16 @@ void own_profile_samples(const struct own_profile *own, struct samples *out);
 /* Fills in what the next daemon needs to know of @own, except the sampler's numbers. */
 void own_profile_owner(const struct own_profile *own, struct profil_owner *out);
 
+/* A request to the worker about its memory. */
+struct work own_profile_work(const struct own_profile *own, enum work_kind kind);
+
+/* @own has changed: has own_lifecycle.c examine it and all requests, from the event loop. */
+void own_profile_mark(struct own_profile *own);
+
 /* --- own_lifecycle.c -------------------------------------------------------------------------- */
 
-/* A START request and the process that sends it. */
-struct own_profile_request {
+/* What a START asks for, and the process that sends it. */
+struct own_profile_params {
 	pid_t tgid;
 	struct user *user;
 	const uint8_t *cookie;
@@ -139,13 +142,48 @@ struct own_profile_request {
 	uint32_t nregions;
 };
 
+/* What a request waits for. */
+enum own_request_phase {
+	OWN_REQUEST_RESERVE, /* START: the sampler reserves counters and a clock */
+	OWN_REQUEST_VERIFY,  /* START: a worker verifies the memory */
+	OWN_REQUEST_LEAVE,   /* START: the last counts of the old profile are being written */
+	OWN_REQUEST_PASS,    /* START, STOP, SYNC: the counts so far are being written */
+};
+
 /*
- * Starts the profile that @r asks for. It replaces the one that the process has; if it fails, that
- * one continues. Returns an immediate error, or 0: then @done is called, with -EPERM if the cookie
- * is not in the process's memory. -ESTALE: the process no longer has the profile @r->lender.
+ * A START, STOP or SYNC under way, a member of its client. own_profile_start() and
+ * own_profile_ask() fill in all but @done and @arg.
  */
-int own_profile_start(struct profild *d, const struct own_profile_request *r,
-		      own_profile_done *done, void *arg);
+struct own_request {
+	struct own_request *next;
+	enum own_request_phase phase;
+	struct own_profile *own;
+	struct own_profile *old; /* START: the profile that @own replaces; NULL: none */
+	uint32_t generation;	 /* of the process in @old */
+	uint64_t lender;
+	uint64_t pass; /* of @old or @own, that is waited for */
+	int err;       /* of RESERVE and VERIFY; -EINPROGRESS: no answer yet */
+	/* Called once, from the event loop, at the end. @own is NULL after an error. */
+	void (*done)(void *arg, int err, const struct own_profile *own);
+	void *arg;
+};
+
+/* Sets up the event source that examines what has changed. own_profiles_close() undoes it. */
+int own_profiles_open(struct profild *d);
+void own_profiles_close(struct profild *d);
+
+/*
+ * Starts the profile that @p asks for. It replaces the one that the process has; if it fails, that
+ * one continues. Returns an immediate error, or 0: then @r->done is called, with -EPERM if the
+ * cookie is not in the process's memory. -ESTALE: the process no longer has the profile @p->lender.
+ */
+int own_profile_start(struct own_request *r, struct profild *d, const struct own_profile_params *p);
+
+/*
+ * A STOP of process @leaves, or with 0 a SYNC: @r->done is called when all that @own has counted so
+ * far is in the buffer, or lost.
+ */
+void own_profile_ask(struct own_request *r, struct own_profile *own, pid_t leaves);
 
 /*
  * Sets *@out to the profile that @tgid is in; NULL: none. *@unbound: it is the parent's profile,
@@ -160,15 +198,15 @@ int own_profile_find(struct own_profile **out, struct profild *d, pid_t tgid, bo
  */
 uint64_t own_profile_lender(struct profild *d, pid_t tgid, const struct lane *lane);
 
-/* Brings the buffers up to date. @done may be NULL. */
-int own_profile_sync(struct own_profile *own, own_profile_done *done, void *arg);
-
-/* Removes @tgid from the profile, which ends with its last process. @done when counts are written.
+/* Removes @tgid from the profile, which ends with its last process. Returns the pass to wait for.
  */
-int own_profile_leave(struct own_profile *own, pid_t tgid, own_profile_done *done, void *arg);
+uint64_t own_profile_leave(struct own_profile *own, pid_t tgid);
 
 /* Stops it for all its processes, and ends it when the last counts are in the buffer. */
-int own_profile_finish(struct own_profile *own, own_profile_done *done, void *arg);
+void own_profile_finish(struct own_profile *own);
+
+/* True if no profile has a pass that is waited for. */
+bool own_profiles_served(const struct profild *d);
 
 /* Counts a sample of @tgid that arrived as a pc. Gives an unbound child a profile of its own. */
 void own_profile_pc(struct own_profile *own, pid_t tgid, uint32_t generation, uint64_t pc);
@@ -182,8 +220,14 @@ int own_profile_recover(struct profild *d, struct target *t, const struct profil
 /* Ends it if all processes of its target have ended. */
 void own_profile_check(struct own_profile *own);
 
-/* Enters OWN_PROFILE_OVER: nothing is written any more. */
+/* Enters OWN_PROFILE_OVER, OWN_PROFILE_GIVEN_UP: nothing is written any more. */
 void own_profile_over(struct own_profile *own);
+void own_profile_give_up(struct own_profile *own);
+
+/* The outcome of a batch. @heir: the process through which the memory is to be opened again. */
+void own_profile_outcome(struct own_profile *own, enum writer_outcome outcome, pid_t heir);
+
+/* --- own_memory.c ----------------------------------------------------------------------------- */
 
 /* Gives @own a slot of its user's lane, in which nothing is open yet. */
 int own_profile_give_memory(struct own_profile *own);

@@ -152,7 +152,9 @@ static void on_answer(void *arg, const struct work_answer *a)
 	lane->unanswered = 0; /* requests are done in order */
 	t = pop(lane);
 	lane_ref(lane);
+	lane->running = true; /* the next task may fill the area, which @t's callback reads */
 	task_finish(t, a, worker_area(lane->worker));
+	lane->running = false;
 	lane_run(lane, false);
 	lane_unref(lane);
 }

@@ -53,6 +53,7 @@ static void open_daemon(void)
 	must(quota_new(&d.quota, &d.config.quota) == 0);
 	d.operators = (gid_t)-1;
 	must(sd_event_default(&d.event) >= 0);
+	must(own_profiles_open(&d) >= 0);
 	sink.arg = &d;
 	d.listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 	must(d.listener >= 0 && bind(d.listener, (void *)&any, sizeof(any.sun_family)) == 0);
@@ -69,7 +70,7 @@ static void open_daemon(void)
 /* Runs some passes, then the event loop until the worker is idle and its answers are handled. */
 static void turn(void)
 {
-	for (int i = 0; i < TURNS || lanes_busy(d.lanes) || d.idle; i++) {
+	for (int i = 0; i < TURNS || lanes_busy(d.lanes) || d.dirty; i++) {
 		must(sd_event_run(d.event, lanes_busy(d.lanes) ? UINT64_MAX : 0) >= 0);
 		if (i >= TURNS)
 			continue;

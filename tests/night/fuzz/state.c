@@ -424,7 +424,7 @@ static void grace_period(void)
 /* Runs the event loop until the worker is idle and its answers are handled. */
 static void settle(void)
 {
-	while (lanes_busy(d.lanes) || d.idle)
+	while (lanes_busy(d.lanes) || d.dirty)
 		must(sd_event_run(d.event, UINT64_MAX) >= 0);
 }
 
@@ -437,7 +437,7 @@ static void serve(void)
 	ring_buffer__consume(NULL);
 	for (own = d.profiles; own; own = next) {
 		next = own->next;
-		own_profile_sync(own, NULL, NULL);
+		writer_pass(own);
 		own_profile_samples(own, &t);
 		own_profile_check(own);
 	}
@@ -445,7 +445,7 @@ static void serve(void)
 	for (own = d.profiles; own; own = next) {
 		next = own->next;
 		if (own->tgid)
-			own_profile_leave(own, own->tgid, NULL, NULL);
+			own_profile_leave(own, own->tgid);
 	}
 	settle();
 }
@@ -457,6 +457,7 @@ static void open_daemon(void)
 	must(config_parse(&d.config, 1, argv) == 0);
 	must(sd_event_default(&d.event) >= 0);
 	must(quota_new(&d.quota, &d.config.quota) == 0);
+	must(own_profiles_open(&d) >= 0);
 	ring_fd = eventfd(0, 0);
 	memset(area.cookie, 7, sizeof(area.cookie));
 	sink.arg = &d;

@@ -4,8 +4,23 @@
 #include <string.h>
 
 #include "authorization.h"
+#include "base/membership.h"
 #include "profild/observe/attachment.h"
-#include "profild/profile/authorize.h"
+
+/* True if the client is in group profil. */
+static bool client_is_member(const struct client *c)
+{
+	gid_t operators = c->daemon->operators;
+
+	return operators != (gid_t)-1 &&
+	       (c->peer.cred.gid == operators || peer_is_member(c->sock, operators));
+}
+
+/* True if the client may observe the machine: it is privileged, or a member of group profil. */
+static bool client_may_observe_others(const struct client *c)
+{
+	return c->peer.privileged || client_is_member(c);
+}
 
 struct asked {
 	struct client *client;
@@ -93,13 +108,13 @@ int authorization_ask(struct client *c, bool *fds, int (*enter)(struct client *c
 				 .uid = c->peer.cred.uid };
 	if (c->peer.privileged)
 		q->work.flags |= WORK_PRIVILEGED;
-	if (authorize_member(c->daemon, c->sock, &c->peer.cred))
+	if (client_is_member(c))
 		q->work.flags |= WORK_MEMBER;
 	if (!lane_submit_message(c->lane, &q->work, &c->sock, on_answer, q)) {
 		asked_free(q);
 		return -ENOMEM;
 	}
-	client_wait(c);
+	c->waiting = true;
 	*fds = false;
 	return 0;
 }
@@ -145,7 +160,7 @@ static int check_rate(const struct client *c, const struct profil_msg_observe *m
 int authorization_observe(const struct client *c, const struct profil_msg_observe *m,
 			  struct observer_peer *peer)
 {
-	peer->privileged = authorize_others(c->daemon, &c->peer);
+	peer->privileged = client_may_observe_others(c);
 	if (!peer->privileged && (m->scope == PROFIL_SCOPE_MACHINE ||
 				  (m->scope == PROFIL_SCOPE_USER && m->uid != c->peer.cred.uid)))
 		return -EACCES;
@@ -154,7 +169,7 @@ int authorization_observe(const struct client *c, const struct profil_msg_observ
 
 int authorization_machine(const struct client *c, const struct profil_msg_machine *m)
 {
-	if (!authorize_others(c->daemon, &c->peer))
+	if (!client_may_observe_others(c))
 		return -EACCES;
 	return m->ask == PROFIL_MACHINE_ON && m->period_ns ? check_period(c, m->period_ns) : 0;
 }

@@ -31,7 +31,7 @@
  * blocks, and closing the socket closes them. Each message has its sender's credentials, the end of
  * the stream has none. MSG_PEEK without room for descriptors installs none.
  */
-static bool is_empty(int sock)
+static bool client_is_empty(int sock)
 {
 	union {
 		char space[CMSG_SPACE(sizeof(struct ucred))];
@@ -49,10 +49,10 @@ static bool is_empty(int sock)
 }
 
 /* After the shutdown no message can arrive, so an empty socket may be closed here. */
-static void close_socket(struct client *c)
+static void client_close_socket(struct client *c)
 {
 	shutdown(c->sock, SHUT_RDWR);
-	if (is_empty(c->sock))
+	if (client_is_empty(c->sock))
 		close(c->sock);
 	else
 		disposal_add(c->daemon->disposal, c->sock);
@@ -79,7 +79,7 @@ void client_close(struct client *c)
 	sd_event_source_disable_unref(c->retry);
 	remote_fini(&c->memory);
 	closep(&c->pidfd);
-	close_socket(c);
+	client_close_socket(c);
 	c->sock = -1;
 	free(c->pending);
 	free(c->region);
@@ -103,16 +103,11 @@ int client_send(struct client *c, const struct profil_header *h, const int *fds,
  * True if @sender is the process that connected. As that process is alive, its pid has not been
  * reused since its pidfd was opened, which was before its first message.
  */
-static bool is_peer(const struct client *c, pid_t sender)
+static bool client_is_peer(const struct client *c, pid_t sender)
 {
 	struct pollfd ended = { .fd = c->pidfd, .events = POLLIN };
 
 	return sender == c->peer.cred.pid && poll(&ended, 1, 0) == 0;
-}
-
-void client_wait(struct client *c)
-{
-	c->waiting = true;
 }
 
 void client_go_on(struct client *c, int err)
@@ -131,7 +126,7 @@ void client_go_on(struct client *c, int err)
 	c->unread = false;
 }
 
-static void on_dropped(void *arg, const struct work_answer *a, union work_area *area)
+static void client_dropped(void *arg, const struct work_answer *a, union work_area *area)
 {
 	client_go_on(arg, a->err); /* without a worker the message is still in the socket */
 }
@@ -140,18 +135,18 @@ static void on_dropped(void *arg, const struct work_answer *a, union work_area *
  * Has a worker receive a message with unwanted descriptors and close them. Nothing is read until
  * then.
  */
-static int drop_message(struct client *c)
+static int client_drop_message(struct client *c)
 {
 	struct work w = { .kind = WORK_DROP, .id = lane_new_id(c->lane) };
 
-	if (!lane_submit_message(c->lane, &w, &c->sock, on_dropped, c))
+	if (!lane_submit_message(c->lane, &w, &c->sock, client_dropped, c))
 		return -ENOMEM;
-	client_wait(c);
+	c->waiting = true;
 	return 0;
 }
 
 /* Handles one message. One with descriptors is only peeked at here. */
-static int receive(struct client *c)
+static int client_receive(struct client *c)
 {
 	static union {
 		struct profil_header h;
@@ -163,12 +158,12 @@ static int receive(struct client *c)
 
 	if (err)
 		return err;
-	if (!is_peer(c, sender))
+	if (!client_is_peer(c, sender))
 		return -EPERM;
 	if (!fds)
 		wire_skip(c->sock);
 	err = c->handle(c, &msg.h, &fds);
-	return !err && fds ? drop_message(c) : err;
+	return !err && fds ? client_drop_message(c) : err;
 }
 
 /*
@@ -176,19 +171,19 @@ static int receive(struct client *c)
  * always reported, so that it is freed as soon as the client closes it. Otherwise resting
  * connections would fill the limit of a user that connects often.
  */
-static void watch(struct client *c)
+static void client_watch(struct client *c)
 {
 	sd_event_source_set_io_events(c->source, c->greeted && !c->resting ? EPOLLIN : 0);
 }
 
 static void client_identify(struct client *c);
 
-static int on_rested(sd_event_source *source, uint64_t usec, void *userdata)
+static int client_rested(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct client *c = userdata;
 
 	c->resting = false;
-	watch(c);
+	client_watch(c);
 	sd_event_source_set_enabled(c->source, SD_EVENT_ON);
 	if (!c->greeted)
 		client_identify(c);
@@ -196,7 +191,7 @@ static int on_rested(sd_event_source *source, uint64_t usec, void *userdata)
 }
 
 /* Charges the main thread's time to the user. The connection rests while its share is overdrawn. */
-static void take_a_rest(struct client *c, uint64_t began_ns)
+static void client_rest(struct client *c, uint64_t began_ns)
 {
 	uint64_t now = now_ns(), wait_us;
 	int err = 0;
@@ -211,22 +206,22 @@ static void take_a_rest(struct client *c, uint64_t began_ns)
 			err = sd_event_source_set_enabled(c->rest, SD_EVENT_ONESHOT);
 	} else {
 		err = sd_event_add_time_relative(c->daemon->event, &c->rest, CLOCK_MONOTONIC,
-						 wait_us, 1, on_rested, c);
+						 wait_us, 1, client_rested, c);
 	}
 	c->resting = err >= 0;
-	watch(c);
+	client_watch(c);
 }
 
 /* The client has closed a connection that is not being read. */
-static void on_hangup(struct client *c)
+static void client_hung_up(struct client *c)
 {
-	if (!c->greeted || (!c->waiting && is_empty(c->sock)))
+	if (!c->greeted || (!c->waiting && client_is_empty(c->sock)))
 		client_close(c);
 	else
-		sd_event_source_set_enabled(c->source, SD_EVENT_OFF); /* until on_rested() */
+		sd_event_source_set_enabled(c->source, SD_EVENT_OFF); /* until client_rested() */
 }
 
-static int on_ready(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+static int client_on_ready(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
 	struct client *c = userdata;
 	uint64_t began_ns = now_ns();
@@ -234,7 +229,7 @@ static int on_ready(sd_event_source *source, int fd, uint32_t revents, void *use
 
 	if (c->resting || !c->greeted) {
 		if (revents & (EPOLLHUP | EPOLLERR))
-			on_hangup(c);
+			client_hung_up(c);
 		return 0;
 	}
 	if (c->waiting) { /* until client_go_on() */
@@ -243,19 +238,19 @@ static int on_ready(sd_event_source *source, int fd, uint32_t revents, void *use
 		return 0;
 	}
 	for (int i = 0; !err && !c->waiting && i < TURN_REQUESTS; i++)
-		err = receive(c);
+		err = client_receive(c);
 	if (err && err != -EAGAIN) {
 		user_spend(c->user, now_ns(), now_ns() - began_ns);
 		client_close(c);
 		return 0;
 	}
-	take_a_rest(c, began_ns);
+	client_rest(c, began_ns);
 	return 0;
 }
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
-static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
+static int client_on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct client *c = userdata;
 
@@ -277,7 +272,7 @@ static int client_greet(struct client *c)
 	wire_header(&hello.h, PROFIL_MSG_HELLO, sizeof(hello), 0, 0);
 	memcpy(hello.cookie, c->cookie, sizeof(hello.cookie));
 	c->greeted = true;
-	watch(c);
+	client_watch(c);
 	return wire_send(c->sock, &hello.h, NULL, 0);
 }
 
@@ -301,7 +296,7 @@ static void client_refuse(struct client *c, int err)
 #endif
 
 /* Before Linux 6.5 only the peer's pid is known, which may have been reused. */
-static int peer_pidfd(const struct client *c)
+static int client_pidfd(const struct client *c)
 {
 	socklen_t len = sizeof(int);
 	int pidfd;
@@ -320,7 +315,7 @@ static int peer_pidfd(const struct client *c)
  * speaks before it is greeted may be dead already, and its number another's; what comes with that
  * number after this comes from the process that has it now.
  */
-static void on_opened(void *arg, const struct work_answer *a, union work_area *area)
+static void client_opened(void *arg, const struct work_answer *a, union work_area *area)
 {
 	struct client *c = arg;
 	int err = 0;
@@ -333,7 +328,7 @@ static void on_opened(void *arg, const struct work_answer *a, union work_area *a
 		remote_fini(&c->memory); /* an observer has no need of it */
 	else
 		c->memory.image = a->image;
-	if (!err && !is_empty(c->sock))
+	if (!err && !client_is_empty(c->sock))
 		err = -EPROTO;
 	if (!err)
 		err = client_greet(c);
@@ -358,18 +353,18 @@ static int identify(struct client *c)
 		w.flags = WORK_PRIVILEGED;
 	if (setsockopt(c->sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
 		return -errno;
-	c->pidfd = peer_pidfd(c);
+	c->pidfd = client_pidfd(c);
 	if (c->pidfd < 0)
 		return c->pidfd;
 	if (!w.flags)
 		c->lender = own_profile_lender(c->daemon, c->peer.cred.pid, c->lane);
 	if (c->lender)
-		return is_empty(c->sock) ? client_greet(c) : -EPROTO;
+		return client_is_empty(c->sock) ? client_greet(c) : -EPROTO;
 	err = remote_init(&c->memory, c->lane);
 	if (err)
 		return err;
 	w.slot = c->memory.slot;
-	c->opening = lane_submit(c->lane, &w, NULL, on_opened, c);
+	c->opening = lane_submit(c->lane, &w, NULL, client_opened, c);
 	return c->opening ? 0 : -ENOMEM;
 }
 
@@ -382,7 +377,7 @@ static void client_identify(struct client *c)
 }
 
 /* The oldest connection of @u that does not observe, else its newest. NULL: all have a wait. */
-static struct client *least_needed(const struct profild *d, const struct user *u)
+static struct client *user_least_needed(const struct profild *d, const struct user *u)
 {
 	struct client *idle = NULL, *newest = NULL;
 
@@ -402,7 +397,7 @@ static struct client *least_needed(const struct profild *d, const struct user *u
  * of the user with the most. So many uids together (one person's subordinate ids) cannot exclude
  * another user.
  */
-static int make_room(const struct client *c)
+static int client_make_room(const struct client *c)
 {
 	const struct quota *q = c->daemon->quota;
 	const struct user *most = c->user;
@@ -418,7 +413,7 @@ static int make_room(const struct client *c)
 	}
 	if (quota_used(q, most, RES_CONNECTIONS) <= own + 1)
 		return -EAGAIN;
-	other = least_needed(c->daemon, most);
+	other = user_least_needed(c->daemon, most);
 	if (!other)
 		return -EAGAIN;
 	client_close(other);
@@ -426,7 +421,7 @@ static int make_room(const struct client *c)
 }
 
 /* Identifies the user and charges the connection to it, before anything else. */
-static int check_connections(struct client *c)
+static int client_charge(struct client *c)
 {
 	socklen_t len = sizeof(c->peer.cred);
 	bool root;
@@ -434,7 +429,6 @@ static int check_connections(struct client *c)
 
 	if (getsockopt(c->sock, SOL_SOCKET, SO_PEERCRED, &c->peer.cred, &len) < 0)
 		return -errno;
-	c->peer.sock = c->sock;
 	root = c->peer.cred.uid == 0 && process_privileged(c->peer.cred.pid);
 	err = user_get(&c->user, c->daemon->quota, c->peer.cred.uid, root);
 	if (!err)
@@ -442,7 +436,7 @@ static int check_connections(struct client *c)
 	if (err)
 		return err;
 	err = charge_take(&c->charge, c->user, RES_CONNECTIONS, 1);
-	if (err == -EAGAIN && make_room(c) == 0)
+	if (err == -EAGAIN && client_make_room(c) == 0)
 		err = charge_take(&c->charge, c->user, RES_CONNECTIONS, 1);
 	return err;
 }
@@ -463,14 +457,15 @@ int client_open(struct profild *d, int sock, client_handler *handle)
 	c->handle = handle;
 	c->next = d->clients;
 	d->clients = c;
-	err = check_connections(c);
+	err = client_charge(c);
 	if (!err)
-		err = sd_event_add_io(d->event, &c->source, sock, 0, on_ready, c);
+		err = sd_event_add_io(d->event, &c->source, sock, 0, client_on_ready, c);
 	if (err >= 0)
 		err = sd_event_add_time_relative(d->event, &c->deadline, CLOCK_MONOTONIC,
-						 SILENCE_US, SILENCE_US / 10, on_deadline, c);
+						 SILENCE_US, SILENCE_US / 10, client_on_deadline,
+						 c);
 	if (err >= 0) {
-		take_a_rest(c, began_ns);
+		client_rest(c, began_ns);
 		if (!c->resting)
 			client_identify(c);
 		return 0;

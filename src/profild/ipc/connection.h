@@ -8,7 +8,6 @@
 
 #include "core/proto.h"
 #include "profild/daemon.h"
-#include "profild/profile/authorize.h"
 #include "profild/profile/own_profile.h"
 #include "profild/quota/quota.h"
 #include "profild/worker/lane.h"
@@ -16,8 +15,13 @@
 struct attachment;
 struct client;
 
+struct peer {
+	struct ucred cred;
+	bool privileged; /* see process_privileged_as() */
+};
+
 /*
- * Carries out the request at @h and answers it, now or later (see client_wait()). With *@fds the
+ * Carries out the request at @h and answers it, now or later (see @waiting). With *@fds the
  * message carries descriptors and is still in the socket: a handler that has a worker receive it
  * (see lane_submit_message()) sets *@fds to false. Returns 0, or a negative errno to close the
  * connection, because its stream is broken.
@@ -45,8 +49,12 @@ struct client {
 	uint64_t lender; /* instead of @memory: the id of the profile that has it open */
 	uint8_t cookie[PROFIL_COOKIE_BYTES];
 	struct task *opening;
-	bool waiting; /* see client_wait() */
-	bool unread;  /* the source is off: there was something to read during a wait */
+	/*
+	 * A request is answered later, by client_go_on(); nothing is read until then. A connection
+	 * that is closed in between keeps the struct, with @sock -1.
+	 */
+	bool waiting;
+	bool unread; /* the source is off: there was something to read during a wait */
 	struct own_request request; /* a START, STOP or SYNC under way */
 
 	/* A START or EXTEND whose regions have not all arrived. */
@@ -71,11 +79,9 @@ void client_close(struct client *c);
 int client_send(struct client *c, const struct profil_header *h, const int *fds, unsigned int nfds);
 
 /*
- * A request is answered later: suspends reading until client_go_on(). Its @err is like a handler's:
- * not 0 closes the connection. A connection that is closed in between (@c->sock is -1) keeps the
- * struct until then.
+ * The request under way has been answered: reads on. @err is like a handler's: not 0 closes the
+ * connection.
  */
-void client_wait(struct client *c);
 void client_go_on(struct client *c, int err);
 
 #endif

@@ -120,7 +120,7 @@ static int retry_begin(struct client *c, const struct retry *request)
 	r->client = c;
 	r->after_us = RETRY_US;
 	r->room_until_ns = now_ns() + ROOM_NS;
-	client_wait(c);
+	c->waiting = true;
 	return 0;
 }
 

@@ -24,7 +24,7 @@ static uint64_t loop_ns(const struct profild *d)
 }
 
 /* Answers with @error (negative errno or 0) and the counts of @own (or NULL). */
-static int reply(struct client *c, int error, const struct own_profile *own)
+static int request_reply(struct client *c, int error, const struct own_profile *own)
 {
 	struct profil_msg_reply r = { .error = (__u32)-error, .tgid = (__u32)c->peer.cred.pid };
 	struct samples samples;
@@ -41,24 +41,24 @@ static int reply(struct client *c, int error, const struct own_profile *own)
 	return client_send(c, &r.h, NULL, 0);
 }
 
-static int answer(struct client *c, int error)
+static int request_answer(struct client *c, int error)
 {
-	return reply(c, error, NULL);
+	return request_reply(c, error, NULL);
 }
 
 /* Answers a START, STOP or SYNC when it has been carried out. */
-static void on_done(void *arg, int err, const struct own_profile *own)
+static void request_done(void *arg, int err, const struct own_profile *own)
 {
 	struct client *c = arg;
 
 	if (c->sock >= 0 && err != -ESTALE)
-		err = reply(c, err, own);
+		err = request_reply(c, err, own);
 	client_go_on(c, err);
 }
 
 static struct own_request *request_of(struct client *c)
 {
-	c->request = (struct own_request){ .done = on_done, .arg = c };
+	c->request = (struct own_request){ .done = request_done, .arg = c };
 	return &c->request;
 }
 
@@ -83,7 +83,7 @@ static int start_borrow(struct client *c, const struct own_profile *old, uint64_
 }
 
 /* Carries out a START or EXTEND whose regions have all arrived. */
-static int start(struct client *c)
+static int start_begin(struct client *c)
 {
 	const struct profil_msg_start *m = c->pending;
 	struct own_profile_params p = {
@@ -103,6 +103,7 @@ static int start(struct client *c)
 	uint32_t generation;
 	int err = own_profile_find(&old, c->daemon, p.tgid, &unbound, &generation);
 
+	p.replaces = old;
 	if (!err && m->h.type == PROFIL_MSG_EXTEND && !old)
 		err = -ESRCH;
 	err = err ?: authorization_start(c, m->flags);
@@ -111,13 +112,13 @@ static int start(struct client *c)
 	if (!err)
 		err = own_profile_start(request_of(c), c->daemon, &p);
 	if (err)
-		return err == -ESTALE ? err : answer(c, err);
-	client_wait(c);
+		return err == -ESTALE ? err : request_answer(c, err);
+	c->waiting = true;
 	return 0;
 }
 
 /* Adds @n regions to a START or EXTEND; starts it when all have arrived. */
-static int gather(struct client *c, const struct profil_msg_region *region, uint32_t n)
+static int start_gather(struct client *c, const struct profil_msg_region *region, uint32_t n)
 {
 	int err;
 
@@ -128,7 +129,7 @@ static int gather(struct client *c, const struct profil_msg_region *region, uint
 	if (c->have < c->nregions)
 		return n ? 0 : -EPROTO;
 
-	err = start(c);
+	err = start_begin(c);
 	free(c->pending);
 	free(c->region);
 	c->pending = NULL;
@@ -136,14 +137,14 @@ static int gather(struct client *c, const struct profil_msg_region *region, uint
 	return err;
 }
 
-static int on_start(struct client *c, const struct profil_header *h, bool *fds)
+static int request_start(struct client *c, const struct profil_header *h, bool *fds)
 {
 	const struct profil_msg_start *m = (const void *)h;
 
 	if (c->pending)
 		return -EPROTO;
 	if (m->nregions > PROFIL_TARGET_REGIONS)
-		return answer(c, -E2BIG);
+		return request_answer(c, -E2BIG);
 	c->pending = malloc(sizeof(*m));
 	c->region = calloc(m->nregions ? m->nregions : 1, sizeof(*c->region));
 	if (!c->pending || !c->region)
@@ -151,21 +152,21 @@ static int on_start(struct client *c, const struct profil_header *h, bool *fds)
 	memcpy(c->pending, m, sizeof(*m));
 	c->nregions = m->nregions;
 	c->have = 0;
-	return gather(c, m->region, h->count);
+	return start_gather(c, m->region, h->count);
 }
 
-static int on_regions(struct client *c, const struct profil_header *h, bool *fds)
+static int request_regions(struct client *c, const struct profil_header *h, bool *fds)
 {
 	const struct profil_msg_regions *m = (const void *)h;
 
-	return c->pending ? gather(c, m->region, h->count) : -EPROTO;
+	return c->pending ? start_gather(c, m->region, h->count) : -EPROTO;
 }
 
 /*
  * STOP or SYNC of the sender's own profile: the kernel's credentials are proof enough. During a
  * START of the process it gets -EBUSY and may ask again.
  */
-static int ask_own(struct client *c, bool leave)
+static int request_own(struct client *c, bool leave)
 {
 	struct own_profile *own;
 	bool unbound;
@@ -173,33 +174,33 @@ static int ask_own(struct client *c, bool leave)
 	int err = own_profile_find(&own, c->daemon, c->peer.cred.pid, &unbound, &generation);
 
 	if (err || !own)
-		return answer(c, err);
+		return request_answer(c, err);
 	own_profile_ask(request_of(c), own, leave ? c->peer.cred.pid : 0);
-	client_wait(c);
+	c->waiting = true;
 	return 0;
 }
 
-static int on_stop(struct client *c, const struct profil_header *h, bool *fds)
+static int request_stop(struct client *c, const struct profil_header *h, bool *fds)
 {
-	return ask_own(c, true);
+	return request_own(c, true);
 }
 
-static int on_sync(struct client *c, const struct profil_header *h, bool *fds)
+static int request_sync(struct client *c, const struct profil_header *h, bool *fds)
 {
-	return ask_own(c, false);
+	return request_own(c, false);
 }
 
-static int on_detach(struct client *c, const struct profil_header *h, bool *fds)
+static int request_detach(struct client *c, const struct profil_header *h, bool *fds)
 {
-	return c->attachment ? observer_detach(c) : answer(c, -EBADF);
+	return c->attachment ? observer_detach(c) : request_answer(c, -EBADF);
 }
 
-static int on_stats(struct client *c, const struct profil_header *h, bool *fds)
+static int request_stats(struct client *c, const struct profil_header *h, bool *fds)
 {
-	return c->attachment ? observer_stats(c) : answer(c, -EBADF);
+	return c->attachment ? observer_stats(c) : request_answer(c, -EBADF);
 }
 
-static int on_list(struct client *c, const struct profil_header *h, bool *fds)
+static int request_list(struct client *c, const struct profil_header *h, bool *fds)
 {
 	struct profil_msg_list *m;
 	unsigned int n = 0;
@@ -207,7 +208,7 @@ static int on_list(struct client *c, const struct profil_header *h, bool *fds)
 
 	m = calloc(1, sizeof(*m) + PROFIL_MSG_LIST_MAX * sizeof(m->profile[0]));
 	if (!m)
-		return answer(c, -ENOMEM);
+		return request_answer(c, -ENOMEM);
 	for (const struct own_profile *own = c->daemon->profiles; own && n < PROFIL_MSG_LIST_MAX;
 	     own = own->next) {
 		struct profil_msg_profile *p = &m->profile[n];
@@ -241,7 +242,7 @@ struct users {
 	struct sampler *sampler;
 };
 
-static void add_user(void *arg, const struct user *u)
+static void status_add_user(void *arg, const struct user *u)
 {
 	struct users *users = arg;
 	struct profil_msg_user *out = &users->m->user[users->m->h.count];
@@ -259,7 +260,7 @@ static void add_user(void *arg, const struct user *u)
 		users->sampler, u ? user_account_uid(u) : (uid_t)-1, out->root);
 }
 
-static void fill_status(struct client *c, struct profil_msg_status *m)
+static void status_fill(struct client *c, struct profil_msg_status *m)
 {
 	struct profild *d = c->daemon;
 	struct users users = { .m = m, .quota = d->quota, .sampler = d->sampler };
@@ -274,22 +275,22 @@ static void fill_status(struct client *c, struct profil_msg_status *m)
 	m->replay = d->config.replay_path != NULL;
 	m->image_lookup = d->sampler->image_lookup;
 	m->uptime_ns = loop_ns(d) - d->started_ns;
-	add_user(&users, NULL);
+	status_add_user(&users, NULL);
 	if (c->peer.privileged)
-		quota_each(d->quota, add_user, &users);
+		quota_each(d->quota, status_add_user, &users);
 	else
-		add_user(&users, c->user);
+		status_add_user(&users, c->user);
 }
 
-static int on_status(struct client *c, const struct profil_header *h, bool *fds)
+static int request_status(struct client *c, const struct profil_header *h, bool *fds)
 {
 	struct profil_msg_status *m =
 		calloc(1, sizeof(*m) + PROFIL_MSG_USER_MAX * sizeof(m->user[0]));
 	int err;
 
 	if (!m)
-		return answer(c, -ENOMEM);
-	fill_status(c, m);
+		return request_answer(c, -ENOMEM);
+	status_fill(c, m);
 	wire_header(&m->h, PROFIL_MSG_STATUS, sizeof(*m), sizeof(m->user[0]), m->h.count);
 	err = client_send(c, &m->h, NULL, 0);
 	free(m);
@@ -306,21 +307,21 @@ static const struct request {
 	client_handler *handle;
 } requests[] = {
 	{ PROFIL_MSG_START, sizeof(struct profil_msg_start), sizeof(struct profil_msg_region),
-	  PROFIL_MSG_REGION_MAX, 0, on_start },
+	  PROFIL_MSG_REGION_MAX, 0, request_start },
 	{ PROFIL_MSG_EXTEND, sizeof(struct profil_msg_start), sizeof(struct profil_msg_region),
-	  PROFIL_MSG_REGION_MAX, 0, on_start },
-	{ PROFIL_MSG_STOP, sizeof(struct profil_msg_self), 0, 0, 0, on_stop },
-	{ PROFIL_MSG_SYNC, sizeof(struct profil_msg_self), 0, 0, 0, on_sync },
+	  PROFIL_MSG_REGION_MAX, 0, request_start },
+	{ PROFIL_MSG_STOP, sizeof(struct profil_msg_self), 0, 0, 0, request_stop },
+	{ PROFIL_MSG_SYNC, sizeof(struct profil_msg_self), 0, 0, 0, request_sync },
 	{ PROFIL_MSG_REGIONS, sizeof(struct profil_msg_regions), sizeof(struct profil_msg_region),
-	  PROFIL_MSG_REGION_MAX, 0, on_regions },
-	{ PROFIL_MSG_DETACH, sizeof(struct profil_header), 0, 0, 0, on_detach },
-	{ PROFIL_MSG_STATS, sizeof(struct profil_header), 0, 0, 0, on_stats },
+	  PROFIL_MSG_REGION_MAX, 0, request_regions },
+	{ PROFIL_MSG_DETACH, sizeof(struct profil_header), 0, 0, 0, request_detach },
+	{ PROFIL_MSG_STATS, sizeof(struct profil_header), 0, 0, 0, request_stats },
 	{ PROFIL_MSG_OBSERVE, sizeof(struct profil_msg_observe), 0, 0, 0, observer_observe },
 	{ PROFIL_MSG_MACHINE, sizeof(struct profil_msg_machine), 0, 0, 0, observer_machine },
 	{ PROFIL_MSG_BEGIN, sizeof(struct profil_header), 0, 0, 0, observer_begin },
 	{ PROFIL_MSG_ADD, sizeof(struct profil_header), 0, 0, 2, observer_add },
-	{ PROFIL_MSG_LIST, sizeof(struct profil_header), 0, 0, 0, on_list },
-	{ PROFIL_MSG_STATUS, sizeof(struct profil_header), 0, 0, 0, on_status },
+	{ PROFIL_MSG_LIST, sizeof(struct profil_header), 0, 0, 0, request_list },
+	{ PROFIL_MSG_STATUS, sizeof(struct profil_header), 0, 0, 0, request_status },
 };
 
 int request_handle(struct client *c, const struct profil_header *h, bool *fds)
@@ -335,7 +336,7 @@ int request_handle(struct client *c, const struct profil_header *h, bool *fds)
 		/* STOP is never refused; REGIONS are part of the request before. */
 		if (h->type != PROFIL_MSG_STOP && h->type != PROFIL_MSG_REGIONS &&
 		    user_request(c->user, loop_ns(c->daemon)))
-			return answer(c, -EAGAIN);
+			return request_answer(c, -EAGAIN);
 		return r->handle(c, h, fds);
 	}
 	return -EPROTO;

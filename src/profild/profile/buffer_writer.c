@@ -64,7 +64,7 @@ static void writer_unref(struct writer *w)
 	free(w);
 }
 
-static void on_free(struct own_profile *own)
+static void writer_leave(struct own_profile *own)
 {
 	writer_unref(own->writer);
 }
@@ -80,7 +80,7 @@ int writer_join(struct own_profile *own, struct lane *lane,
 	w->refs++;
 	own->writer = w;
 	own->on_outcome = on_outcome;
-	own->on_free = on_free;
+	own->on_free = writer_leave;
 	return 0;
 }
 
@@ -169,8 +169,8 @@ static uint32_t writer_room(const struct writer *w)
 }
 
 /* Appends a span of @own to @p. Returns 1; 0: there is none; -ENOSPC: the area is full. */
-static int put_counts(struct writer *w, union work_area *area, struct own_profile *own,
-		      struct work_profile *p)
+static int writer_put_counts(struct writer *w, union work_area *area, struct own_profile *own,
+			     struct work_profile *p)
 {
 	struct sampler *sampler = own->daemon->sampler;
 	struct work_span *span = (struct work_span *)(area->bytes + w->used);
@@ -200,8 +200,8 @@ static int put_counts(struct writer *w, union work_area *area, struct own_profil
 }
 
 /* The same for pcs; keep_pc() has limited them to the room in the buffer. */
-static int put_pcs(struct writer *w, union work_area *area, struct own_profile *own,
-		   struct work_profile *p)
+static int writer_put_pcs(struct writer *w, union work_area *area, struct own_profile *own,
+			  struct work_profile *p)
 {
 	struct work_span *span = (struct work_span *)(area->bytes + w->used);
 	struct target *t = own->target;
@@ -231,7 +231,8 @@ static int put_pcs(struct writer *w, union work_area *area, struct own_profile *
  * Appends the counts of @own. Returns false if there may be more: the area is full, or the rest
  * depends on the outcome of these (take() has returned -EAGAIN).
  */
-static bool put_profile(struct writer *w, union work_area *area, struct own_profile *own, bool *any)
+static bool writer_put_profile(struct writer *w, union work_area *area, struct own_profile *own,
+			       bool *any)
 {
 	struct work_profile *p = (struct work_profile *)(area->bytes + w->used);
 	uint32_t before = w->used;
@@ -251,10 +252,10 @@ static bool put_profile(struct writer *w, union work_area *area, struct own_prof
 	memcpy(p->cookie, own->cookie, sizeof(p->cookie));
 	w->used += sizeof(*p);
 	do
-		got = put_counts(w, area, own, p);
+		got = writer_put_counts(w, area, own, p);
 	while (got > 0);
 	if (!got && own->flags & PROFIL_START_PCS)
-		got = put_pcs(w, area, own, p);
+		got = writer_put_pcs(w, area, own, p);
 	*any = p->nspans || own->probe;
 	if (*any)
 		own->probe = false;
@@ -285,7 +286,7 @@ static bool writer_fill_first(struct writer *w, union work_area *area)
 	bool any = false, all = true, written = may_be_written(own);
 
 	if (written)
-		all = put_profile(w, area, own, &any);
+		all = writer_put_profile(w, area, own, &any);
 	if (!all && !any)
 		return false; /* it will be the first of the next batch */
 	writer_unqueue(w);
@@ -324,8 +325,8 @@ static bool writer_fill(void *arg, struct work *work, union work_area *area)
 /* --- the outcome ------------------------------------------------------------------------------ */
 
 /* Enters the outcome of a span of counts into the ledger. */
-static void book_counts(struct own_profile *own, const struct work_profile *p,
-			const struct work_span *span)
+static void writer_book_counts(struct own_profile *own, const struct work_profile *p,
+			       const struct work_span *span)
 {
 	struct target *t = own->target;
 
@@ -334,8 +335,8 @@ static void book_counts(struct own_profile *own, const struct work_profile *p,
 	t->ledger->dropped += p->err || span->err ? span->sum : span->saturated;
 }
 
-static void book_pcs(struct own_profile *own, const struct work_profile *p,
-		     const struct work_span *span)
+static void writer_book_pcs(struct own_profile *own, const struct work_profile *p,
+			    const struct work_span *span)
 {
 	struct target *t = own->target;
 
@@ -350,7 +351,7 @@ static void book_pcs(struct own_profile *own, const struct work_profile *p,
  * True if the span's outcome ends the whole profile. A fault may turn off only the region, as the
  * dialect says. The process never gets a signal.
  */
-static bool ends_profile(struct own_profile *own, const struct work_span *span)
+static bool span_ends_profile(struct own_profile *own, const struct work_span *span)
 {
 	struct sampler *sampler = own->daemon->sampler;
 
@@ -362,7 +363,7 @@ static bool ends_profile(struct own_profile *own, const struct work_span *span)
 
 /* Puts the counts back into the maps, because the leader has ended but another process shares the
  * memory. */
-static void put_back(struct own_profile *own, const struct work_span *span)
+static void writer_put_back(struct own_profile *own, const struct work_span *span)
 {
 	struct sampler *sampler = own->daemon->sampler;
 
@@ -388,12 +389,12 @@ static enum writer_outcome writer_apply(struct own_profile *own, const struct wo
 		*heir = sampler->ops->other(sampler, own->target, own->tgid);
 	for (uint32_t i = 0; i < p->nspans; i++) {
 		if (pcs)
-			book_pcs(own, p, span);
+			writer_book_pcs(own, p, span);
 		else if (*heir)
-			put_back(own, span);
+			writer_put_back(own, span);
 		else
-			book_counts(own, p, span);
-		over |= !*heir && ends_profile(own, span);
+			writer_book_counts(own, p, span);
+		over |= !*heir && span_ends_profile(own, span);
 		span = (const struct work_span *)((const uint8_t *)(span + 1) +
 						  work_span_bytes(p, span->n));
 	}

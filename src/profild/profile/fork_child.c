@@ -15,7 +15,7 @@
 #include "own_profile.h"
 #include "sampler.h"
 
-static bool append_pc(struct own_profile *own, uint64_t pc)
+static bool own_profile_append_pc(struct own_profile *own, uint64_t pc)
 {
 	uint64_t *more;
 
@@ -30,18 +30,18 @@ static bool append_pc(struct own_profile *own, uint64_t pc)
 }
 
 /* Keeps a pc for the buffer. Returns false if it will not be written, or has no room there. */
-static bool keep_pc(struct own_profile *own, uint64_t pc)
+static bool own_profile_keep_pc(struct own_profile *own, uint64_t pc)
 {
 	const struct target *t = own->target;
 	uint64_t room = t->region[0].x.nbins, used = t->ledger->pcs + t->pcs_in_flight + own->npcs;
 
 	if (own->state == OWN_PROFILE_OVER || own->state == OWN_PROFILE_GIVEN_UP)
 		return false;
-	return used < room && append_pc(own, pc);
+	return used < room && own_profile_append_pc(own, pc);
 }
 
 /* Counts a sample that arrived as a pc, as the kernel would have counted it. */
-static void count_pc(struct own_profile *own, uint64_t pc)
+static void own_profile_count_pc(struct own_profile *own, uint64_t pc)
 {
 	struct sampler *sampler = own->daemon->sampler;
 	struct target *t = own->target;
@@ -50,7 +50,7 @@ static void count_pc(struct own_profile *own, uint64_t pc)
 
 	t->ledger->events++;
 	if (own->flags & PROFIL_START_PCS) {
-		t->ledger->dropped += !keep_pc(own, pc);
+		t->ledger->dropped += !own_profile_keep_pc(own, pc);
 		return;
 	}
 	bin = target_bin(t, pc, &owner);
@@ -66,7 +66,7 @@ static void count_pc(struct own_profile *own, uint64_t pc)
 
 #define HELD_PCS 1024 /* of one thread at 1000 Hz: a second; a grace period takes 50 ms at most */
 
-static struct own_profile *find_unborn(const struct own_profile *parent, pid_t tgid,
+static struct own_profile *unborn_find(const struct own_profile *parent, pid_t tgid,
 				       uint32_t generation)
 {
 	struct own_profile *own = parent->daemon->unborn;
@@ -76,7 +76,7 @@ static struct own_profile *find_unborn(const struct own_profile *parent, pid_t t
 	return own;
 }
 
-static void add_unborn(struct own_profile *own, struct own_profile *parent, uint32_t generation)
+static void unborn_add(struct own_profile *own, struct own_profile *parent, uint32_t generation)
 {
 	own->parent = own_profile_ref(parent);
 	own->generation = generation;
@@ -85,7 +85,7 @@ static void add_unborn(struct own_profile *own, struct own_profile *parent, uint
 }
 
 /* Returns its parent, with the reference. */
-static struct own_profile *remove_unborn(struct own_profile *own)
+static struct own_profile *unborn_remove(struct own_profile *own)
 {
 	struct own_profile **place = &own->daemon->unborn;
 
@@ -95,7 +95,7 @@ static struct own_profile *remove_unborn(struct own_profile *own)
 	return steal(own->parent);
 }
 
-static void lose(struct own_profile *own, uint64_t n)
+static void own_profile_lose(struct own_profile *own, uint64_t n)
 {
 	if (!own->target)
 		return;
@@ -103,23 +103,23 @@ static void lose(struct own_profile *own, uint64_t n)
 	own->target->ledger->dropped += n;
 }
 
-static void hold_pc(struct own_profile *own, uint64_t pc)
+static void unborn_hold_pc(struct own_profile *own, uint64_t pc)
 {
-	if (own->npcs == HELD_PCS || !append_pc(own, pc))
-		lose(own->parent, 1);
+	if (own->npcs == HELD_PCS || !own_profile_append_pc(own, pc))
+		own_profile_lose(own->parent, 1);
 }
 
 void own_profile_unborn_end(struct own_profile *own)
 {
-	struct own_profile *parent = remove_unborn(own);
+	struct own_profile *parent = unborn_remove(own);
 
-	lose(parent, own->npcs);
+	own_profile_lose(parent, own->npcs);
 	own->npcs = 0;
 	own_profile_unref(parent);
 }
 
 /* The child cannot be followed, and counts nowhere. */
-static void leave_parent(struct own_profile *parent, pid_t tgid)
+static void unborn_leave_parent(struct own_profile *parent, pid_t tgid)
 {
 	struct sampler *sampler = parent->daemon->sampler;
 
@@ -129,7 +129,7 @@ static void leave_parent(struct own_profile *parent, pid_t tgid)
 }
 
 /* There are counters: moves the child from its parent's target to its own. */
-static int bear(struct own_profile *own)
+static int unborn_bear(struct own_profile *own)
 {
 	struct sampler *sampler = own->daemon->sampler;
 	struct own_profile *parent = own->parent;
@@ -143,18 +143,18 @@ static int bear(struct own_profile *own)
 		own_profile_end(own);
 		return err;
 	}
-	own_profile_unref(remove_unborn(own));
+	own_profile_unref(unborn_remove(own));
 	own_profile_reopen(own, own->tgid);
 	pc = steal(own->pcs);
 	n = own->npcs;
 	own->npcs = 0;
 	for (uint32_t i = 0; i < n; i++)
-		count_pc(own, pc[i]);
+		own_profile_count_pc(own, pc[i]);
 	free(pc);
 	return 0;
 }
 
-static void on_counters(void *arg, int err)
+static void unborn_reserved(void *arg, int err)
 {
 	struct own_profile *own = arg, *parent = own_profile_ref(own->parent);
 	pid_t tgid = own->tgid;
@@ -164,15 +164,15 @@ static void on_counters(void *arg, int err)
 	if (err)
 		own_profile_end(own);
 	else
-		err = bear(own);
+		err = unborn_bear(own);
 	if (err)
-		leave_parent(parent, tgid);
+		unborn_leave_parent(parent, tgid);
 	own_profile_unref(parent);
 }
 
 /* Gives the unbound child @tgid a profile like its parent's, with counters of its own, at once or
  * when there are counters. */
-static int adopt(struct own_profile *parent, pid_t tgid, uint32_t generation)
+static int unborn_adopt(struct own_profile *parent, pid_t tgid, uint32_t generation)
 {
 	struct profild *d = parent->daemon;
 	struct own_profile *own = NULL;
@@ -181,7 +181,7 @@ static int adopt(struct own_profile *parent, pid_t tgid, uint32_t generation)
 	if (err)
 		return err;
 	own_profile_link(own);
-	add_unborn(own, parent, generation);
+	unborn_add(own, parent, generation);
 	own->flags = parent->flags;
 	own->width = parent->width;
 	own->cap = parent->cap;
@@ -191,11 +191,11 @@ static int adopt(struct own_profile *parent, pid_t tgid, uint32_t generation)
 	own->image = parent->image;
 	err = target_copy(&own->target, own, tgid, parent->target, own->user)
 		      ?: own_profile_give_memory(own)
-		      ?: d->sampler->ops->reserve(d->sampler, own->target, on_counters, own);
+		      ?: d->sampler->ops->reserve(d->sampler, own->target, unborn_reserved, own);
 	if (err == -EINPROGRESS)
 		return 0;
 	if (!err)
-		return bear(own);
+		return unborn_bear(own);
 	own_profile_end(own);
 	return err;
 }
@@ -211,33 +211,33 @@ void own_profile_pc(struct own_profile *own, pid_t tgid, uint32_t generation, ui
 	bool unbound;
 
 	if (own->state == OWN_PROFILE_ENDING || own->state == OWN_PROFILE_ENDED) {
-		lose(own, 1);
+		own_profile_lose(own, 1);
 		return;
 	}
 	if (own->flags & PROFIL_START_PCS && tgid == own->tgid) {
-		count_pc(own, pc);
+		own_profile_count_pc(own, pc);
 		return;
 	}
 	t = sampler->ops->find(sampler, tgid, &unbound, &now);
 	if (t && now != generation) { /* the child has ended, and another process has its pid */
-		lose(own, 1);
+		own_profile_lose(own, 1);
 		return;
 	}
 	if (t && unbound) {
-		child = find_unborn(own, tgid, generation);
-		if (!child && !adopt(own, tgid, generation))
-			child = find_unborn(own, tgid, generation);
+		child = unborn_find(own, tgid, generation);
+		if (!child && !unborn_adopt(own, tgid, generation))
+			child = unborn_find(own, tgid, generation);
 		if (child) {
-			hold_pc(child, pc);
+			unborn_hold_pc(child, pc);
 			return;
 		}
 		t = sampler->ops->find(sampler, tgid, &unbound, &now);
 	}
 	if (t && !unbound && now == generation) {
-		count_pc(t->profile, pc);
+		own_profile_count_pc(t->profile, pc);
 		return;
 	}
 	/* The child has ended, or there is no room for its profile: the sample is lost. */
-	lose(own, 1);
+	own_profile_lose(own, 1);
 	sampler->ops->leave(sampler, own->target, tgid);
 }

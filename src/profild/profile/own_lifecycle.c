@@ -19,7 +19,8 @@
  *	start_enter()	moves the process's entry from @old's target: the last step that can fail.
  *			The profile is ON, and the process leaves @old, which may be its end
  *	LEAVE		the last counts of @old are being written
- *	PASS		a pass over the new counters (a replay has counts at once); then the reply
+ *	PASS		a pass over the new counters, where the sampler has counts at once: a replay.
+ *			Then the reply
  *
  * A STOP or a SYNC has only PASS. After an error the old profile is as it was, and the new one ends
  * before the reply, so that its charges are free for the client's next attempt. A request that has
@@ -220,25 +221,6 @@ static int start_check(const struct own_profile_params *p)
 	return 0;
 }
 
-static int start_prepare_target(struct own_profile *own, const struct own_profile_params *p)
-{
-	int err = target_new(&own->target, own, p->tgid, p->region, p->nregions);
-	struct target *t = own->target;
-
-	if (err)
-		return err;
-	t->period_ns = own->period_ns;
-	t->flags = PROFIL_TARGET_INHERIT;
-	if (!user_is_root(own->user))
-		t->flags |= PROFIL_TARGET_UNPRIVILEGED;
-	if (own->flags & PROFIL_START_PCS) {
-		t->flags |= PROFIL_TARGET_RAW;
-		t->region[0].x.span = 0; /* no pc has a bin: each one is sent as an event */
-		t->ncounters = 0;
-	}
-	return target_charge(t, own->user, false);
-}
-
 /*
  * Makes the profile, without any visible effect so far. One that @replaces another needs no room
  * within the user's limit of profiles.
@@ -246,7 +228,8 @@ static int start_prepare_target(struct own_profile *own, const struct own_profil
 static int start_prepare(struct own_profile **out, struct profild *d,
 			 const struct own_profile_params *p, bool replaces)
 {
-	struct own_profile *own;
+	__cleanup(own_profile_unrefp) struct own_profile *own = NULL;
+	struct target *t;
 	int err = start_check(p);
 
 	if (err)
@@ -264,20 +247,31 @@ static int start_prepare(struct own_profile **out, struct profild *d,
 	own->period_ns =
 		p->flags & PROFIL_START_FAST ? d->config.fast_period_ns : d->config.period_ns;
 	own->image = p->memory->image;
-	err = start_prepare_target(own, p)
-		      ?: writer_join(own, p->memory->lane, own_profile_outcome);
-	if (err) {
-		own_profile_unref(own);
+	err = target_new(&own->target, own, p->tgid, p->region, p->nregions);
+	if (err)
 		return err;
+	t = own->target;
+	t->period_ns = own->period_ns;
+	t->flags = PROFIL_TARGET_INHERIT;
+	if (!user_is_root(own->user))
+		t->flags |= PROFIL_TARGET_UNPRIVILEGED;
+	if (own->flags & PROFIL_START_PCS) {
+		t->flags |= PROFIL_TARGET_RAW;
+		t->region[0].x.span = 0; /* no pc has a bin: each one is sent as an event */
+		t->ncounters = 0;
 	}
+	err = target_charge(t, own->user, false)
+		      ?: writer_join(own, p->memory->lane, own_profile_outcome);
+	if (err)
+		return err;
 	remote_move(&own->memory, p->memory);
 	own_profile_link(own);
-	*out = own;
+	*out = steal(own);
 	return 0;
 }
 
 /* Ends the profiles of @u whose processes have ended, before the next pass finds them. */
-static void end_the_ended(struct profild *d, const struct user *u)
+static void own_profiles_check(struct profild *d, const struct user *u)
 {
 	struct own_profile *own, *next;
 
@@ -289,7 +283,7 @@ static void end_the_ended(struct profild *d, const struct user *u)
 }
 
 /* The sampler or a worker has answered @r. */
-static void on_reserved(void *arg, int err)
+static void start_answered(void *arg, int err)
 {
 	struct own_request *r = arg;
 
@@ -297,9 +291,9 @@ static void on_reserved(void *arg, int err)
 	own_profile_mark(r->own);
 }
 
-static void on_verified(void *arg, const struct work_answer *a, union work_area *area)
+static void start_verified(void *arg, const struct work_answer *a, union work_area *area)
 {
-	on_reserved(arg, a->err);
+	start_answered(arg, a->err);
 }
 
 /*
@@ -355,7 +349,7 @@ static int start_verify(struct own_request *r)
 	w.flags = r->lender ? WORK_COPY : 0;
 	r->phase = OWN_REQUEST_VERIFY;
 	r->err = -EINPROGRESS;
-	if (!lane_submit(own->memory.lane, &w, start_fill_verify, on_verified, r))
+	if (!lane_submit(own->memory.lane, &w, start_fill_verify, start_verified, r))
 		return -ENOMEM;
 	return 0;
 }
@@ -411,13 +405,10 @@ int own_profile_start(struct own_request *r, struct profild *d, const struct own
 	struct own_profile *own, *old;
 	bool unbound;
 	uint32_t generation;
-	int err = own_profile_find(&old, d, p->tgid, &unbound, &generation);
+	int err = start_prepare(&own, d, p, p->replaces);
 
-	if (err)
-		return err;
-	err = start_prepare(&own, d, p, old != NULL);
 	if (err == -EAGAIN || err == -ENOMEM) {
-		end_the_ended(d, p->user);
+		own_profiles_check(d, p->user);
 		err = own_profile_find(&old, d, p->tgid, &unbound, &generation)
 			      ?: start_prepare(&own, d, p, old != NULL);
 	}
@@ -426,7 +417,7 @@ int own_profile_start(struct own_request *r, struct profild *d, const struct own
 	r->phase = OWN_REQUEST_RESERVE;
 	r->lender = p->lender;
 	own_request_begin(r, own);
-	r->err = d->sampler->ops->reserve(d->sampler, own->target, on_reserved, r);
+	r->err = d->sampler->ops->reserve(d->sampler, own->target, start_answered, r);
 	if (r->err == -EINPROGRESS)
 		return 0;
 	err = r->err ?: start_verify(r);
@@ -459,6 +450,7 @@ static void own_request_end(struct own_request *r, int err)
 /* Does what is due of @r: all that it can do without waiting. */
 static void own_request_dispatch(struct own_request *r)
 {
+	struct own_profile *own = r->own;
 	int err = r->err;
 
 	if (err == -EINPROGRESS)
@@ -480,10 +472,10 @@ static void own_request_dispatch(struct own_request *r)
 	if (r->phase == OWN_REQUEST_LEAVE) {
 		if (r->old && !own_profile_served(r->old, r->pass))
 			return;
-		r->pass = writer_pass(r->own);
+		r->pass = own->daemon->sampler->counts_at_start ? writer_pass(own) : 0;
 		r->phase = OWN_REQUEST_PASS;
 	}
-	if (own_profile_served(r->own, r->pass))
+	if (own_profile_served(own, r->pass))
 		own_request_end(r, 0);
 }
 

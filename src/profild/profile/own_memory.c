@@ -4,7 +4,7 @@
 #include "buffer_writer.h"
 #include "own_profile.h"
 
-static void on_reopened(void *arg, const struct work_answer *a, union work_area *area)
+static void own_profile_reopened(void *arg, const struct work_answer *a, union work_area *area)
 {
 	struct own_profile *own = arg;
 
@@ -45,7 +45,7 @@ void own_profile_reopen(struct own_profile *own, pid_t tgid)
 		return;
 	}
 	w = own_profile_work(own, WORK_ADOPT);
-	if (!lane_submit(own->memory.lane, &w, NULL, on_reopened, own_profile_ref(own))) {
+	if (!lane_submit(own->memory.lane, &w, NULL, own_profile_reopened, own_profile_ref(own))) {
 		own_profile_unref(own);
 		own_profile_give_up(own);
 	}

@@ -46,7 +46,7 @@ void own_profile_link(struct own_profile *own)
 	own->daemon->profiles = own;
 }
 
-static void unlink_profile(struct own_profile *own)
+static void own_profile_unlink(struct own_profile *own)
 {
 	struct own_profile **place = &own->daemon->profiles;
 
@@ -81,7 +81,7 @@ void own_profile_stop(struct own_profile *own)
 }
 
 /* Frees the target and what it uses of the kernel's tables. */
-static void drop_target(struct own_profile *own)
+static void own_profile_drop_target(struct own_profile *own)
 {
 	struct sampler *sampler = own->daemon->sampler;
 
@@ -107,7 +107,7 @@ void own_profile_unref(struct own_profile *own)
 	assert(!own->queued && !own->writing);
 	if (own->parent)
 		own_profile_unborn_end(own);
-	drop_target(own);
+	own_profile_drop_target(own);
 	remote_fini(&own->memory);
 	if (own->on_free)
 		own->on_free(own);
@@ -136,7 +136,7 @@ void own_profile_end(struct own_profile *own)
 		return;
 	own_profile_stop(own);
 	own->state = OWN_PROFILE_ENDED;
-	unlink_profile(own);
+	own_profile_unlink(own);
 	if (own->asked > own->served)
 		own_profile_mark(own);
 	own_profile_unref(own);
@@ -149,7 +149,7 @@ void own_profile_forget(struct own_profile *own)
 	if (own->state == OWN_PROFILE_ENDED)
 		return;
 	own->state = OWN_PROFILE_ENDED;
-	unlink_profile(own);
+	own_profile_unlink(own);
 	if (own->target)
 		sampler->ops->unreserve(sampler, own->target);
 	own->target = target_free(own->target);

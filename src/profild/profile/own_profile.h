@@ -99,6 +99,11 @@ void own_profile_renew_id(struct own_profile *own);
 void own_profile_link(struct own_profile *own);
 struct own_profile *own_profile_ref(struct own_profile *own);
 void own_profile_unref(struct own_profile *own);
+static inline void own_profile_unrefp(struct own_profile **own)
+{
+	if (*own)
+		own_profile_unref(*own);
+}
 
 /*
  * Stops the profile in the kernel and removes it from the daemon. Counts that have not been written
@@ -129,6 +134,7 @@ void own_profile_mark(struct own_profile *own);
 /* What a START asks for, and the process that sends it. */
 struct own_profile_params {
 	pid_t tgid;
+	bool replaces; /* it has a profile */
 	struct user *user;
 	const uint8_t *cookie;
 	struct remote *memory; /* of that process; own_profile_start() takes ownership */

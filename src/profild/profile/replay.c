@@ -398,6 +398,7 @@ int sampler_replay_open(struct sampler **out, const struct config *config,
 		return bad > 0 ? -EINVAL : (int)bad;
 	}
 	r->s.ops = &replay_ops;
+	r->s.counts_at_start = true;
 	r->s.sink = sink;
 	*out = &r->s;
 	return 0;

@@ -112,6 +112,7 @@ struct sampler {
 	const struct sampler_sink *sink;
 	struct place_source *places; /* NULL: it does not count places */
 	uint32_t image_lookup;	     /* enum profil_image_lookup; 0: it does not count places */
+	bool counts_at_start;	     /* a profile has counts when it starts: a pass is due */
 	int table_ids;		     /* fd of the link of an iterator over tables; <= 0: none */
 };
 

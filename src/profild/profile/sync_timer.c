@@ -42,7 +42,7 @@
 #include "sampler.h"
 
 /* Returns whether there were new samples. */
-static bool pass(struct profild *d)
+static bool sync_pass(struct profild *d)
 {
 	struct target *t;
 	uint32_t at = 0;
@@ -72,7 +72,7 @@ uint64_t sync_run(struct profild *d)
 	now = now_ns();
 	if (now < d->sync_at_ns)
 		return d->sync_at_ns - now;
-	any = pass(d);
+	any = sync_pass(d);
 	d->sync_at_ns = 0;
 	if (!d->profiles || (!any && d->sampler->ops->rests(d->sampler)))
 		return UINT64_MAX;

@@ -11,7 +11,7 @@
  * with the first piece of their buffer. The arithmetic need not be checked, because profil_bin()
  * never returns a bin of nbins or above.
  */
-static int check_region(const struct profil_msg_region *r, uint32_t i)
+static int target_check_message(const struct profil_msg_region *r, uint32_t i)
 {
 	const struct profil_msg_region *owner = &r[r[i].owner];
 
@@ -57,7 +57,7 @@ int target_charge(struct target *t, struct user *user, bool adopt)
 	return err;
 }
 
-static struct target *alloc(struct own_profile *profile, pid_t tgid)
+static struct target *target_alloc(struct own_profile *profile, pid_t tgid)
 {
 	struct target *t = calloc(1, sizeof(*t));
 
@@ -70,7 +70,7 @@ static struct target *alloc(struct own_profile *profile, pid_t tgid)
 }
 
 /* Gives @t @n zeroed regions. */
-static int alloc_regions(struct target *t, uint32_t n)
+static int target_alloc_regions(struct target *t, uint32_t n)
 {
 	t->region = calloc(n ? n : 1, sizeof(*t->region));
 	t->nregions = n;
@@ -80,16 +80,16 @@ static int alloc_regions(struct target *t, uint32_t n)
 int target_new(struct target **out, struct own_profile *profile, pid_t tgid,
 	       const struct profil_msg_region *region, uint32_t n)
 {
-	struct target *t = alloc(profile, tgid);
+	struct target *t = target_alloc(profile, tgid);
 
-	if (!t || alloc_regions(t, n)) {
+	if (!t || target_alloc_regions(t, n)) {
 		target_free(t);
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		struct profil_region *r = &t->region[i];
 
-		if (check_region(region, i)) {
+		if (target_check_message(region, i)) {
 			target_free(t);
 			return -EINVAL;
 		}
@@ -116,7 +116,7 @@ int target_new(struct target **out, struct own_profile *profile, pid_t tgid,
 int target_copy(struct target **out, struct own_profile *profile, pid_t tgid,
 		const struct target *t, struct user *user)
 {
-	struct target *copy = alloc(profile, tgid);
+	struct target *copy = target_alloc(profile, tgid);
 	int err;
 
 	if (!copy)
@@ -126,7 +126,7 @@ int target_copy(struct target **out, struct own_profile *profile, pid_t tgid,
 	copy->nregions = t->nregions;
 	copy->ncounters = t->ncounters;
 	copy->nbins = t->nbins;
-	err = target_charge(copy, user, false) ?: alloc_regions(copy, t->nregions);
+	err = target_charge(copy, user, false) ?: target_alloc_regions(copy, t->nregions);
 	if (err) {
 		target_free(copy);
 		return err;
@@ -139,8 +139,8 @@ int target_copy(struct target **out, struct own_profile *profile, pid_t tgid,
 	return 0;
 }
 
-/* The same as check_region() for a region that was read from the maps. */
-static int check_held(const struct target *t, uint32_t i)
+/* The same as target_check_message() for a region that was read from the maps. */
+static int target_check_region(const struct target *t, uint32_t i)
 {
 	const struct profil_region *r = &t->region[i], *owner;
 	uint64_t end = (uint64_t)t->counter_first + t->ncounters;
@@ -166,7 +166,7 @@ int target_check(const struct target *t)
 	    t->ncounters > (uint64_t)PROFIL_MAX_CHUNKS * PROFIL_CHUNK_COUNTERS)
 		return -EINVAL;
 	for (uint32_t i = 0; i < t->nregions; i++) {
-		if (check_held(t, i))
+		if (target_check_region(t, i))
 			return -EINVAL;
 		nbins += t->region[i].owner == i ? t->region[i].x.nbins : 0;
 	}

@@ -30,7 +30,7 @@ struct lane {
 	struct task *first, **last;
 	bool busy; /* with the first task */
 	bool running;
-	bool again; /* on_again() is due */
+	bool again; /* lanes_on_again() is due */
 	uint64_t since_us;
 	uint64_t id;
 	uint32_t nslots; /* slots ever used */
@@ -61,7 +61,7 @@ struct lanes {
 
 static void lane_run(struct lane *lane, bool defer);
 
-static uint64_t now_us(const struct lanes *l)
+static uint64_t lanes_now_us(const struct lanes *l)
 {
 	uint64_t us = 0;
 
@@ -74,7 +74,7 @@ static uint64_t now_us(const struct lanes *l)
 static void lane_lost(struct lane *lane, bool late);
 
 /* Checks all lanes while one is busy. A timer for each task would cost more than the task. */
-static int on_watchdog(sd_event_source *source, uint64_t usec, void *userdata)
+static int lanes_on_watchdog(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct lanes *l = userdata;
 	struct lane *lane, *next;
@@ -100,7 +100,7 @@ static int on_watchdog(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-static void watch(struct lanes *l)
+static void lanes_watch(struct lanes *l)
 {
 	int err;
 
@@ -112,14 +112,15 @@ static void watch(struct lanes *l)
 			err = sd_event_source_set_enabled(l->watchdog, SD_EVENT_ONESHOT);
 	} else {
 		err = sd_event_add_time_relative(l->event, &l->watchdog, CLOCK_MONOTONIC,
-						 l->limit_us / 4, l->limit_us / 16, on_watchdog, l);
+						 l->limit_us / 4, l->limit_us / 16,
+						 lanes_on_watchdog, l);
 	}
 	l->watching = err >= 0;
 }
 
 /* --- tasks ------------------------------------------------------------------------------------ */
 
-static struct task *pop(struct lane *lane)
+static struct task *lane_pop(struct lane *lane)
 {
 	struct task *t = lane->first;
 
@@ -129,15 +130,8 @@ static struct task *pop(struct lane *lane)
 	return t;
 }
 
-static void append(struct lane *lane, struct task *t)
-{
-	t->next = NULL;
-	*lane->last = t;
-	lane->last = &t->next;
-}
-
 /* An answer, or with @a NULL the end of the worker. */
-static void on_answer(void *arg, const struct work_answer *a)
+static void lane_answered(void *arg, const struct work_answer *a)
 {
 	struct lane *lane = arg;
 	struct task *t;
@@ -150,7 +144,7 @@ static void on_answer(void *arg, const struct work_answer *a)
 		return;
 	lane->busy = false;
 	lane->unanswered = 0; /* requests are done in order */
-	t = pop(lane);
+	t = lane_pop(lane);
 	lane_ref(lane);
 	lane->running = true; /* the next task may fill the area, which @t's callback reads */
 	task_finish(t, a, worker_area(lane->worker));
@@ -163,7 +157,7 @@ static void on_answer(void *arg, const struct work_answer *a)
 static void lane_lost(struct lane *lane, bool late)
 {
 	const struct work_answer a = { .err = late ? -ETIMEDOUT : -EIO };
-	struct task *t = lane->busy ? pop(lane) : NULL;
+	struct task *t = lane->busy ? lane_pop(lane) : NULL;
 
 	lane_ref(lane);
 	worker_give_up(lane->worker, lane->user);
@@ -182,7 +176,7 @@ static void lane_lost(struct lane *lane, bool late)
 }
 
 /* Adjusts the pool to one parked worker, forked before it is needed. */
-static int on_spare(sd_event_source *source, uint64_t usec, void *userdata)
+static int lanes_on_spare(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct lanes *l = userdata;
 
@@ -194,7 +188,7 @@ static int on_spare(sd_event_source *source, uint64_t usec, void *userdata)
 }
 
 /* Does not restart a running timer: at most one fork in SPARE_US. */
-static void keep_spare(struct lanes *l)
+static void lanes_keep_spare(struct lanes *l)
 {
 	int on = SD_EVENT_OFF;
 
@@ -204,7 +198,7 @@ static void keep_spare(struct lanes *l)
 		sd_event_source_set_enabled(l->spare, SD_EVENT_ONESHOT);
 }
 
-static int need_worker(struct lane *lane)
+static int lane_need_worker(struct lane *lane)
 {
 	struct lanes *l = lane->all;
 	int err;
@@ -219,7 +213,7 @@ static int need_worker(struct lane *lane)
 			worker_close(lane->worker);
 			lane->worker = NULL;
 		}
-		keep_spare(l);
+		lanes_keep_spare(l);
 	}
 	if (!lane->worker) {
 		err = worker_new(&lane->worker, user_account_uid(lane->user), l->event);
@@ -232,11 +226,11 @@ static int need_worker(struct lane *lane)
 		}
 		l->no_worker = false;
 	}
-	worker_serve(lane->worker, on_answer, lane);
+	worker_serve(lane->worker, lane_answered, lane);
 	return 0;
 }
 
-static void close_slots(struct lane *lane)
+static void lane_close_slots(struct lane *lane)
 {
 	while (lane->nclosing && lane->unanswered < CLOSES_MAX) {
 		struct work w = { .kind = WORK_CLOSE, .slot = lane->closing[lane->nclosing - 1] };
@@ -249,21 +243,21 @@ static void close_slots(struct lane *lane)
 }
 
 /* If there are more slots to close than may be sent, sends a no-op whose answer allows the rest. */
-static void close_all_slots(struct lane *lane)
+static void lane_close_all_slots(struct lane *lane)
 {
 	const struct work nothing = { .kind = WORK_DROP };
 
-	close_slots(lane);
+	lane_close_slots(lane);
 	if (lane->nclosing && !lane->first)
 		lane_submit(lane, &nothing, NULL, NULL, NULL);
 }
 
 /* Sends the first task to the worker. Returns 0 or the error of the task. */
-static int begin(struct lane *lane, struct task *t)
+static int lane_begin(struct lane *lane, struct task *t)
 {
 	int err;
 
-	close_slots(lane);
+	lane_close_slots(lane);
 	if (t->sock && *t->sock < 0)
 		return -EIO; /* the connection has been closed */
 	err = worker_send(lane->worker, &t->work, t->sock, t->sock != NULL);
@@ -271,12 +265,12 @@ static int begin(struct lane *lane, struct task *t)
 	if (err)
 		return err;
 	lane->busy = true;
-	lane->since_us = now_us(lane->all);
-	watch(lane->all);
+	lane->since_us = lanes_now_us(lane->all);
+	lanes_watch(lane->all);
 	return 0;
 }
 
-static bool is_due(const struct lane *lane, const struct task *t)
+static bool lane_is_due(const struct lane *lane, const struct task *t)
 {
 	if (!t->done && t->work.kind != WORK_DROP)
 		return false; /* forgotten */
@@ -295,10 +289,10 @@ static void lane_run(struct lane *lane, bool defer)
 	lane->running = true;
 	while (lane->first && !lane->busy) {
 		struct task *t = lane->first;
-		struct work_answer a = { .err = need_worker(lane) };
+		struct work_answer a = { .err = lane_need_worker(lane) };
 
-		if (!a.err && is_due(lane, t))
-			a.err = begin(lane, t);
+		if (!a.err && lane_is_due(lane, t))
+			a.err = lane_begin(lane, t);
 		if (lane->busy)
 			break;
 		if (defer) {
@@ -308,15 +302,15 @@ static void lane_run(struct lane *lane, bool defer)
 		}
 		if (lane->faults == FAULTS_MAX)
 			lane_lost(lane, false);
-		task_finish(pop(lane), &a, NULL);
+		task_finish(lane_pop(lane), &a, NULL);
 	}
 	lane->running = false;
 	if (!lane->first && lane->worker)
-		close_all_slots(lane);
+		lane_close_all_slots(lane);
 }
 
 /* Runs all lanes with waiting tasks: deferred ones, or ones that had no worker. */
-static int on_again(sd_event_source *source, void *userdata)
+static int lanes_on_again(sd_event_source *source, void *userdata)
 {
 	struct lanes *l = userdata;
 	struct lane *lane, *next;
@@ -334,17 +328,19 @@ static int on_again(sd_event_source *source, void *userdata)
 }
 
 /* A killed worker has ended: its user may have another worker again. */
-static void on_worker_end(void *arg)
+static void lanes_on_worker_end(void *arg)
 {
 	struct lanes *l = arg;
 
 	sd_event_source_set_enabled(l->again, SD_EVENT_ONESHOT);
 }
 
-static void submit(struct lane *lane, struct task *t)
+static void lane_append(struct lane *lane, struct task *t)
 {
 	t->queued = true;
-	append(lane, t);
+	t->next = NULL;
+	*lane->last = t;
+	lane->last = &t->next;
 	lane_run(lane, true);
 }
 
@@ -357,7 +353,7 @@ struct task *lane_submit_message(struct lane *lane, const struct work *work, con
 		return NULL;
 	t->work.flags |= WORK_TAKE;
 	t->sock = sock;
-	submit(lane, t);
+	lane_append(lane, t);
 	return t;
 }
 
@@ -367,14 +363,14 @@ struct task *lane_submit(struct lane *lane, const struct work *work, task_prepar
 	struct task *t = task_once(work, prepare, done, arg);
 
 	if (t)
-		submit(lane, t);
+		lane_append(lane, t);
 	return t;
 }
 
 void task_submit(struct task *t, struct lane *lane)
 {
 	if (!t->queued)
-		submit(lane, t);
+		lane_append(lane, t);
 }
 
 uint64_t lane_new_id(struct lane *lane)
@@ -384,7 +380,7 @@ uint64_t lane_new_id(struct lane *lane)
 
 /* --- memories --------------------------------------------------------------------------------- */
 
-static int more_slots(struct lane *lane)
+static int lane_more_slots(struct lane *lane)
 {
 	uint32_t room = lane->room ? 2 * lane->room : 8;
 	uint32_t *free_slots = reallocarray(lane->free, room, sizeof(*free_slots));
@@ -403,7 +399,7 @@ static int more_slots(struct lane *lane)
 
 int remote_init(struct remote *r, struct lane *lane)
 {
-	if (!lane->nfree && lane->nslots == lane->room && more_slots(lane))
+	if (!lane->nfree && lane->nslots == lane->room && lane_more_slots(lane))
 		return -ENOMEM;
 	*r = (struct remote){ .lane = lane_ref(lane), .generation = lane->generation };
 	r->slot = lane->nfree ? lane->free[--lane->nfree] : lane->nslots++;
@@ -428,7 +424,7 @@ void remote_fini(struct remote *r)
 	lane->nopen--;
 	*r = (struct remote){ 0 };
 	if (!lane->busy && !lane->running && lane->worker)
-		close_all_slots(lane);
+		lane_close_all_slots(lane);
 	lane_unref(lane);
 }
 
@@ -502,7 +498,7 @@ struct lane *lane_unref(struct lane *lane)
 		worker_serve(lane->worker, NULL, NULL);
 		l->parked[l->nparked++] = lane->worker;
 		lane->worker = NULL;
-		keep_spare(l);
+		lanes_keep_spare(l);
 	}
 	lane_free(lane);
 	return NULL;
@@ -534,19 +530,19 @@ int lanes_open(struct lanes **out, sd_event *event, uint64_t limit_ns,
 	l->limit_us = limit_ns / NSEC_A_USEC;
 	l->lost = lost;
 	l->arg = arg;
-	err = sd_event_add_defer(event, &l->again, on_again, l);
+	err = sd_event_add_defer(event, &l->again, lanes_on_again, l);
 	if (err >= 0)
 		err = sd_event_source_set_enabled(l->again, SD_EVENT_OFF);
 	if (err >= 0)
 		err = sd_event_add_time_relative(event, &l->spare, CLOCK_MONOTONIC, 0, SPARE_US,
-						 on_spare, l);
+						 lanes_on_spare, l);
 	if (err >= 0)
 		err = workers_open(event);
 	if (err < 0) {
 		lanes_close(l);
 		return err;
 	}
-	workers_on_end(on_worker_end, l);
+	workers_on_end(lanes_on_worker_end, l);
 	*out = l;
 	return 0;
 }
@@ -559,7 +555,7 @@ struct lanes *lanes_close(struct lanes *l)
 		struct lane *lane = l->lanes;
 
 		while (lane->first) {
-			free(pop(lane));
+			free(lane_pop(lane));
 		}
 		lane_free(lane);
 	}

@@ -63,7 +63,7 @@ static void worker_free(struct worker *w)
 	free(w);
 }
 
-static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+static int worker_answered(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
 	struct worker *w = userdata;
 	struct work_answer a;
@@ -81,49 +81,49 @@ static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *us
 }
 
 /* Frees a worker that was closed or given up. */
-static void process_ended(struct worker *w)
+static void worker_ended(struct worker *w)
 {
 	bool given_up = w->charge.user;
 
 	w->running = false;
 	if (w->sock >= 0)
-		return; /* on_answer() reports the end */
+		return; /* worker_answered() reports the end */
 	worker_free(w);
 	if (given_up && on_end.fn)
 		on_end.fn(on_end.arg);
 }
 
-static int on_process_end(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+static int worker_on_end(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
 	sd_event_source_set_enabled(source, SD_EVENT_OFF);
-	process_ended(userdata);
+	worker_ended(userdata);
 	return 0;
 }
 
-static void kill_process(struct worker *w)
+static void worker_kill(struct worker *w)
 {
-	w->killed = true; /* without a pidfd on_born() kills it */
+	w->killed = true; /* without a pidfd worker_born() kills it */
 	if (w->pidfd >= 0)
 		syscall(SYS_pidfd_send_signal, w->pidfd, SIGKILL, NULL, 0);
 }
 
-static void on_born(struct birth *b, int pidfd)
+static void worker_born(struct birth *b, int pidfd)
 {
 	struct worker *w = (struct worker *)b;
 	int err = -EAGAIN;
 
 	if (pidfd >= 0) {
 		w->pidfd = pidfd;
-		err = sd_event_add_io(w->event, &w->end, pidfd, EPOLLIN, on_process_end, w);
+		err = sd_event_add_io(w->event, &w->end, pidfd, EPOLLIN, worker_on_end, w);
 		if (w->killed || err < 0)
-			kill_process(w);
+			worker_kill(w);
 	}
 	if (err < 0)
-		process_ended(w);
+		worker_ended(w);
 }
 
 /* Sends the other end of the socket and the area to the spawner. */
-static int ask_for_process(struct worker *w)
+static int worker_ask(struct worker *w)
 {
 	__cleanup(closep) int area = memfd_create("profild-worker", MFD_CLOEXEC);
 	__cleanup(closep) int other = -1;
@@ -157,9 +157,9 @@ int worker_new(struct worker **out, uid_t account, sd_event *event)
 		return -ENOMEM;
 	w->sock = w->pidfd = -1;
 	w->event = event;
-	w->birth.born = on_born;
+	w->birth.born = worker_born;
 	w->birth.account = account;
-	err = ask_for_process(w);
+	err = worker_ask(w);
 	if (err) {
 		worker_free(w);
 		return err;
@@ -167,7 +167,7 @@ int worker_new(struct worker **out, uid_t account, sd_event *event)
 	w->running = true;
 	w->next = all;
 	all = w;
-	err = sd_event_add_io(event, &w->answers, w->sock, EPOLLIN, on_answer, w);
+	err = sd_event_add_io(event, &w->answers, w->sock, EPOLLIN, worker_answered, w);
 	if (err < 0) {
 		worker_close(w);
 		return err;
@@ -236,7 +236,7 @@ void workers_forget(void)
 void worker_give_up(struct worker *w, struct user *u)
 {
 	if (w->running) {
-		kill_process(w);
+		worker_kill(w);
 		charge_adopt(&w->charge, u, RES_OPERATIONS, 1);
 	}
 	worker_close(w);

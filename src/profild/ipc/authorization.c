@@ -25,7 +25,8 @@ static bool client_may_observe_others(const struct client *c)
 struct asked {
 	struct client *client;
 	struct lane *lane;
-	struct work work;
+	struct task task;
+	int err;
 	pid_t tgid; /* of the process, once @enter has been called; 0: not yet */
 	int (*enter)(struct client *c, pid_t tgid);
 	int (*finish)(struct client *c, int err, pid_t tgid);
@@ -40,11 +41,11 @@ static struct asked *asked_free(struct asked *q)
 }
 
 /* The worker has closed the descriptors: continues to read from the connection. */
-static void on_closed(void *arg, const struct work_answer *a, union work_area *area)
+static void asked_closed(void *arg, const struct work_answer *a, union work_area *area)
 {
 	struct asked *q = arg;
 
-	client_go_on(q->client, 0);
+	client_go_on(q->client, q->err);
 	asked_free(q);
 }
 
@@ -54,27 +55,21 @@ static bool no_worker(int err)
 	return err == -ETIMEDOUT || err == -EAGAIN || err == -EIO;
 }
 
-static void finish(struct asked *q, int err)
+static void asked_finish(struct asked *q, int err)
 {
-	struct client *c = q->client;
-	struct work drop = { .kind = WORK_DROP, .id = q->work.id };
-
-	if (c->sock >= 0)
-		err = q->finish(c, err, q->tgid);
-	if (!err && lane_submit(q->lane, &drop, NULL, on_closed, q))
-		return;
-	if (err)
-		lane_submit(q->lane, &drop, NULL, NULL, NULL);
-	client_go_on(c, err);
-	asked_free(q);
+	q->err = q->client->sock < 0 ? 0 : q->finish(q->client, err, q->tgid);
+	q->task.work.kind = WORK_DROP;
+	q->task.done = asked_closed;
+	lane_submit(q->lane, &q->task);
 }
 
-static void on_answer(void *arg, const struct work_answer *a, union work_area *area)
+static void asked_answered(void *arg, const struct work_answer *a, union work_area *area)
 {
 	struct asked *q = arg;
 	struct client *c = q->client;
 	int err = a->err;
 
+	q->task.sock = NULL;  /* the worker has the message */
 	if (no_worker(err)) { /* the message may still be in the socket */
 		client_go_on(c, err);
 		asked_free(q);
@@ -83,13 +78,14 @@ static void on_answer(void *arg, const struct work_answer *a, union work_area *a
 	if (!err && c->sock >= 0 && !q->tgid) {
 		q->tgid = a->pid;
 		err = q->enter(c, a->pid);
-		if (!err && lane_submit(q->lane, &q->work, NULL, on_answer, q))
+		if (!err) {
+			lane_submit(q->lane, &q->task);
 			return;
-		err = err ?: -ENOMEM;
+		}
 	} else if (!err && a->pid != q->tgid) {
 		err = -ESRCH;
 	}
-	finish(q, err);
+	asked_finish(q, err);
 }
 
 int authorization_ask(struct client *c, bool *fds, int (*enter)(struct client *c, pid_t tgid),
@@ -103,18 +99,18 @@ int authorization_ask(struct client *c, bool *fds, int (*enter)(struct client *c
 	q->lane = lane_ref(c->lane);
 	q->enter = enter;
 	q->finish = answer;
-	q->work = (struct work){ .kind = WORK_AUTHORIZE,
-				 .id = lane_new_id(c->lane),
-				 .uid = c->peer.cred.uid };
+	q->task = (struct task){ .work = { .kind = WORK_AUTHORIZE,
+					   .id = lane_new_id(c->lane),
+					   .uid = c->peer.cred.uid },
+				 .sock = &c->sock,
+				 .done = asked_answered,
+				 .arg = q };
 	if (c->peer.privileged)
-		q->work.flags |= WORK_PRIVILEGED;
+		q->task.work.flags |= WORK_PRIVILEGED;
 	if (client_is_member(c))
-		q->work.flags |= WORK_MEMBER;
-	if (!lane_submit_message(c->lane, &q->work, &c->sock, on_answer, q)) {
-		asked_free(q);
-		return -ENOMEM;
-	}
+		q->task.work.flags |= WORK_MEMBER;
 	c->waiting = true;
+	lane_submit(c->lane, &q->task);
 	*fds = false;
 	return 0;
 }

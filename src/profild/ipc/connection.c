@@ -62,14 +62,12 @@ static void client_close_socket(struct client *c)
 void client_close(struct client *c)
 {
 	struct client **place = &c->daemon->clients;
-	bool waiting = c->waiting && !c->retry;
+	bool used = c->opening || (c->waiting && !c->retry);
 
 	while (*place && *place != c)
 		place = &(*place)->next;
 	if (*place)
 		*place = c->next;
-	if (c->opening)
-		task_forget(c->opening);
 	if (c->daemon->feeder == c)
 		c->daemon->feeder = NULL;
 	attachment_close(c->attachment);
@@ -86,7 +84,7 @@ void client_close(struct client *c)
 	lane_unref(c->lane);
 	charge_give(&c->charge);
 	user_unref(c->user);
-	if (!waiting)
+	if (!used)
 		free(c);
 }
 
@@ -135,14 +133,14 @@ static void client_dropped(void *arg, const struct work_answer *a, union work_ar
  * Has a worker receive a message with unwanted descriptors and close them. Nothing is read until
  * then.
  */
-static int client_drop_message(struct client *c)
+static void client_drop_message(struct client *c)
 {
-	struct work w = { .kind = WORK_DROP, .id = lane_new_id(c->lane) };
-
-	if (!lane_submit_message(c->lane, &w, &c->sock, client_dropped, c))
-		return -ENOMEM;
+	c->task = (struct task){ .work = { .kind = WORK_DROP, .id = lane_new_id(c->lane) },
+				 .sock = &c->sock,
+				 .done = client_dropped,
+				 .arg = c };
 	c->waiting = true;
-	return 0;
+	lane_submit(c->lane, &c->task);
 }
 
 /* Handles one message. One with descriptors is only peeked at here. */
@@ -163,7 +161,9 @@ static int client_receive(struct client *c)
 	if (!fds)
 		wire_skip(c->sock);
 	err = c->handle(c, &msg.h, &fds);
-	return !err && fds ? client_drop_message(c) : err;
+	if (!err && fds)
+		client_drop_message(c);
+	return err;
 }
 
 /*
@@ -320,7 +320,11 @@ static void client_opened(void *arg, const struct work_answer *a, union work_are
 	struct client *c = arg;
 	int err = 0;
 
-	c->opening = NULL;
+	c->opening = false;
+	if (c->sock < 0) {
+		free(c);
+		return;
+	}
 	c->peer.privileged |= a->privileged;
 	if (a->err == -ETIMEDOUT || a->err == -EAGAIN || a->err == -EIO)
 		err = a->err; /* its user's worker is stuck */
@@ -336,6 +340,13 @@ static void client_opened(void *arg, const struct work_answer *a, union work_are
 		client_refuse(c, err);
 }
 
+static bool client_prepare_open(void *arg, struct work *work, union work_area *area)
+{
+	const struct client *c = arg;
+
+	return c->sock >= 0;
+}
+
 /*
  * The slow part of opening a connection, after the rest of a user that connects often. The
  * privileges are those that the process has before its first message. It may have exec'd a set-uid
@@ -344,28 +355,35 @@ static void client_opened(void *arg, const struct work_answer *a, union work_are
  */
 static int identify(struct client *c)
 {
-	struct work w = { .kind = WORK_OPEN, .pid = c->peer.cred.pid, .uid = c->peer.cred.uid };
+	struct work *w = &c->task.work;
 	const int on = 1;
 	int err;
 
+	c->task = (struct task){
+		.work = { .kind = WORK_OPEN, .pid = c->peer.cred.pid, .uid = c->peer.cred.uid },
+		.prepare = client_prepare_open,
+		.done = client_opened,
+		.arg = c
+	};
 	c->peer.privileged = user_is_root(c->user);
 	if (c->peer.cred.uid != 0 && process_privileged(c->peer.cred.pid))
-		w.flags = WORK_PRIVILEGED;
+		w->flags = WORK_PRIVILEGED;
 	if (setsockopt(c->sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
 		return -errno;
 	c->pidfd = client_pidfd(c);
 	if (c->pidfd < 0)
 		return c->pidfd;
-	if (!w.flags)
+	if (!w->flags)
 		c->lender = own_profile_lender(c->daemon, c->peer.cred.pid, c->lane);
 	if (c->lender)
 		return client_is_empty(c->sock) ? client_greet(c) : -EPROTO;
 	err = remote_init(&c->memory, c->lane);
 	if (err)
 		return err;
-	w.slot = c->memory.slot;
-	c->opening = lane_submit(c->lane, &w, NULL, client_opened, c);
-	return c->opening ? 0 : -ENOMEM;
+	w->slot = c->memory.slot;
+	c->opening = true;
+	lane_submit(c->lane, &c->task);
+	return 0;
 }
 
 static void client_identify(struct client *c)

@@ -23,7 +23,7 @@ struct peer {
 /*
  * Carries out the request at @h and answers it, now or later (see @waiting). With *@fds the
  * message carries descriptors and is still in the socket: a handler that has a worker receive it
- * (see lane_submit_message()) sets *@fds to false. Returns 0, or a negative errno to close the
+ * (see struct task) sets *@fds to false. Returns 0, or a negative errno to close the
  * connection, because its stream is broken.
  */
 typedef int client_handler(struct client *c, const struct profil_header *h, bool *fds);
@@ -48,7 +48,8 @@ struct client {
 		memory;	 /* likewise; none if it could not be opened, or a START has taken it */
 	uint64_t lender; /* instead of @memory: the id of the profile that has it open */
 	uint8_t cookie[PROFIL_COOKIE_BYTES];
-	struct task *opening;
+	struct task task; /* of HELLO, or of a message with unwanted descriptors */
+	bool opening;	  /* until HELLO the task is queued; it keeps the struct, too */
 	/*
 	 * A request is answered later, by client_go_on(); nothing is read until then. A connection
 	 * that is closed in between keeps the struct, with @sock -1.

@@ -12,7 +12,7 @@ struct writer {
 	struct profild *daemon;
 	unsigned int refs;
 	struct lane *lane;
-	struct task *task; /* the batch */
+	struct task task; /* the batch */
 	struct own_profile *queue, **queue_end;
 	struct own_profile *batch, **batch_end; /* in the area's order */
 	uint32_t used;				/* bytes of the area */
@@ -30,11 +30,9 @@ static struct writer *writer_new(struct profild *d, struct lane *lane)
 
 	if (!w)
 		return NULL;
-	w->task = task_new(&(struct work){ .kind = WORK_ADD }, writer_fill, writer_written, w);
-	if (!w->task) {
-		free(w);
-		return NULL;
-	}
+	w->task = (struct task){
+		.work.kind = WORK_ADD, .prepare = writer_fill, .done = writer_written, .arg = w
+	};
 	w->lane = lane_ref(lane);
 	w->daemon = d;
 	w->next = d->writers;
@@ -55,7 +53,6 @@ static void writer_unref(struct writer *w)
 
 	if (--w->refs)
 		return;
-	task_free(w->task);
 	while (*place != w)
 		place = &(*place)->next;
 	*place = w->next;
@@ -118,7 +115,7 @@ static void writer_submit(struct writer *w)
 		return;
 	w->submitted = true;
 	w->refs++;
-	task_submit(w->task, w->lane);
+	lane_submit(w->lane, &w->task);
 }
 
 void writer_kick(struct own_profile *own)

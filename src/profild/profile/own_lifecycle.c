@@ -26,13 +26,13 @@
  * before the reply, so that its charges are free for the client's next attempt. A request that has
  * lost its client goes on; only the reply is left out.
  *
- * Memory can run out in start_prepare(), in reserve(), and for the task of WORK_VERIFY: each is the
- * START's -ENOMEM. All that comes later needs none: waiting is a number, the request is a member of
- * its client, and the batch's task belongs to the writer. So neither a STOP nor an end can fail.
+ * Memory can run out in start_prepare() and in reserve(), which is the START's -ENOMEM. All that
+ * comes later needs none: waiting is a number, the request is a member of its client, and tasks are
+ * members of the profile and of the writer. So neither a STOP nor an end can fail.
  *
  * A profile ends in own_profile_finish(): it is stopped in the kernel and ENDING, until a pass has
- * been served after which no sample is in flight, or SETTLE_NS have passed. Children, the sync timer
- * and the daemon's end use it without a request.
+ * been served after which no sample is in flight, or SETTLE_NS have passed. The daemon's end uses it
+ * without a request.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -328,7 +328,6 @@ static int start_verify(struct own_request *r)
 {
 	struct own_profile *own = r->own, *old;
 	struct sampler *sampler = own->daemon->sampler;
-	struct work w;
 	bool unbound;
 	int err;
 
@@ -345,12 +344,12 @@ static int start_verify(struct own_request *r)
 		err = sampler->ops->start(sampler, own->target, NULL, 0);
 	if (err)
 		return err;
-	w = own_profile_work(own, WORK_VERIFY);
-	w.flags = r->lender ? WORK_COPY : 0;
+	own_profile_task(own, WORK_VERIFY, start_verified, r);
+	own->task.work.flags = r->lender ? WORK_COPY : 0;
+	own->task.prepare = start_fill_verify;
 	r->phase = OWN_REQUEST_VERIFY;
 	r->err = -EINPROGRESS;
-	if (!lane_submit(own->memory.lane, &w, start_fill_verify, start_verified, r))
-		return -ENOMEM;
+	lane_submit(own->memory.lane, &own->task);
 	return 0;
 }
 
@@ -370,6 +369,8 @@ static int start_enter(struct own_request *r)
 	if (err)
 		return err;
 	own->state = OWN_PROFILE_ON;
+	if (remote_lost(&own->memory)) /* its worker has ended since the answer */
+		own_profile_reopen(own, own->tgid);
 	if (r->old)
 		r->pass = own_profile_leave(r->old, own->tgid);
 	return 0;

@@ -35,8 +35,6 @@ static int own_profile_renew_memory(struct own_profile *own)
 
 void own_profile_reopen(struct own_profile *own, pid_t tgid)
 {
-	struct work w;
-
 	own->tgid = tgid;
 	own->state = OWN_PROFILE_OPENING;
 	own_profile_renew_id(own);
@@ -44,11 +42,8 @@ void own_profile_reopen(struct own_profile *own, pid_t tgid)
 		own_profile_give_up(own);
 		return;
 	}
-	w = own_profile_work(own, WORK_ADOPT);
-	if (!lane_submit(own->memory.lane, &w, NULL, own_profile_reopened, own_profile_ref(own))) {
-		own_profile_unref(own);
-		own_profile_give_up(own);
-	}
+	own_profile_task(own, WORK_ADOPT, own_profile_reopened, own_profile_ref(own));
+	lane_submit(own->memory.lane, &own->task);
 }
 
 void own_profiles_lost(struct profild *d, const struct user *u, bool late)

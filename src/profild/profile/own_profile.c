@@ -156,16 +156,16 @@ void own_profile_forget(struct own_profile *own)
 	own_profile_unref(own);
 }
 
-struct work own_profile_work(const struct own_profile *own, enum work_kind kind)
+void own_profile_task(struct own_profile *own, enum work_kind kind, task_done *done, void *arg)
 {
-	struct work w = { .kind = kind,
-			  .slot = own->memory.slot,
-			  .pid = own->tgid,
-			  .image = own->image,
-			  .cookie_addr = own->cookie_addr };
-
-	memcpy(w.cookie, own->cookie, sizeof(w.cookie));
-	return w;
+	own->task = (struct task){ .work = { .kind = kind,
+					     .slot = own->memory.slot,
+					     .pid = own->tgid,
+					     .image = own->image,
+					     .cookie_addr = own->cookie_addr },
+				   .done = done,
+				   .arg = arg };
+	memcpy(own->task.work.cookie, own->cookie, sizeof(own->cookie));
 }
 
 void own_profile_owner(const struct own_profile *own, struct profil_owner *out)

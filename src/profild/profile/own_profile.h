@@ -58,6 +58,7 @@ struct own_profile {
 	uint32_t cap;
 	bool probe; /* check the cookie even if there is nothing to write */
 	struct remote memory;
+	struct task task;     /* which opens or verifies it */
 	uint64_t cookie_addr; /* of the cookie, which fork children inherit */
 	uint8_t cookie[PROFIL_COOKIE_BYTES];
 	uint64_t image; /* identifies the address space, a fork's too: see memory_image() */
@@ -123,8 +124,8 @@ void own_profile_samples(const struct own_profile *own, struct samples *out);
 /* Fills in what the next daemon needs to know of @own, except the sampler's numbers. */
 void own_profile_owner(const struct own_profile *own, struct profil_owner *out);
 
-/* A request to the worker about its memory. */
-struct work own_profile_work(const struct own_profile *own, enum work_kind kind);
+/* Fills in own->task for a request about its memory. */
+void own_profile_task(struct own_profile *own, enum work_kind kind, task_done *done, void *arg);
 
 /* @own has changed: has own_lifecycle.c examine it and all requests, from the event loop. */
 void own_profile_mark(struct own_profile *own);

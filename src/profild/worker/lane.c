@@ -28,7 +28,8 @@ struct lane {
 	struct worker *worker; /* NULL: not needed yet, or lost */
 	uint32_t generation;
 	struct task *first, **last;
-	bool busy; /* with the first task */
+	struct task nothing; /* see lane_close_all_slots() */
+	bool busy;	     /* with the first task */
 	bool running;
 	bool again; /* lanes_on_again() is due */
 	uint64_t since_us;
@@ -60,14 +61,6 @@ struct lanes {
 };
 
 static void lane_run(struct lane *lane, bool defer);
-
-static uint64_t lanes_now_us(const struct lanes *l)
-{
-	uint64_t us = 0;
-
-	sd_event_now(l->event, CLOCK_MONOTONIC, &us);
-	return us;
-}
 
 /* --- the time limit --------------------------------------------------------------------------- */
 
@@ -120,21 +113,22 @@ static void lanes_watch(struct lanes *l)
 
 /* --- tasks ------------------------------------------------------------------------------------ */
 
-static struct task *lane_pop(struct lane *lane)
+/* Ends the first task, which its owner may free or submit again. */
+static void lane_finish(struct lane *lane, const struct work_answer *a, union work_area *area)
 {
-	struct task *t = lane->first;
+	const struct task *t = lane->first;
 
 	lane->first = t->next;
 	if (!lane->first)
 		lane->last = &lane->first;
-	return t;
+	if (t->done)
+		t->done(t->arg, a, area);
 }
 
 /* An answer, or with @a NULL the end of the worker. */
 static void lane_answered(void *arg, const struct work_answer *a)
 {
 	struct lane *lane = arg;
-	struct task *t;
 
 	if (!a) {
 		lane_lost(lane, false);
@@ -144,10 +138,9 @@ static void lane_answered(void *arg, const struct work_answer *a)
 		return;
 	lane->busy = false;
 	lane->unanswered = 0; /* requests are done in order */
-	t = lane_pop(lane);
 	lane_ref(lane);
-	lane->running = true; /* the next task may fill the area, which @t's callback reads */
-	task_finish(t, a, worker_area(lane->worker));
+	lane->running = true; /* the next task may fill the area, which the callback reads */
+	lane_finish(lane, a, worker_area(lane->worker));
 	lane->running = false;
 	lane_run(lane, false);
 	lane_unref(lane);
@@ -157,7 +150,7 @@ static void lane_answered(void *arg, const struct work_answer *a)
 static void lane_lost(struct lane *lane, bool late)
 {
 	const struct work_answer a = { .err = late ? -ETIMEDOUT : -EIO };
-	struct task *t = lane->busy ? lane_pop(lane) : NULL;
+	bool busy = lane->busy;
 
 	lane_ref(lane);
 	worker_give_up(lane->worker, lane->user);
@@ -168,8 +161,8 @@ static void lane_lost(struct lane *lane, bool late)
 		lane->free[lane->nfree++] = lane->closing[--lane->nclosing];
 	lane->unanswered = 0;
 	lane->faults = 0;
-	if (t)
-		task_finish(t, &a, NULL);
+	if (busy)
+		lane_finish(lane, &a, NULL);
 	lane->all->lost(lane->all->arg, lane->user, late);
 	lane_run(lane, false);
 	lane_unref(lane);
@@ -245,11 +238,11 @@ static void lane_close_slots(struct lane *lane)
 /* If there are more slots to close than may be sent, sends a no-op whose answer allows the rest. */
 static void lane_close_all_slots(struct lane *lane)
 {
-	const struct work nothing = { .kind = WORK_DROP };
-
 	lane_close_slots(lane);
-	if (lane->nclosing && !lane->first)
-		lane_submit(lane, &nothing, NULL, NULL, NULL);
+	if (lane->nclosing && !lane->first) {
+		lane->nothing = (struct task){ .work.kind = WORK_DROP };
+		lane_submit(lane, &lane->nothing);
+	}
 }
 
 /* Sends the first task to the worker. Returns 0 or the error of the task. */
@@ -265,17 +258,9 @@ static int lane_begin(struct lane *lane, struct task *t)
 	if (err)
 		return err;
 	lane->busy = true;
-	lane->since_us = lanes_now_us(lane->all);
+	sd_event_now(lane->all->event, CLOCK_MONOTONIC, &lane->since_us);
 	lanes_watch(lane->all);
 	return 0;
-}
-
-static bool lane_is_due(const struct lane *lane, const struct task *t)
-{
-	if (!t->done && t->work.kind != WORK_DROP)
-		return false; /* forgotten */
-	return !t->prepare ||
-	       t->prepare(t->arg, (struct work *)&t->work, worker_area(lane->worker));
 }
 
 /*
@@ -291,7 +276,8 @@ static void lane_run(struct lane *lane, bool defer)
 		struct task *t = lane->first;
 		struct work_answer a = { .err = lane_need_worker(lane) };
 
-		if (!a.err && lane_is_due(lane, t))
+		if (!a.err &&
+		    (!t->prepare || t->prepare(t->arg, &t->work, worker_area(lane->worker))))
 			a.err = lane_begin(lane, t);
 		if (lane->busy)
 			break;
@@ -302,7 +288,7 @@ static void lane_run(struct lane *lane, bool defer)
 		}
 		if (lane->faults == FAULTS_MAX)
 			lane_lost(lane, false);
-		task_finish(lane_pop(lane), &a, NULL);
+		lane_finish(lane, &a, NULL);
 	}
 	lane->running = false;
 	if (!lane->first && lane->worker)
@@ -335,42 +321,14 @@ static void lanes_on_worker_end(void *arg)
 	sd_event_source_set_enabled(l->again, SD_EVENT_ONESHOT);
 }
 
-static void lane_append(struct lane *lane, struct task *t)
+void lane_submit(struct lane *lane, struct task *t)
 {
-	t->queued = true;
+	t->work.flags &= ~WORK_TAKE;
+	t->work.flags |= t->sock ? WORK_TAKE : 0;
 	t->next = NULL;
 	*lane->last = t;
 	lane->last = &t->next;
 	lane_run(lane, true);
-}
-
-struct task *lane_submit_message(struct lane *lane, const struct work *work, const int *sock,
-				 task_done *done, void *arg)
-{
-	struct task *t = task_once(work, NULL, done, arg);
-
-	if (!t)
-		return NULL;
-	t->work.flags |= WORK_TAKE;
-	t->sock = sock;
-	lane_append(lane, t);
-	return t;
-}
-
-struct task *lane_submit(struct lane *lane, const struct work *work, task_prepare *prepare,
-			 task_done *done, void *arg)
-{
-	struct task *t = task_once(work, prepare, done, arg);
-
-	if (t)
-		lane_append(lane, t);
-	return t;
-}
-
-void task_submit(struct task *t, struct lane *lane)
-{
-	if (!t->queued)
-		lane_append(lane, t);
 }
 
 uint64_t lane_new_id(struct lane *lane)
@@ -554,9 +512,6 @@ struct lanes *lanes_close(struct lanes *l)
 	while (l->lanes) {
 		struct lane *lane = l->lanes;
 
-		while (lane->first) {
-			free(lane_pop(lane));
-		}
 		lane_free(lane);
 	}
 	while (l->nparked)

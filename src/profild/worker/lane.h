@@ -7,7 +7,6 @@
 #include <systemd/sd-event.h>
 
 #include "profild/quota/quota.h"
-#include "task.h"
 #include "work.h"
 
 /*
@@ -57,21 +56,34 @@ struct lane *lane_unref(struct lane *lane); /* takes NULL; returns NULL */
 void **lane_own(struct lane *lane);
 
 /*
- * Queues @work; @prepare may be NULL. Returns NULL if there is no memory. lane_submit_message():
- * the worker receives the next message from the client's socket *@sock and keeps its descriptors as
- * work->id. The pointer stays valid until @done is called; *@sock is -1 if the connection has been
- * closed.
- *
- * Descriptors of clients never enter this process, because each close of a FUSE file, even of a
- * copy, blocks until its server has answered a FLUSH.
+ * @a->err is the worker's result, or -ETIMEDOUT or -EIO if the worker has ended without an answer,
+ * -EAGAIN if there is no worker. @area is the worker's; NULL without an answer. Never called from
+ * inside lane_submit().
  */
-struct task *lane_submit(struct lane *lane, const struct work *work, task_prepare *prepare,
-			 task_done *done, void *arg);
-struct task *lane_submit_message(struct lane *lane, const struct work *work, const int *sock,
-				 task_done *done, void *arg);
+typedef void task_done(void *arg, const struct work_answer *a, union work_area *area);
 
-/* Queues a task of task_new(). Does nothing while it is queued or in flight. */
-void task_submit(struct task *t, struct lane *lane);
+/* Fills in the area before the task is sent. Returns false if there is nothing to do. */
+typedef bool task_prepare(void *arg, struct work *work, union work_area *area);
+
+/* A request to a worker, a member of its owner, who keeps it until @done is called. */
+struct task {
+	struct task *next; /* in its lane's queue */
+	struct work work;
+	task_prepare *prepare; /* may be NULL */
+	task_done *done;
+	void *arg;
+	/*
+	 * A client's socket from which the worker receives the next message; it keeps that
+	 * message's descriptors as work.id. -1 if the connection has been closed. NULL: none.
+	 *
+	 * Descriptors of clients never enter this process, because each close of a FUSE file, even
+	 * of a copy, blocks until its server has answered a FLUSH.
+	 */
+	const int *sock;
+};
+
+/* Queues @t. */
+void lane_submit(struct lane *lane, struct task *t);
 
 /* A new id for work->id. */
 uint64_t lane_new_id(struct lane *lane);

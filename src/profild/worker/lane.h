@@ -65,7 +65,7 @@ typedef void task_done(void *arg, const struct work_answer *a, union work_area *
 /* Fills in the area before the task is sent. Returns false if there is nothing to do. */
 typedef bool task_prepare(void *arg, struct work *work, union work_area *area);
 
-/* A request to a worker, a member of its owner, who keeps it until @done is called. */
+/* A request to a worker: a member of its owner, which keeps it until @done is called. */
 struct task {
 	struct task *next; /* in its lane's queue */
 	struct work work;

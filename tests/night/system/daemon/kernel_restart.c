@@ -252,7 +252,7 @@ static void start_and_kill(void)
 Test(kernel_restart, kills_lose_one_batch_at_most_and_no_profile, .timeout = 1800)
 {
 	unsigned int kills = number_from_env("PROFIL_TEST_KILLS", 40);
-	unsigned int workers = number_from_env("PROFIL_TEST_WORKERS", 20);
+	unsigned int workers = number_from_env("PROFIL_TEST_CREW", 20);
 	unsigned int losses = 0;
 	unsigned long all, before = 0, lost = 0;
 	struct loop_time time = { 0 };

@@ -142,7 +142,10 @@ def append(path, kind, facts, failures, unsure, suites):
     lines = [f"{kind} {facts}"]
     if kind == "part":
         with open(suites, encoding="utf-8") as file:
-            lines.append("covers " + " ".join(file.read().split()))
+            ran = file.read().split()
+        if not ran:  # it was ended before its first suite had
+            return
+        lines.append("covers " + " ".join(ran))
     lines += [*lines_of(failures, "red"), *lines_of(unsure, "no verdict")]
     with open(path, "a", encoding="utf-8") as file:
         file.write("\n" + "\n".join(lines) + "\n")

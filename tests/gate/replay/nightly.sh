@@ -88,6 +88,11 @@ enters "a part of a night covers its suites" 0 "covers $dir/suite.sh"
 check "an entry has commit, times, machine and totals" grep -Eqx \
 	'part [0-9a-f]+[+]? [0-9T:-]+Z [0-9T:-]+Z: Linux [^ ]+, [0-9]+ CPUs, [0-9.]+ % steal: 1 passed, 0 failed, 0 skipped' "$dir/record"
 check "the log is kept" test -s "$dir"/nightly/*.log
+: >"$dir/none"
+rm "$dir/record"
+check "a part that was ended before its first suite had is not entered" sh -c "
+	python3 tests/lib/nightly.py append '$dir/record' part 'abcdef0 $night' '$dir/none' '$dir/none' '$dir/none'
+	test ! -e '$dir/record'"
 part 'echo FAIL f: low: so; echo 1 passed, 1 failed, 0 skipped; exit 1'
 enters "a failed test is a red" 1 "covers $dir/suite.sh
 red $dir/suite.sh: f: low: so"

@@ -247,7 +247,7 @@ __attribute__((noinline)) __u32 v8_function(__u32 slot)
 	name = in->object[v->shared_name / 8 & 31];
 	f->language = PROFIL_LANGUAGE_JAVASCRIPT;
 	f->line_format = PROFIL_LINES_POSITION;
-	f->tgid = (__u32)(bpf_get_current_pid_tgid() >> 32);
+	f->tgid = tgid_of((void *)bpf_get_current_task_btf());
 	f->length = 1;
 	in->text[0] = name;
 	in->text[1] = in->text[2] = 0;

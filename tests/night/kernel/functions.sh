@@ -58,6 +58,8 @@ functions_of_node() { # VERSION
 	rm -rf "$node"
 }
 
+within=()
+
 # The program is in a file that this mount namespace has not, nor this root directory.
 lines_of_node_elsewhere() { # NAME COMMAND...
 	local root=$dir/root
@@ -66,7 +68,7 @@ lines_of_node_elsewhere() { # NAME COMMAND...
 		lacks "lines of Node are known $1" node
 		return
 	fi
-	"$ctl" record -q -g -F 499 -o "$dir/kept" -- "${@:2}" "$root"
+	"${within[@]}" "$ctl" record -q -g -F 499 ${within:+-s "$dir/none"} -o "$dir/kept" -- "${@:2}" "$root"
 	"$ctl" report -a --by line "$dir/kept" >"$dir/lines"
 	check "lines of Node are known $1" grep -qE 'elsewhere\.js:3 recursive\b' "$dir/lines"
 	check "each line of Node $1 is the function's own" awk '/ (inner|recursive) / && !/elsewhere.js:(2 inner|3 recursive) / { print; exit 1 }' "$dir/lines"
@@ -80,7 +82,12 @@ functions_of node node inlined "$dir/program.js"
 mkdir "$dir/root" "$dir/root/mnt"
 { echo; cat "$dir/program.js"; } >"$dir/root/mnt/elsewhere.js"
 # shellcheck disable=SC2016 # the inner shell's
-lines_of_node_elsewhere "in another mount namespace" unshare --mount sh -c 'mount --bind "$0/mnt" /mnt && node /mnt/elsewhere.js'
+mounts='mount --bind "$0/mnt" /mnt && node /mnt/elsewhere.js'
+lines_of_node_elsewhere "in another mount namespace" unshare --mount sh -c "$mounts"
+# The daemon, too: the ids of processes are those of the namespace.
+within=(unshare --pid --fork --mount-proc)
+lines_of_node_elsewhere "in a pid namespace" unshare --mount sh -c "$mounts"
+within=()
 # shellcheck disable=SC2016
 lines_of_node_elsewhere "below another root" unshare --mount sh -c 'mkdir "$0/all" && mount --rbind / "$0/all" && mount -t tmpfs none "$0/all/mnt" && cp "$0/mnt/elsewhere.js" "$0/all/mnt" && exec chroot "$0/all" node /mnt/elsewhere.js'
 XDEBUG_MODE=off functions_of php php whole "$dir/program.php"

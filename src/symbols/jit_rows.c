@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/grow.h"
 #include "core/arch.h"
 
 #include "jit_codes.h"
@@ -69,25 +68,8 @@ static void frame_file_init(struct frame_file *f)
 /* Adds @row, whose code begins at @address. */
 static void add_row(struct rows *r, __u64 address, struct profil_unwind_row row)
 {
-	struct unwind_table *t = r->out;
-	struct profil_unwind_row *last = t->n ? &t->row[t->n - 1] : NULL;
-	struct profil_unwind_row *grown;
-
 	row.offset = (__u32)(address - r->base);
-	if (last && last->offset == row.offset) {
-		*last = row;
-		return;
-	}
-	if (last && last->cfa == row.cfa && last->saved == row.saved && last->rule == row.rule)
-		return;
-	grown = grow(t->row, t->n, sizeof(row));
-	if (!grown) {
-		r->failed = true;
-		return;
-	}
-	t->row = grown;
-	t->row[t->n++] = row;
-	t->beyond += (row.rule & PROFIL_UNWIND_KIND) == PROFIL_UNWIND_BEYOND;
+	r->failed |= unwind_table_add(r->out, row) != 0;
 }
 
 /* Adds the rows of @cfi in piece @p of code that has moved by @by. Returns where they end. */

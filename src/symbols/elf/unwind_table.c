@@ -76,32 +76,36 @@ static bool to_offset(const struct reader *r, __u64 vaddr, __u64 *offset)
 	return true;
 }
 
-static void add_row(struct reader *r, __u64 vaddr, struct profil_unwind_row row)
+int unwind_table_add(struct unwind_table *t, struct profil_unwind_row row)
 {
-	struct unwind_table *t = r->out;
 	struct profil_unwind_row *last = t->n ? &t->row[t->n - 1] : NULL;
 	void *grown;
+
+	if (last && last->offset > row.offset)
+		return 0; /* code that was recognised is in the order of a linker that we know */
+	if (last && last->offset == row.offset) {
+		*last = row;
+		return 0;
+	}
+	if (last && last->cfa == row.cfa && last->saved == row.saved && last->rule == row.rule)
+		return 0;
+	grown = grow(t->row, t->n, sizeof(row));
+	if (!grown)
+		return -ENOMEM;
+	t->row = grown;
+	t->row[t->n++] = row;
+	t->beyond += (row.rule & PROFIL_UNWIND_KIND) == PROFIL_UNWIND_BEYOND;
+	return 0;
+}
+
+static void add_row(struct reader *r, __u64 vaddr, struct profil_unwind_row row)
+{
 	__u64 offset;
 
 	if (!to_offset(r, vaddr, &offset) || offset > UINT32_MAX)
 		return;
 	row.offset = (__u32)offset;
-	if (last && last->offset > row.offset)
-		return; /* code that was recognised is in the order of a linker that we know */
-	if (last && last->offset == row.offset) {
-		*last = row;
-		return;
-	}
-	if (last && last->cfa == row.cfa && last->saved == row.saved && last->rule == row.rule)
-		return;
-	grown = grow(t->row, t->n, sizeof(row));
-	if (!grown) {
-		r->failed = true;
-		return;
-	}
-	t->row = grown;
-	t->row[t->n++] = row;
-	t->beyond += (row.rule & PROFIL_UNWIND_KIND) == PROFIL_UNWIND_BEYOND;
+	r->failed |= unwind_table_add(r->out, row) != 0;
 }
 
 #define STARTUP_BYTES 1024 /* in which crtstuff.c's functions begin: behind _start(), or first */

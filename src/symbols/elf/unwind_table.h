@@ -39,6 +39,12 @@ int unwind_table_open(struct unwind_table *t, int fd, int debug_fd, const struct
 /* The same for this kernel's vdso, with offsets from its start. */
 int unwind_table_open_vdso(struct unwind_table *t);
 
+/*
+ * Appends @row; one of the same offset replaces the last, one with the last one's rule is left out,
+ * and so is one with a lower offset. Returns 0 or -ENOMEM.
+ */
+int unwind_table_add(struct unwind_table *t, struct profil_unwind_row row);
+
 /* The row that covers @offset, or NULL. */
 const struct profil_unwind_row *unwind_table_find(const struct unwind_table *t, __u32 offset);
 

@@ -104,8 +104,10 @@ static char *full_name(struct interpreted_function *f)
 /* The file that was read last: most functions follow others of their file. */
 struct source {
 	char *path;
-	__u32 root; /* the process in whose root directory it is; 0: in ours */
-	__u32 *end; /* of each line: the position behind it, in UTF-16's characters */
+	__u32 root;	/* the process in whose root directory it is; 0: in ours */
+	__u32 pid;	/* the process that was asked for last, ... */
+	bool elsewhere; /* ... and whether it sees other files than this one */
+	__u32 *end;	/* of each line: the position behind it, in UTF-16's characters */
 	size_t lines;
 	struct read_budget budget;
 };
@@ -188,9 +190,14 @@ static int source_open(const char *path, __u32 pid)
  */
 static void source_read(struct source *s, const char *path, __u32 pid)
 {
-	__u32 root = pid && !(is_ours(pid, "ns/mnt") && is_ours(pid, "root")) ? pid : 0;
 	__cleanup(closep) int fd = -1;
+	__u32 root;
 
+	if (s->pid != pid) {
+		s->pid = pid;
+		s->elsewhere = !is_ours(pid, "ns/mnt") || !is_ours(pid, "root");
+	}
+	root = s->elsewhere ? pid : 0;
 	if (s->path && s->root == root && !strcmp(s->path, path))
 		return;
 	source_forget(s);

@@ -75,17 +75,16 @@ static void asked_answered(void *arg, const struct work_answer *a, union work_ar
 		asked_free(q);
 		return;
 	}
-	if (!err && c->sock >= 0 && !q->tgid) {
-		q->tgid = a->pid;
-		err = q->enter(c, a->pid);
-		if (!err) {
-			lane_submit(q->lane, &q->task);
-			return;
-		}
-	} else if (!err && a->pid != q->tgid) {
-		err = -ESRCH;
+	if (err || c->sock < 0 || q->tgid) {
+		asked_finish(q, err ?: a->pid == q->tgid ? 0 : -ESRCH);
+		return;
 	}
-	asked_finish(q, err);
+	q->tgid = a->pid;
+	err = q->enter(c, a->pid);
+	if (err)
+		asked_finish(q, err);
+	else
+		lane_submit(q->lane, &q->task);
 }
 
 int authorization_ask(struct client *c, bool *fds, int (*enter)(struct client *c, pid_t tgid),

@@ -82,7 +82,6 @@ static int start_borrow(struct client *c, const struct own_profile *old, uint64_
 	return 0;
 }
 
-/* Carries out a START or EXTEND whose regions have all arrived. */
 static int start_begin(struct client *c)
 {
 	const struct profil_msg_start *m = c->pending;
@@ -103,14 +102,20 @@ static int start_begin(struct client *c)
 	uint32_t generation;
 	int err = own_profile_find(&old, c->daemon, p.tgid, &unbound, &generation);
 
+	if (err)
+		return err;
+	if (m->h.type == PROFIL_MSG_EXTEND && !old)
+		return -ESRCH;
 	p.replaces = old;
-	if (!err && m->h.type == PROFIL_MSG_EXTEND && !old)
-		err = -ESRCH;
-	err = err ?: authorization_start(c, m->flags);
-	if (!err && c->lender)
-		err = start_borrow(c, old, &p.lender);
-	if (!err)
-		err = own_profile_start(request_of(c), c->daemon, &p);
+	err = authorization_start(c, m->flags) ?: c->lender ? start_borrow(c, old, &p.lender) : 0;
+	return err ?: own_profile_start(request_of(c), c->daemon, &p);
+}
+
+/* Carries out a START or EXTEND whose regions have all arrived. */
+static int start_carry_out(struct client *c)
+{
+	int err = start_begin(c);
+
 	if (err)
 		return err == -ESTALE ? err : request_answer(c, err);
 	c->waiting = true;
@@ -129,7 +134,7 @@ static int start_gather(struct client *c, const struct profil_msg_region *region
 	if (c->have < c->nregions)
 		return n ? 0 : -EPROTO;
 
-	err = start_begin(c);
+	err = start_carry_out(c);
 	free(c->pending);
 	free(c->region);
 	c->pending = NULL;

@@ -5,7 +5,8 @@
  * Callbacks of other layers (the sampler's reservation, a worker's answer, a batch's outcome) only
  * store their result in the object and enable d->on_dirty. From the event loop, dirty_dispatch()
  * then has own_profile_dispatch() examine the ENDING profiles that have changed, and
- * own_request_dispatch() all requests, which are few. Neither runs inside a callback.
+ * own_request_dispatch() all requests, of which a connection has one at most. Neither runs inside a
+ * callback.
  *
  * A START from its last message to the reply:
  *
@@ -23,8 +24,8 @@
  *			Then the reply
  *
  * A STOP or a SYNC has only PASS. After an error the old profile is as it was, and the new one ends
- * before the reply, so that its charges are free for the client's next attempt. A request that has
- * lost its client goes on; only the reply is left out.
+ * before the reply, so that its charges are free for the client's next attempt. If the client closes
+ * its connection, the request is carried out without a reply.
  *
  * Memory can run out in start_prepare() and in reserve(), which is the START's -ENOMEM. All that
  * comes later needs none: waiting is a number, the request is a member of its client, and tasks are
@@ -221,6 +222,15 @@ static int start_check(const struct own_profile_params *p)
 	return 0;
 }
 
+static void own_profile_set(struct own_profile *own, const struct own_profile_params *p)
+{
+	own->flags = p->flags;
+	own->width = p->width;
+	own->cap = p->cap;
+	own->cookie_addr = p->cookie_addr;
+	memcpy(own->cookie, p->cookie, sizeof(own->cookie));
+}
+
 /*
  * Makes the profile, without any visible effect so far. One that @replaces another needs no room
  * within the user's limit of profiles.
@@ -239,11 +249,7 @@ static int start_prepare(struct own_profile **out, struct profild *d,
 	err = own_profile_new(&own, d, p->tgid, p->user, replaces);
 	if (err)
 		return err;
-	own->flags = p->flags;
-	own->width = p->width;
-	own->cap = p->cap;
-	own->cookie_addr = p->cookie_addr;
-	memcpy(own->cookie, p->cookie, sizeof(own->cookie));
+	own_profile_set(own, p);
 	own->period_ns =
 		p->flags & PROFIL_START_FAST ? d->config.fast_period_ns : d->config.period_ns;
 	own->image = p->memory->image;
@@ -523,6 +529,7 @@ void own_profiles_close(struct profild *d)
 int own_profile_recover(struct profild *d, struct target *t, const struct profil_owner *owner)
 {
 	struct own_profile_params p = { .tgid = (pid_t)owner->tgid,
+					.cookie = owner->cookie,
 					.cookie_addr = owner->cookie_addr,
 					.flags = owner->flags,
 					.width = owner->width,
@@ -543,12 +550,8 @@ int own_profile_recover(struct profild *d, struct target *t, const struct profil
 	user_unref(user);
 	if (err)
 		return err;
-	own->flags = owner->flags;
-	own->width = owner->width;
-	own->cap = owner->cap;
+	own_profile_set(own, &p);
 	own->period_ns = t->period_ns;
-	own->cookie_addr = owner->cookie_addr;
-	memcpy(own->cookie, owner->cookie, sizeof(own->cookie));
 	own->image = owner->image;
 	err = own_profile_give_memory(own);
 	if (err) {

@@ -57,7 +57,7 @@ SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(s
 ## make            builds everything into build/
 ## make deps       installs the Debian packages that are missing
 ## make quick      before a commit: unit tests, what the change may break (no root; a minute)
-## make test       packages, build, the gate (root; 10 minutes)
+## make test       packages, build, the gate (root; 7 minutes)
 ## make nightly    all other tests: statistics, perf, hostile users, guests, sanitizers (root; hours)
 ## make demo       packages, build, profile a real program (root)
 ## make bench      measures profil beside other profilers

@@ -121,7 +121,7 @@ style:
 # of its own.
 test: DEPS = demo build quick test
 nightly: DEPS = demo build quick test night deb vm vm-arm64
-test: SAYS = test: installs the packages that are missing, builds, and runs the gate for about 10 minutes on two CPUs
+test: SAYS = test: installs the packages that are missing, builds, and runs the gate for about 7 minutes on two CPUs
 nightly: SAYS = nightly: installs the packages that are missing, builds, and runs for hours
 test nightly: deps
 	+$(Q)$(SUBMAKE) $@-run

@@ -1,5 +1,5 @@
 #!/bin/bash
-# run.sh - runs test suites, two at a time, and ends with what failed and a line of totals
+# run.sh - runs test suites, four at a time, and ends with what failed and a line of totals
 #
 # usage: tests/run.sh quick|gate|SUITE...
 #        tests/run.sh night [SUITE...]    enters a night, or a part of one, into tests/NIGHTLY
@@ -20,7 +20,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 export BUILD=${BUILD:-build}
 export PATH=/usr/bin:$PATH # what "make deps" installs comes before a version manager's, whose python3 takes a second to start
-workers=${PROFIL_TEST_WORKERS:-2}
+workers=${PROFIL_TEST_WORKERS:-4}
 silence_s=300 total_s=1200
 
 # libprofil as LD_PRELOAD takes it: behind the sanitizer's library, in a build that has one.

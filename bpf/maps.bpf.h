@@ -80,6 +80,14 @@ struct {
 	__type(value, struct profil_thread);
 } threads SEC(".maps");
 
+/* tick_or_exit() with places, once an attachment has needed it; none before. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} tick_places SEC(".maps");
+
 /* The maps below are the daemon's own state, kept for the next daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -10,6 +10,13 @@
 #include "permission.bpf.h"
 #include "last_place.bpf.h"
 
+/*
+ * Whether these programs count places, with which the verifier takes eight times as long. If not,
+ * tick_or_exit() counts the profiles that processes start themselves, until another is loaded that
+ * does (clock/event_programs.c).
+ */
+const volatile bool counts_places = true;
+
 /* One sample of the current thread. No padding, because it is passed to global functions. */
 struct sample {
 	__u64 user_pc;	 /* in user mode, or where the thread left it; 0: a kernel thread */

@@ -197,14 +197,14 @@ static __always_inline void timer_expired(struct task_struct *task, __u64 timer)
 	     (tables.clock.tick_function || !is_tick(s.user_pc))))
 		return;
 	entry = first_entry(tgid_of(task), PROFIL_TARGET_TICK);
-	if (!entry && !*wide)
+	if (!entry && !(counts_places && *wide))
 		return;
 	sample_tick(&s, task, timer);
 	exit_notice(task, s.kernel_pc);
 	tick_time(&s.time, task);
 	if (entry)
 		count_all(&s, tgid_of(task));
-	if (*wide)
+	if (counts_places && *wide)
 		observe_wide(&s, task);
 }
 
@@ -218,13 +218,17 @@ static __always_inline void thread_ends(struct task_struct *task)
 /*
  * Attached to two tracepoints, because the verifier takes a quarter of a second for each program
  * that can count a place with its stack: hrtimer_expire_exit, whose argument is the timer, and
- * sched_process_exit, whose argument is the thread that runs.
+ * sched_process_exit, whose argument is the thread that runs. One without places is replaced where
+ * it is attached: a tick runs the one or the other.
  */
 SEC("raw_tp")
 int tick_or_exit(__u64 *args)
 {
-	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct task_struct *task;
 
+	if (!counts_places)
+		bpf_tail_call(args, &tick_places, 0); /* returns if there is none */
+	task = (void *)bpf_get_current_task_btf();
 	if (args[0] == (__u64)task)
 		thread_ends(task);
 	else

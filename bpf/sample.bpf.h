@@ -133,6 +133,8 @@ static __always_inline int count_entry(struct sample *s, struct task_struct *tas
 			last_set(index, pc, entry, 0, LAST_COUNTED);
 		return 0;
 	}
+	if (!counts_places)
+		return 0;
 	if (!is_observed(target, s)) {
 		last_dropped(s->flags, index);
 		return 0;

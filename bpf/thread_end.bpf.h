@@ -247,6 +247,8 @@ __attribute__((noinline)) int unseen_settle(__u32 index, __u64 entry, __u64 kin)
 		hit(entry, pc, (__u32)n);
 		return 0;
 	}
+	if (!counts_places)
+		return 0;
 	counted = place_count(target->slot, pc, 0, (__u32)n);
 	if (!counted)
 		return 0;
@@ -269,7 +271,7 @@ static __always_inline void unseen_settle_one(__u32 index, __u64 entry, __u64 ki
 {
 	__u32 stacks = (__u32)unseen_settle(index, entry, kin);
 
-	if (stacks)
+	if (counts_places && stacks)
 		unseen_stack(index, stacks - 1);
 }
 
@@ -325,7 +327,8 @@ __attribute__((noinline)) int unseen_exits(void)
 				unseen_settle_one(profil_entry_target(entry), entry, kin);
 		}
 	}
-	for (__u32 i = 0; i < PROFIL_MAX_WIDE && i < *(volatile __u32 *)&tables.wide.n; i++) {
+	for (__u32 i = 0;
+	     counts_places && i < PROFIL_MAX_WIDE && i < *(volatile __u32 *)&tables.wide.n; i++) {
 		int scope = exit_scope(i);
 
 		if (scope)
@@ -458,10 +461,10 @@ static __attribute__((noinline)) void exit_charge(struct task_struct *task, __u6
 	if (!thread->tick_epoch && ran_ns > thread->paid_ns)
 		unseen_time(task, kin_of(task), ran_ns - thread->paid_ns);
 	thread_charge(task, thread, ran_ns);
-	if (thread->tick_epoch)
-		exit_places(thread);
-	else
+	if (!thread->tick_epoch)
 		thread->paid_ns = ran_ns;
+	else if (counts_places)
+		exit_places(thread);
 }
 
 /* The running thread, @task, which has run for @ran_ns, is about to end. */

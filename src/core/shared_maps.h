@@ -10,7 +10,7 @@
 #include "observers.h"
 
 /* Raised with every change to a struct below: a daemon takes over only maps of its own version. */
-#define PROFIL_LAYOUT_VERSION 30
+#define PROFIL_LAYOUT_VERSION 31
 
 /*
  * Counters are in chunks. A chunk is the one element of a BPF array: a dirty flag for each block of

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "profild/clock/event_programs.h"
@@ -155,6 +156,16 @@ static bool needs_perf(const struct maps *m, const struct config *config)
 	       config->clock == CLOCK_CYCLES || shortest < clock_tick_ns();
 }
 
+/* From Linux 6.8 on the verifier skips what is not called: only then less is loaded sooner. */
+static bool kernel_skips_uncalled(void)
+{
+	unsigned int major = 0, minor = 0;
+	struct utsname u;
+
+	return !uname(&u) && sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 8));
+}
+
 /* Adapts the programs to this kernel's BTF, before the load. */
 static void adapt(struct maps *m, const struct config *config)
 {
@@ -167,7 +178,8 @@ static void adapt(struct maps *m, const struct config *config)
 	m->exec_ids = btf && !m->skel->rodata->pid_ns &&
 		      btf__find_by_name_kind(btf, "bpf_task_from_pid", BTF_KIND_FUNC) > 0;
 	bpf_program__set_autoload(m->skel->progs.exec_id_of, m->exec_ids);
-	event_programs_leave_out(m->skel, needs_perf(m, config));
+	event_programs_leave_out(m->skel, config->machine || !kernel_skips_uncalled(),
+				 needs_perf(m, config));
 	bpf_program__set_autoload(m->skel->progs.find_pid_ns_level, m->skel->rodata->pid_ns);
 	btf__free(btf);
 }

@@ -281,11 +281,12 @@ static int check_events(const struct clocks *c, uint64_t period_ns, uint32_t fla
 
 int clocks_prepare(const struct clocks *c, uint64_t period_ns, uint32_t flags)
 {
+	bool tick = is_on_tick(c, period_ns, flags);
 	int program;
 
-	if (is_on_tick(c, period_ns, flags) || check_events(c, period_ns, flags))
+	if (tick ? !(flags & PROFIL_TARGET_OBSERVE) : check_events(c, period_ns, flags))
 		return 0;
-	program = event_programs_fd(c->programs, EVENT_PROGRAM_PERF);
+	program = event_programs_fd(c->programs, tick ? EVENT_PROGRAM_TICK : EVENT_PROGRAM_PERF);
 	return program < 0 ? program : 0;
 }
 

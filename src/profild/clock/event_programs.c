@@ -1,4 +1,4 @@
-/* event_programs.c - the BPF programs of events, loaded when one is first needed */
+/* event_programs.c - the BPF programs of places and events, loaded when one is first needed */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -16,16 +16,16 @@
 #include "profild/skeleton.h"
 
 /*
- * The verifier takes 80 ms or more for each program that counts samples. That of perf events is for
- * rates above the timer tick's and for events, those of tracepoints and of off-CPU time are needed
- * by few, so the daemon starts with that of the timer tick alone. When a client first asks for one
- * of the others, a thread opens the object a second time, gives it the maps of the first, and loads
- * its set.
+ * The verifier takes 80 ms or more for each program that counts places. Profiles that processes
+ * start themselves need none, so the daemon starts with the timer tick's without places. When a
+ * client first asks for places, for a rate above the tick's, or for events, a thread opens the
+ * object a second time, gives it the maps of the first, and loads the programs of one set. That of
+ * the tick is put into the map tick_places, from which the one that is attached calls it.
  *
  * The links of the programs of off-CPU time are made by a thread, too: after another was closed,
  * the kernel first waits for an RCU grace period.
  */
-enum set { SET_PERF, SET_OTHERS, SETS };
+enum set { SET_TICK, SET_PERF, SET_OTHERS, SETS };
 #define LINKS 5
 _Static_assert(EVENT_PROGRAM_SWITCH + LINKS == EVENT_PROGRAMS, "those with a link are the last");
 
@@ -56,10 +56,12 @@ static int share_maps(const struct profil_bpf *skel, const struct profil_bpf *wi
 	struct bpf_map *to;
 	int err = 0;
 
+	memcpy(with->rodata, skel->rodata, sizeof(*with->rodata));
+	with->rodata->counts_places = true;
 	bpf_object__for_each_map(to, with->obj)
 	{
 		from = bpf_object__next_map(skel->obj, from);
-		if (!err)
+		if (!err && to != with->maps.rodata)
 			err = bpf_map__reuse_fd(to, bpf_map__fd(from));
 	}
 	return err;
@@ -68,6 +70,8 @@ static int share_maps(const struct profil_bpf *skel, const struct profil_bpf *wi
 static struct bpf_program *program_of(const struct profil_bpf *skel, enum event_program which)
 {
 	switch (which) {
+	case EVENT_PROGRAM_TICK:
+		return skel->progs.tick_or_exit;
 	case EVENT_PROGRAM_PERF:
 		return skel->progs.tick_event;
 	case EVENT_PROGRAM_TRACEPOINT:
@@ -93,17 +97,28 @@ static struct bpf_program *program_of(const struct profil_bpf *skel, enum event_
 
 static enum set set_of(enum event_program which)
 {
-	return which == EVENT_PROGRAM_PERF ? SET_PERF : SET_OTHERS;
+	switch (which) {
+	case EVENT_PROGRAM_TICK:
+		return SET_TICK;
+	case EVENT_PROGRAM_PERF:
+		return SET_PERF;
+	default:
+		return SET_OTHERS;
+	}
 }
 
-void event_programs_leave_out(struct profil_bpf *skel, bool perf)
+void event_programs_leave_out(struct profil_bpf *skel, bool places, bool perf)
 {
-	for (int i = 0; i < EVENT_PROGRAMS; i++)
+	skel->rodata->counts_places = places || perf;
+	for (int i = EVENT_PROGRAM_PERF; i < EVENT_PROGRAMS; i++)
 		bpf_program__set_autoload(program_of(skel, i), perf && set_of(i) == SET_PERF);
 }
 
+/* Keeps the programs of @set that @skel has loaded. That of the tick counts from now on. */
 static int keep_set(struct event_programs *p, const struct profil_bpf *skel, enum set set)
 {
+	const __u32 key = 0;
+
 	for (int i = 0; i < EVENT_PROGRAMS; i++) {
 		if (set_of(i) != set)
 			continue;
@@ -111,6 +126,9 @@ static int keep_set(struct event_programs *p, const struct profil_bpf *skel, enu
 		if (p->fd[i] < 0)
 			return -errno;
 	}
+	if (set == SET_TICK && bpf_map_update_elem(bpf_map__fd(p->skel->maps.tick_places), &key,
+						   &p->fd[EVENT_PROGRAM_TICK], BPF_ANY) < 0)
+		return -errno;
 	return 0;
 }
 
@@ -199,11 +217,13 @@ static void step_run(struct job *job)
 
 static void loaded(struct event_programs *p, int err)
 {
+	static const char *const of[SETS] = { "places", "perf events",
+					      "tracepoints and off-CPU time" };
+
 	p->set[p->loads].err = err;
 	if (err)
 		log_warning("cannot load the BPF programs of %s: %s (they are not counted)",
-			    p->loads == SET_PERF ? "perf events" : "tracepoints and off-CPU time",
-			    strerror(-err));
+			    of[p->loads], strerror(-err));
 }
 
 /* Calls what waits, each of which may wait again, once the program is there or cannot be. */
@@ -266,9 +286,10 @@ int event_programs_open(struct event_programs **out, const struct profil_bpf *sk
 	for (int i = 0; i < EVENT_PROGRAMS; i++)
 		p->fd[i] = -1;
 	*out = p;
-	if (bpf_program__fd(program_of(skel, EVENT_PROGRAM_PERF)) >= 0) {
-		p->set[SET_PERF].asked = true;
-		err = keep_set(p, skel, SET_PERF);
+	p->set[SET_TICK].asked = skel->rodata->counts_places;
+	p->set[SET_PERF].asked = bpf_program__fd(program_of(skel, EVENT_PROGRAM_PERF)) >= 0;
+	for (int set = SET_TICK; set <= SET_PERF; set++) {
+		err = p->set[set].asked ? keep_set(p, skel, set) : 0;
 		if (err)
 			return err;
 	}
@@ -293,8 +314,8 @@ struct event_programs *event_programs_close(struct event_programs *p)
 int event_programs_fd(struct event_programs *p, enum event_program which)
 {
 	enum set set = set_of(which);
-	bool busy = p->running &&
-		    (set != SET_PERF || !p->set[set].asked || (p->step == load && p->loads == set));
+	bool busy = p->running && (set == SET_OTHERS || !p->set[set].asked ||
+				   (p->step == load && p->loads == set));
 
 	if (busy)
 		return -EINPROGRESS;

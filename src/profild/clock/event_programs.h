@@ -1,4 +1,4 @@
-/* event_programs.h - the BPF programs of events, loaded when one is first needed */
+/* event_programs.h - the BPF programs of places and events, loaded when one is first needed */
 #ifndef PROFIL_PROFILD_CLOCK_EVENT_PROGRAMS_H
 #define PROFIL_PROFILD_CLOCK_EVENT_PROGRAMS_H
 
@@ -9,10 +9,11 @@ struct profil_bpf;
 struct event_programs;
 
 /*
- * Excludes the programs from the load of @skel, in which the verifier would need most of the time;
- * with @perf, not that of perf events.
+ * Excludes the programs from the load of @skel, in which the verifier would need most of the time:
+ * with @places, not the counting of places at the tick; with @perf, not the program of perf events,
+ * which counts them as well.
  */
-void event_programs_leave_out(struct profil_bpf *skel, bool perf);
+void event_programs_leave_out(struct profil_bpf *skel, bool places, bool perf);
 
 /* They get the maps of @skel, which must exist until event_programs_close(). */
 int event_programs_open(struct event_programs **out, const struct profil_bpf *skel,
@@ -20,6 +21,7 @@ int event_programs_open(struct event_programs **out, const struct profil_bpf *sk
 struct event_programs *event_programs_close(struct event_programs *p);
 
 enum event_program {
+	EVENT_PROGRAM_TICK, /* tick_or_exit() with places, which takes the place of that without */
 	EVENT_PROGRAM_PERF, /* of perf events: of the clock's, and of those that are observed */
 	EVENT_PROGRAM_TRACEPOINT,
 	EVENT_PROGRAM_UPROBE,

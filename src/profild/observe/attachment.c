@@ -256,9 +256,9 @@ static int attachment_set_up(struct attachment *a, const struct profil_msg_obser
 
 	if (a->event.wanted)
 		a->period_ns = a->event.frequency ? 1 : a->event.period;
-	err = err ?: places->ops->prepare(places, a)
-			    ?: select_tasks(&o, m, peer)
-			    ?: make_header(&header, m, &a->event, a->period_ns);
+	if (!peer->found) /* what an earlier daemon counted with is loaded */
+		err = err ?: places->ops->prepare(places, a);
+	err = err ?: select_tasks(&o, m, peer) ?: make_header(&header, m, &a->event, a->period_ns);
 	if (!peer->privileged)
 		header.flags &= ~(uint32_t)PROFIL_OBSERVE_KERNEL_STACKS;
 	err = err ?: table_layout(&header, &o, &room) ?: take_charges(a, table_bytes(&header));

@@ -29,6 +29,15 @@ attached() {
 	grep -hE '^link_(type|id):' "/proc/$daemon/fdinfo/"* | paste - - | grep -v 'iter'
 }
 
+# Prints how many programs of the tick the daemon has: one to begin with, and one that counts places.
+tick_programs() {
+	local kind id
+
+	held "$daemon" | while read -r kind id; do
+		test "$kind" != prog || bpftool prog show id "$id"
+	done | grep -c ' name tick_or_exit '
+}
+
 # The daemon holds no BPF link.
 unattached() {
 	attached
@@ -68,6 +77,7 @@ attach() {
 daemon_start
 check "an idle daemon has programs and maps loaded" test -n "$(held "$daemon")"
 check "an idle daemon has no BPF links" await $$ unattached
+check "a daemon without attachments has no program for places" test "$(tick_programs)" = 1
 
 "$split" 100 >/dev/null &
 program=$!
@@ -82,6 +92,15 @@ for i in $(seq 20); do
 done >"$dir/out" 2>&1
 check "record profiles 20 commands that end at once" test ! -s "$dir/out"
 unharmed "commands that ended at once"
+
+check "record profiles a command on the tick" "$ctl" record -q -F 50 -f json -o "$dir/json" -- "$split" 0.5
+check "that has samples" jq -e '.samples.total > 0' "$dir/json"
+if printf '6.8\n%s\n' "$(uname -r)" | sort -CV; then
+	check "it has loaded the program that counts places" test "$(tick_programs)" = 2
+else
+	skip "it has loaded the program that counts places" "before Linux 6.8 the daemon starts with it"
+fi
+unharmed "a recording on the tick"
 
 for i in $(seq 20); do
 	"$split" 0 >"$dir/split" 2>&1 || echo "split $i: $? $(cat "$dir/split")"

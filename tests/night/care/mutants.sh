@@ -38,7 +38,7 @@ build() { # KIND...
 	for kind; do
 		case $kind in
 		unit) targets+=(build/tests/unit-tests) ;;
-		script) targets+=(all) ;;
+		script) targets+=(all build/tests/programs/split.linked) ;;
 		kernel) targets+=(build/profild build/tests/kernel-tests) ;;
 		gate) targets+=(build/profild build/tests/gate-tests build/tests/programs/{image,image.linked,failing.so}) ;;
 		esac

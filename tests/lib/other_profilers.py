@@ -1,22 +1,25 @@
-# other_profilers.py - the functions of a program by profil and by its language's own profiler
+# other_profilers.py - the functions of a program by profil and by its language's own profiler, in the same run
 #
 # usage: [SHOW=1] other_profilers.py KIND FILE OBJECT JSON
 #
-# Prints the differences, and returns 0 when there are none; with SHOW also the largest functions of both.
+# Prints the functions whose shares differ, and returns 0 when there are none; with SHOW also the largest
+# functions of both.
 #
-# KIND says what wrote FILE: cprofile, cpuprofile (node --cpu-prof), xdebug, stackprof, or rows of
-# PerlSampler.pm. JSON is profil's profile of the same program, with stacks; OBJECT the language there. A
-# function's own time has that of the native code it calls. Profilers that count calls make short functions
-# slow, and compilers inline, so shares are not compared closely: a function with 8 % by one of the two has half
-# of that by the other, there with its callees. Java's own recordings have the inlined methods, profil does not,
-# so only profil's are looked for there.
+# KIND says what wrote FILE: cprofile, cpuprofile (node --cpu-prof), xdebug, stackprof, jfr, or rows of
+# PerlSampler.pm. JSON is profil's profile of that run, with stacks; OBJECT the language there. Compared are the
+# ten functions with most time of their own, by either, which includes the native code that they call. The other
+# profilers stop at safe points, or at each call, which costs most in functions that do little else than call: so
+# shares differ more than chance would have it.
 import collections
 import json
 import os
 import re
+import subprocess
 import sys
 
-FIRST, LARGE = 10, 0.08
+FIRST = 10
+POINTS = 0.04  # a share may differ by this, ...
+PART = 5       # ... or by 1/PART of the larger one
 
 
 def key(name, file):
@@ -27,66 +30,61 @@ def key(name, file):
     return re.sub(r"^(block|rescue|ensure)( \(\d+ levels\))? in ", "", name), os.path.basename(file or "")
 
 
-def of_profil(path, language, files):
-    """Own and inclusive samples by function."""
+def of_profil(path, language):
+    """Own samples by function. Of Java only its methods count, not the machine's code: as in its recordings."""
     profile = json.load(open(path))
-    stacks, own, inclusive = profile["stacks"], collections.Counter(), collections.Counter()
+    stacks, own, java = profile["stacks"], collections.Counter(), language == "java"
     roots = len(stacks["ends"])
     number = next((i for i, o in enumerate(profile["objects"]) if o["path"] == language), None)
-    of = {f[0]: key(f[3], f[4] if files else "") for f in profile["objects"][number]["interpreted"]} if number is not None else {}
+    of = {}
+    for function in profile["objects"][number]["interpreted"] if number is not None else []:
+        if (function[4] or "").endswith("PerlSampler.pm"):
+            continue
+        if not java or "." in function[3]:
+            of[function[0]] = key(function[3], "" if java else function[4])
     for node in stacks["nodes"]:
-        count, at, met = node[4], node, []
+        count, at = node[4], node
         while count:
             frame = stacks["frames"][at[1]]
             if frame[1] == number and frame[2] in of:
-                met.append(of[frame[2]])
-            if at[0] < roots:
+                own[of[frame[2]]] += count
+                break
+            if java or at[0] < roots:
                 break
             at = stacks["nodes"][at[0] - roots]
-        if met:
-            own[met[0]] += count
-        for function in set(met):
-            inclusive[function] += count
-    return own, inclusive
+    return own
 
 
 def of_cprofile(path):
     import pstats
 
-    own, inclusive = collections.Counter(), collections.Counter()
-    for (file, line, name), (_, _, self, total, callers) in pstats.Stats(path).stats.items():
+    own = collections.Counter()
+    for (file, line, name), (_, _, self, _, callers) in pstats.Stats(path).stats.items():
         if file != "~":
             own[key(name, file)] += self
-            inclusive[key(name, file)] += total
             continue
         for (caller_file, _, caller), times in callers.items():
             if caller_file != "~":
                 own[key(caller, caller_file)] += times[2]
-    return own, inclusive
+    return own
 
 
 def of_cpuprofile(path):
     profile = json.load(open(path))
     nodes = {n["id"]: n for n in profile["nodes"]}
     parent = {child: n["id"] for n in profile["nodes"] for child in n.get("children", [])}
-    own, inclusive = collections.Counter(), collections.Counter()
+    own = collections.Counter()
     for id, count in collections.Counter(profile["samples"]).items():
-        met = []
-        while id is not None:
-            frame = nodes[id]["callFrame"]
-            if frame["url"]:
-                met.append(key(frame["functionName"], frame["url"]))
+        while id is not None and not nodes[id]["callFrame"]["url"]:
             id = parent.get(id)
-        if met:
-            own[met[0]] += count
-        for function in set(met):
-            inclusive[function] += count
-    return own, inclusive
+        if id is not None:
+            own[key(nodes[id]["callFrame"]["functionName"], nodes[id]["callFrame"]["url"])] += count
+    return own
 
 
 def of_xdebug(path):
     """Cachegrind's format: after a line calls= stands what the callee cost the caller."""
-    own, inclusive, names = collections.Counter(), collections.Counter(), {}
+    own, names = collections.Counter(), {}
 
     def named(text):
         number, _, name = text.partition(" ")
@@ -107,52 +105,43 @@ def of_xdebug(path):
         elif line.startswith("calls="):
             callee = callee or ""
         elif re.match(r"\d+ \d+", line) and function:
-            cost = int(line.split()[1])
-            inclusive[function] += cost
             if callee is None or callee.startswith("php::"):
-                own[function] += cost
+                own[function] += int(line.split()[1])
             callee = None
-    return own, inclusive
+    return own
 
 
 def of_rows(path):
-    """Lines "OWN INCLUSIVE FILE NAME"."""
-    own, inclusive = collections.Counter(), collections.Counter()
+    """Lines "SAMPLES FILE NAME"."""
+    own = collections.Counter()
     for line in open(path):
-        self, total, file, name = line.rstrip("\n").split("\t")
-        own[key(name, file)] += float(self)
-        inclusive[key(name, file)] += float(total)
-    return own, inclusive
+        count, file, name = line.rstrip("\n").split("\t")
+        own[key(name, file)] += int(count)
+    return own
 
 
 def of_stackprof(path):
     """Raw stacks: their length, the frames from the outermost on, and how often."""
     profile = json.load(open(path))
-    own, inclusive, raw = collections.Counter(), collections.Counter(), profile["raw"]
+    own, raw = collections.Counter(), profile["raw"]
     frames = {int(id): f for id, f in profile["frames"].items()}
     at = 0
     while at < len(raw):
         length = raw[at]
         met = [frames[id] for id in raw[at + 1:at + 1 + length]]
-        count = raw[at + 1 + length]
-        met = [key(f["name"], f["file"]) for f in met if f["file"] != "<cfunc>" and f.get("line")]
+        met = [f for f in met if f["file"] != "<cfunc>" and f.get("line")]
         if met:
-            own[met[-1]] += count
-        for function in set(met):
-            inclusive[function] += count
+            own[key(met[-1]["name"], met[-1]["file"])] += raw[at + 1 + length]
         at += length + 2
-    return own, inclusive
+    return own
 
 
 def of_jfr(path):
-    """What 'jfr print --json --events jdk.ExecutionSample' prints, which has no files."""
-    own, inclusive = collections.Counter(), collections.Counter()
-    for event in json.load(open(path))["recording"]["events"]:
-        met = [key(f["method"]["name"], "") for f in event["values"]["stackTrace"]["frames"]]
-        own[met[0]] += 1
-        for function in set(met):
-            inclusive[function] += 1
-    return own, inclusive
+    """A recording of Java's, whose methods have no files."""
+    os.rename(path, path + ".jfr")
+    command = ["jfr", "print", "--json", "--events", "jdk.ExecutionSample", path + ".jfr"]
+    events = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["recording"]["events"]
+    return collections.Counter(key(e["values"]["stackTrace"]["frames"][0]["method"]["name"], "") for e in events)
 
 
 READERS = {
@@ -165,29 +154,29 @@ READERS = {
 }
 
 
-def large(own):
+def shares(own):
     total = sum(own.values())
-    return [(f, n / total) for f, n in own.most_common(FIRST)]
+    return {function: count / total for function, count in own.most_common() if count}
+
+
+def differ(a, b):
+    return abs(a - b) > max(POINTS, max(a, b) / PART)
 
 
 def main():
     kind, path, language, ours = sys.argv[1:5]
-    own, inclusive = of_profil(ours, language, kind != "jfr")
-    other_own, other_inclusive = READERS[kind](path)
-    if os.environ.get("SHOW"):
-        for title, counts in (("profil", own), (kind, other_own)):
-            print(title, *(f"\n  {share:6.1%} {name} ({file})" for (name, file), share in large(counts)))
-    faults = [] if sum(own.values()) >= 200 else [f"only {sum(own.values())} samples have functions of {language}"]
-    total, other_total = sum(own.values()), sum(other_own.values())
-    for (name, file), share in large(own):
-        if share >= LARGE and other_inclusive[name, file] < share / 2 * other_total:
-            faults.append(f"{name} ({file}) has {share:.1%}, of {kind} not half of it with its callees")
-    for (name, file), share in large(other_own):
-        if share >= LARGE and kind != "jfr" and inclusive[name, file] < share / 2 * total:
-            faults.append(f"{kind}: {name} ({file}) has {share:.1%}, here not half of it with its callees")
-    if not other_total:
-        faults.append(f"{path} has no times")
-    print("\n".join(faults))
+    own, other = of_profil(ours, language), READERS[kind](path)
+    if sum(own.values()) < 200 or not other:
+        print(f"{sum(own.values())} samples have functions of {language}, {len(other)} functions are in {path}")
+        sys.exit(1)
+    here, there = shares(own), shares(other)
+    first = {*list(here)[:FIRST], *list(there)[:FIRST]}
+    faults = 0
+    for function in sorted(first, key=lambda f: -here.get(f, 0)):
+        a, b = here.get(function, 0), there.get(function, 0)
+        faults += differ(a, b)
+        if differ(a, b) or os.environ.get("SHOW"):
+            print(f"{a:6.1%}, by {kind} {b:6.1%}: {function[0]} ({function[1]})", "differs" if differ(a, b) else "")
     sys.exit(bool(faults))
 
 

@@ -16,39 +16,30 @@ python_program() {
 	local python=/usr/bin/python3
 
 	repeated 6 /usr/lib/python3*/_pydecimal.py >"$dir/program.py"
-	"$python" -m cProfile -o "$dir/other" -m pygments -f html -o /dev/null "$dir/program.py" >"$dir/out" 2>&1 ||
-		rm -f "$dir/other"
-	same cprofile python Pygments "$python" -m pygments -f html -o /dev/null "$dir/program.py"
+	same cprofile python Pygments "$python" -m cProfile -o "$dir/other" -m pygments -f html -o /dev/null "$dir/program.py"
 }
 
 node_program() {
 	local terser=$dir/node_modules/.bin/terser
 
-	online npm install --prefix "$dir" terser >"$dir/out" 2>&1 || { same cpuprofile node Terser; return; }
+	online npm install --prefix "$dir" terser >"$dir/out" 2>&1
 	repeated 3 "$dir"/node_modules/terser/dist/bundle.min.js >"$dir/program.js"
-	(cd "$dir" && node --cpu-prof --cpu-prof-name=other "$terser" -c -m -o /dev/null program.js) >"$dir/out" 2>&1
-	same cpuprofile node Terser node "$terser" -c -m -o /dev/null "$dir/program.js"
+	same cpuprofile node Terser node --no-turbo-inlining --cpu-prof --cpu-prof-dir="$dir" --cpu-prof-name=other \
+		"$terser" -c -m -o /dev/null "$dir/program.js"
 }
 
 php_program() {
-	local command=(php8.2 /usr/bin/phpcs --standard=PSR12 /usr/share/php/PHP/CodeSniffer/src/Files
-		/usr/share/php/PHP/CodeSniffer/src/Tokenizers)
-
-	XDEBUG_MODE=profile "${command[0]}" -d xdebug.output_dir="$dir" -d xdebug.profiler_output_name=other \
-		-d xdebug.use_compression=0 "${command[@]:1}" >"$dir/out" 2>&1
-	XDEBUG_MODE=off same xdebug php PHP_CodeSniffer "${command[@]}"
+	XDEBUG_MODE=profile same xdebug php PHP_CodeSniffer php8.2 -d xdebug.output_dir="$dir" \
+		-d xdebug.profiler_output_name=other -d xdebug.use_compression=0 /usr/bin/phpcs --standard=PSR12 \
+		/usr/share/php/PHP/CodeSniffer/src/Files /usr/share/php/PHP/CodeSniffer/src/Tokenizers
 }
 
 perl_program() {
 	repeated 8 /usr/share/perl/5*/CPAN.pm /usr/share/perl/5*/perl5db.pl >"$dir/program.pod"
-	SAMPLES=$dir/other /usr/bin/perl -Itests/lib -MPerlSampler /usr/bin/pod2man "$dir/program.pod" >"$dir/out" 2>&1
-	same rows perl pod2man /usr/bin/perl /usr/bin/pod2man "$dir/program.pod"
+	SAMPLES=$dir/other same rows perl pod2man /usr/bin/perl -Itests/lib -MPerlSampler /usr/bin/pod2man "$dir/program.pod"
 }
 
 ruby_program() {
-	local operands=(-q --dry-run -o "$dir/rdoc" /usr/lib/ruby/3.1.0/optparse.rb /usr/lib/ruby/3.1.0/csv
-		/usr/lib/ruby/3.1.0/net)
-
 	cat >"$dir/program.rb" <<-'END'
 		require "json"
 		require "stackprof"
@@ -58,13 +49,13 @@ ruby_program() {
 		end
 		File.write(ENV["SAMPLES"], JSON.dump(data))
 	END
-	SAMPLES=$dir/other ruby3.1 "$dir/program.rb" "${operands[@]}" >"$dir/out" 2>&1
-	same stackprof ruby RDoc ruby3.1 /usr/bin/rdoc "${operands[@]}"
+	SAMPLES=$dir/other same stackprof ruby RDoc ruby3.1 "$dir/program.rb" -q --dry-run -o "$dir/rdoc" \
+		/usr/lib/ruby/3.1.0/optparse.rb /usr/lib/ruby/3.1.0/csv /usr/lib/ruby/3.1.0/net
 }
 
 # A Java program that compiles 64 classes with generics and lambdas.
 java_program() {
-	local command=(/usr/bin/java -m jdk.compiler/com.sun.tools.javac.Main -nowarn -d "$dir/classes") class
+	local class method
 
 	for class in {1..64}; do
 		{
@@ -80,10 +71,9 @@ java_program() {
 			echo "}"
 		} >"$dir/C$class.java"
 	done
-	"${command[0]}" -XX:StartFlightRecording=filename="$dir/own.jfr",settings=profile "${command[@]:1}" "$dir"/C*.java \
-		>"$dir/out" 2>&1
-	jfr print --json --stack-depth 64 --events jdk.ExecutionSample "$dir/own.jfr" >"$dir/other" 2>"$dir/out"
-	same jfr java javac "${command[@]}" "$dir"/C*.java
+	same jfr java javac /usr/bin/java -XX:-Inline -XX:+UnlockDiagnosticVMOptions \
+		-XX:+DebugNonSafepoints -XX:StartFlightRecording=filename="$dir/other",settings=profile \
+		-m jdk.compiler/com.sun.tools.javac.Main -nowarn -d "$dir/classes" "$dir"/C*.java
 }
 
 daemon_start

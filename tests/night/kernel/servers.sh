@@ -25,8 +25,6 @@ export PORT
 
 # Django, with its templates, behind gunicorn.
 gunicorn_server() {
-	local command=("$dir/served" 300 gunicorn -w 1 -b "127.0.0.1:$PORT" --chdir "$dir" -c "$dir/gunicorn.py" app:application)
-
 	cat >"$dir/app.py" <<'END'
 from django.conf import settings
 settings.configure(SECRET_KEY="none", ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"],
@@ -51,7 +49,8 @@ END
 	cat >"$dir/gunicorn.py" <<'END'
 import cProfile
 import os
-profiler = cProfile.Profile()
+import time
+profiler = cProfile.Profile(time.thread_time)
 
 def post_fork(server, worker):
     if "SAMPLES" in os.environ:
@@ -62,15 +61,13 @@ def worker_exit(server, worker):
         profiler.disable()
         profiler.dump_stats(os.environ["SAMPLES"])
 END
-	SAMPLES=$dir/other "${command[@]}" >"$dir/out" 2>&1
-	same cprofile python "Django behind gunicorn" "${command[@]}"
+	SAMPLES=$dir/other same cprofile python "Django behind gunicorn" "$dir/served" 300 \
+		gunicorn -w 1 -b "127.0.0.1:$PORT" --chdir "$dir" -c "$dir/gunicorn.py" app:application
 }
 
 # Express, which renders a text.
 node_server() {
-	local command=("$dir/served" 400 node)
-
-	online npm install --prefix "$dir" express marked@9 >"$dir/out" 2>&1 || { same cpuprofile node Express; return; }
+	online npm install --prefix "$dir" express marked@9 >"$dir/out" 2>&1
 	cat >"$dir/server.js" <<'END'
 const express = require("express"), { marked } = require("marked"), fs = require("fs");
 const text = fs.readFileSync(__dirname + "/node_modules/express/Readme.md", "utf8");
@@ -79,13 +76,12 @@ app.get("/", (request, response) => response.send(marked.parse(text + text)));
 app.listen(Number(process.env.PORT), "127.0.0.1");
 process.on("SIGTERM", () => process.exit(0));
 END
-	(cd "$dir" && "${command[@]}" --cpu-prof --cpu-prof-name=other server.js) >"$dir/out" 2>&1
-	same cpuprofile node Express "${command[@]}" "$dir/server.js"
+	same cpuprofile node Express "$dir/served" 400 node --no-turbo-inlining --cpu-prof --cpu-prof-dir="$dir" \
+		--cpu-prof-name=other "$dir/server.js"
 }
 
 # Twig, which compiles its template at each request, behind php-fpm and nginx.
 php_server() {
-	local command=("$dir/served" 60 sh -c "nginx -c $dir/nginx.conf & exec php-fpm8.2 -F -R -y $dir/fpm.conf \"\$@\"" fpm)
 	local fpm
 
 	fpm=$(free_port)
@@ -122,15 +118,14 @@ http {
 END
 	printf '%s\n' '[global]' 'error_log = /dev/stderr' '[www]' 'user = root' "listen = 127.0.0.1:$fpm" \
 		'pm = static' 'pm.max_children = 1' 'clear_env = no' >"$dir/fpm.conf"
-	XDEBUG_MODE=profile "${command[@]}" -d xdebug.output_dir="$dir" -d xdebug.profiler_output_name=other \
-		-d xdebug.profiler_append=1 -d xdebug.use_compression=0 >"$dir/out" 2>&1
-	XDEBUG_MODE=off same xdebug php "Twig behind php-fpm and nginx" "${command[@]}"
+	XDEBUG_MODE=profile same xdebug php "Twig behind php-fpm and nginx" "$dir/served" 12 \
+		sh -c "nginx -c $dir/nginx.conf & exec php-fpm8.2 -F -R -y $dir/fpm.conf \"\$@\"" fpm \
+		-d xdebug.output_dir="$dir" -d xdebug.profiler_output_name=other -d xdebug.profiler_append=1 \
+		-d xdebug.use_compression=0
 }
 
 # RDoc's conversion of a text, as a Rack application behind Puma.
 ruby_server() {
-	local command=("$dir/served" 300 puma -q -e production -t 1:1 -b "tcp://127.0.0.1:$PORT" "$dir/config.ru")
-
 	cat >"$dir/config.ru" <<'END'
 require "json"
 require "rdoc"
@@ -148,8 +143,8 @@ run lambda { |env|
   [200, { "Content-Type" => "text/html" }, [html]]
 }
 END
-	SAMPLES=$dir/other "${command[@]}" >"$dir/out" 2>&1
-	same stackprof ruby "RDoc behind Puma" "${command[@]}"
+	SAMPLES=$dir/other same stackprof ruby "RDoc behind Puma" "$dir/served" 300 \
+		puma -q -e production -t 1:1 -b "tcp://127.0.0.1:$PORT" "$dir/config.ru"
 }
 
 daemon_start

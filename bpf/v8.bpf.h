@@ -156,9 +156,10 @@ __attribute__((noinline)) int v8_file_part(void)
 }
 
 /*
- * Begins in->fresh with the file of the function whose fields are in->object: the end of its path.
- * One that was put together and is not flat yet has its last parts joined, in f->lines: so it is
- * the same later. Global, and not called by v8_function(), whose stack would be below its own.
+ * Begins in->fresh with the process and the file, the end of its path, of the function whose fields
+ * are in->object. One that was put together and is not flat yet has its last parts joined, in
+ * f->lines: so it is the same later. Global, and not called by v8_function(), whose stack would be
+ * below its own.
  */
 __attribute__((noinline)) int v8_file(void)
 {
@@ -173,6 +174,7 @@ __attribute__((noinline)) int v8_file(void)
 	v = &in->d.v8;
 	f = &in->fresh;
 	__builtin_memset(f, 0, sizeof(*f));
+	f->tgid = tgid_of((void *)bpf_get_current_task_btf());
 	in->file_free = PROFIL_FUNCTION_FILE;
 	in->file_rest = 0;
 	bpf_probe_read_user(&in->file_rest, sizeof(in->file_rest),
@@ -247,7 +249,6 @@ __attribute__((noinline)) __u32 v8_function(__u32 slot)
 	name = in->object[v->shared_name / 8 & 31];
 	f->language = PROFIL_LANGUAGE_JAVASCRIPT;
 	f->line_format = PROFIL_LINES_POSITION;
-	f->tgid = tgid_of((void *)bpf_get_current_task_btf());
 	f->length = 1;
 	in->text[0] = name;
 	in->text[1] = in->text[2] = 0;

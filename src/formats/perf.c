@@ -383,13 +383,13 @@ static int put_features(FILE *out, const struct writer *w, __u64 at)
 static int put_file(FILE *out, struct writer *w)
 {
 	struct attr_section attr = { .attr = w->attr };
-	struct file_header h = { .magic = "PERFILE2",
-				 .bytes = sizeof(h),
+	struct file_header h = { .bytes = sizeof(h),
 				 .attr_bytes = sizeof(attr),
 				 .attrs = { sizeof(h), sizeof(attr) },
 				 .data = { sizeof(h) + sizeof(attr), 0 },
 				 .features = { FEATURES } };
 
+	memcpy(h.magic, "PERFILE2", sizeof(h.magic));
 	if (fflush(w->data.f) || ferror(w->data.f))
 		return -ENOMEM;
 	h.data.bytes = w->data.n;

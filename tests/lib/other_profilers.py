@@ -9,7 +9,8 @@
 # PerlSampler.pm. JSON is profil's profile of that run, with stacks; OBJECT the language there. Compared are the
 # ten functions with most time of their own, by either, which includes the native code that they call. The other
 # profilers stop at safe points, or at each call, which costs most in functions that do little else than call: so
-# shares differ more than chance would have it.
+# shares differ more than chance would have it. Java's keeps the stacks that it can walk, of which some methods have
+# more than their part: only those with most time by profil are looked for there.
 import collections
 import json
 import os
@@ -170,7 +171,7 @@ def main():
         print(f"{sum(own.values())} samples have functions of {language}, {len(other)} functions are in {path}")
         sys.exit(1)
     here, there = shares(own), shares(other)
-    first = {*list(here)[:FIRST], *list(there)[:FIRST]}
+    first = {*list(here)[:FIRST], *(list(there)[:FIRST] if kind != "jfr" else [])}
     faults = 0
     for function in sorted(first, key=lambda f: -here.get(f, 0)):
         a, b = here.get(function, 0), there.get(function, 0)

@@ -18,9 +18,11 @@ import re
 import subprocess
 import sys
 
-FIRST = 10
-POINTS = 0.04  # a share may differ by this, ...
-PART = 5       # ... or by 1/PART of the larger one
+FIRST = 10     # the shares of so many of each differ by POINTS, or by 1/PART of the larger one, at most
+POINTS = 0.06
+PART = 3
+LARGE = 0.04   # from this share on a function is among the first AMONG of the other, too
+AMONG = 30
 
 
 def key(name, file):
@@ -164,6 +166,10 @@ def differ(a, b):
     return abs(a - b) > max(POINTS, max(a, b) / PART)
 
 
+def is_beyond(function, share, others):
+    return share >= LARGE and function not in list(others)[:AMONG]
+
+
 def main():
     kind, path, language, ours = sys.argv[1:5]
     own, other = of_profil(ours, language), READERS[kind](path)
@@ -175,9 +181,10 @@ def main():
     faults = 0
     for function in sorted(first, key=lambda f: -here.get(f, 0)):
         a, b = here.get(function, 0), there.get(function, 0)
-        faults += differ(a, b)
-        if differ(a, b) or os.environ.get("SHOW"):
-            print(f"{a:6.1%}, by {kind} {b:6.1%}: {function[0]} ({function[1]})", "differs" if differ(a, b) else "")
+        fault = differ(a, b) or is_beyond(function, a, there) or is_beyond(function, b, here)
+        faults += fault
+        if fault or os.environ.get("SHOW"):
+            print(f"{a:6.1%}, by {kind} {b:6.1%}: {function[0]} ({function[1]})", "differs" if fault else "")
     sys.exit(bool(faults))
 
 

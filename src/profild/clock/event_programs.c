@@ -50,6 +50,7 @@ struct event_programs {
 	bool running; /* the step is being done */
 };
 
+/* The constants are copied: those of the first load may be without places. */
 static int share_maps(const struct profil_bpf *skel, const struct profil_bpf *with)
 {
 	const struct bpf_map *from = NULL;

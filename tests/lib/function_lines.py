@@ -3,7 +3,8 @@
 # usage: function_lines.py REPORT SOURCE OBJECT FUNCTION...
 #
 # REPORT is of 'profilctl report -a --by line'. The last word of a line of SOURCE is the function that
-# executes it. FUNCTIONs must have samples. Prints the faults, and returns 0 when there are none.
+# executes it. While Perl compiles the program, <main> is in the line that is compiled: in any. FUNCTIONs must
+# have samples. Prints the faults, and returns 0 when there are none.
 import os
 import re
 import sys
@@ -16,7 +17,7 @@ faults = []
 
 
 def is_own(function, line):
-    return 0 < line <= len(names) and names[line - 1] == function
+    return 0 < line <= len(names) and function in (names[line - 1], "<main>")
 
 
 for row in open(report):

@@ -1,6 +1,6 @@
 # functions.pl - a Perl program whose lines name the sub that executes them
-use strict;
-use warnings;
+use strict; # main::BEGIN
+use warnings; # main::BEGIN
 
 package Worker;
 sub new { return bless {}, shift }

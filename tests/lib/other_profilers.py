@@ -21,8 +21,9 @@ import sys
 FIRST = 10     # the shares of so many of each differ by POINTS, or by 1/PART of the larger one, at most
 POINTS = 0.06
 PART = 3
-LARGE = 0.04   # from this share on a function is among the first AMONG of the other, too
+LARGE = 0.04   # from this share on a function is among the first AMONG of the other, too, ...
 AMONG = 30
+LARGEST = 0.08 # ... and from this one on has half of it there
 
 
 def key(name, file):
@@ -163,7 +164,8 @@ def shares(own):
 
 
 def differ(a, b):
-    return abs(a - b) > max(POINTS, max(a, b) / PART)
+    most = max(a, b)
+    return abs(a - b) > max(POINTS, most / PART) or (most >= LARGEST and 2 * min(a, b) < most)
 
 
 def is_beyond(function, share, others):

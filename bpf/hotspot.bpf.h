@@ -132,20 +132,6 @@ __attribute__((noinline)) __u64 hotspot_blob(__u64 pc)
 #define NAME_NATIVE 0x6e2065766974616eull      /* "native nmethod", its first eight */
 #define NAME_INTERPRETER 0x6572707265746e49ull /* "Interpreter" */
 
-/* The method that the blob in in->object or the interpreter's frame at in->high executes; 0: none.
- */
-static __always_inline __u64 hotspot_method(struct interpreting *in, __u64 name)
-{
-	const struct profil_hotspot *h = &in->d.hotspot;
-	__u64 method = 0;
-
-	if (name == NAME_NMETHOD || name == NAME_NATIVE)
-		return in->object[h->blob_method / 8 & 15];
-	if (name == NAME_INTERPRETER && bpf_probe_read_user(&method, 8, (void *)(in->high - 24)))
-		return 0;
-	return method;
-}
-
 /* Continues with the return address at @at, and the stack above it. */
 static __always_inline int hotspot_return(struct interpreting *in, __u64 at)
 {
@@ -297,9 +283,12 @@ __attribute__((noinline)) int hotspot_step(int exact)
 		return CODE_ELSEWHERE;
 	words = ((__u32 *)in->object)[h->blob_frame / 4 & 31];
 	is_framed = name == NAME_INTERPRETER || !words || words >= 1 << 20;
+	if (name == NAME_NMETHOD || name == NAME_NATIVE)
+		in->frame = in->object[h->blob_method / 8 & 15];
 	if (exact && is_framed && hotspot_frameless(in))
 		return CODE_STEPPED;
-	in->frame = hotspot_method(in, name);
+	if (name == NAME_INTERPRETER && bpf_probe_read_user(&in->frame, 8, (void *)(in->high - 24)))
+		in->frame = 0;
 	return (is_framed ? hotspot_framed(in, name == NAME_INTERPRETER)
 			  : hotspot_compiled(in, blob, pc, exact, 8 * words))
 		       ? CODE_STEPPED

@@ -267,6 +267,15 @@ static void clear_impossible(struct interpreted_function *f)
 		f->line_format = PROFIL_LINES_NONE;
 }
 
+/* HotSpot separates packages as in class files. Its stubs, "I2C/C2I adapters", have no dot. */
+static void name_packages(char *name)
+{
+	const char *dot = strchr(name, '.');
+
+	for (char *c = name; dot && c < dot; c++)
+		*c = *c == '/' ? '.' : *c;
+}
+
 static int add(struct interpreted *out, const struct profil_function *from,
 	       const struct interpreted *before, struct source *source)
 {
@@ -287,9 +296,8 @@ static int add(struct interpreted *out, const struct profil_function *from,
 		f.lines_bytes = f.lines ? from->lines_bytes : 0;
 	}
 	name_file(&f, from->language);
-	/* HotSpot separates packages as in class files; no method has a slash in its name. */
-	for (char *c = f.name; c && *c && from->language == PROFIL_LANGUAGE_JAVA; c++)
-		*c = *c == '/' ? '.' : *c;
+	if (f.name && from->language == PROFIL_LANGUAGE_JAVA)
+		name_packages(f.name);
 	if (f.line_format == PROFIL_LINES_POSITION && !place_as_before(&f, before))
 		place_in_source(&f, source, from->tgid);
 	clear_impossible(&f);

@@ -16,3 +16,8 @@ same() { # KIND LANGUAGE WHAT COMMAND...
 		lacks "$name" "$1 (it said: $(tail -n 1 "$dir/out"))"
 	fi
 }
+
+# The extension of Ruby that counts its methods.
+ruby_sampler() {
+	"${CC:-gcc}" -O2 -shared -fPIC -o "$dir/sampler.so" tests/programs/ruby_sampler.c && echo "$dir/sampler.so"
+}

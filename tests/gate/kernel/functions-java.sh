@@ -19,6 +19,9 @@ methods() { # NAME some|inlined JAVA-OPTION...
 	check "each sample in $name methods has their callers" python3 tests/lib/functions.py "$dir/json" "$inlined"
 	check "the class is part of the name of $name methods" jq -e \
 		'any(.functions[]; .object == "java" and .name == "Functions.inner" and .samples > 0)' "$dir/json"
+	check "$name methods of native code have names, and stubs their own" jq -e \
+		'any(.functions[]; .object == "java") and
+		 all(.functions[]; .name != "native nmethod" and (.name | startswith("I2C.") | not))' "$dir/json"
 }
 
 methods interpreted some -Xint

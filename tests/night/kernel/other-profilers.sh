@@ -40,23 +40,21 @@ perl_program() {
 }
 
 ruby_program() {
-	cat >"$dir/program.rb" <<-'END'
-		require "json"
-		require "stackprof"
-		data = StackProf.run(mode: :cpu, raw: true, interval: 2000) do
-			load "/usr/bin/rdoc"
-		rescue SystemExit
-		end
-		File.write(ENV["SAMPLES"], JSON.dump(data))
-	END
-	SAMPLES=$dir/other same stackprof ruby RDoc ruby3.1 "$dir/program.rb" -q --dry-run -o "$dir/rdoc" \
-		/usr/lib/ruby/3.1.0/optparse.rb /usr/lib/ruby/3.1.0/csv /usr/lib/ruby/3.1.0/net
+	SAMPLES=$dir/other same rows ruby RDoc ruby3.1 -r"$(ruby_sampler)" /usr/bin/rdoc -q --dry-run -o "$dir/rdoc" \
+		/usr/lib/ruby/3.1.0/optparse.rb /usr/lib/ruby/3.1.0/{csv,net,rdoc,rubygems}
 }
 
 # A Java program that compiles 64 classes with generics and lambdas.
 java_program() {
-	local class method
+	local class method home
 
+	home=$(dirname "$(dirname "$(readlink -f /usr/bin/javac)")")
+	if ! test -e "$home/include/jvmti.h"; then
+		lacks "javac: the functions are those of rows" "jvmti.h of a JDK"
+		return
+	fi
+	"${CC:-gcc}" -O2 -shared -fPIC -I"$home/include" -I"$home/include/linux" -o "$dir/sampler.so" \
+		tests/programs/java_sampler.c || return
 	for class in {1..64}; do
 		{
 			echo "import java.util.*;"
@@ -71,8 +69,7 @@ java_program() {
 			echo "}"
 		} >"$dir/C$class.java"
 	done
-	same jfr java javac /usr/bin/java -XX:-Inline -XX:+UnlockDiagnosticVMOptions \
-		-XX:+DebugNonSafepoints -XX:StartFlightRecording=filename="$dir/other",settings=profile \
+	same rows java javac /usr/bin/java -XX:-Inline -agentpath:"$dir/sampler.so=$dir/other" \
 		-m jdk.compiler/com.sun.tools.javac.Main -nowarn -d "$dir/classes" "$dir"/C*.java
 }
 

@@ -127,23 +127,15 @@ END
 # RDoc's conversion of a text, as a Rack application behind Puma.
 ruby_server() {
 	cat >"$dir/config.ru" <<'END'
-require "json"
 require "rdoc"
-if ENV["SAMPLES"]
-  require "stackprof"
-  StackProf.start(mode: :cpu, raw: true, interval: 2000)
-  at_exit do
-    StackProf.stop
-    File.write(ENV["SAMPLES"], JSON.dump(StackProf.results))
-  end
-end
+require ENV["SAMPLER"] if ENV["SAMPLES"]
 TEXT = "= Title\n\nA *bold* +word+ and _another_ one, and a {link}[https://example.org].\n\n* item\n* item\n\n" * 40
 run lambda { |env|
   html = RDoc::Markup::ToHtml.new(RDoc::Options.new).convert(TEXT)
   [200, { "Content-Type" => "text/html" }, [html]]
 }
 END
-	SAMPLES=$dir/other same stackprof ruby "RDoc behind Puma" "$dir/served" 300 \
+	SAMPLER=$(ruby_sampler) SAMPLES=$dir/other same rows ruby "RDoc behind Puma" "$dir/served" 300 \
 		puma -q -e production -t 1:1 -b "tcp://127.0.0.1:$PORT" "$dir/config.ru"
 }
 

@@ -15,13 +15,12 @@
 static __always_inline bool python_state(struct interpreting *in, __u64 base, __u64 *state)
 {
 	const struct profil_cpython *c = &in->d.cpython;
-	__u64 at = base + in->d.runtime + c->key;
-	__u32 key[2];
+	const __u32 *key;
 
 	if (!c->key)
 		return thread_local_word(state, c->specific);
-	return !bpf_probe_read_user(key, sizeof(key), (void *)at) && key[0] &&
-	       thread_specific(state, c->specific, key[1]);
+	key = process_constant(in, base + in->d.runtime + c->key, 8);
+	return key && key[0] && thread_specific(state, c->specific, key[1]);
 }
 
 /* Finds the thread's state, and in it the innermost frame. */

@@ -32,7 +32,7 @@ struct cached_function {
 	__u64 id; /* of the code's address, the address space and the attachment; 0: nothing */
 	__u64 check;
 	__u32 start;
-	__u32 length;
+	__u32 length; /* of its offsets; Perl: its first line */
 };
 
 /* The next function of a thread. */
@@ -71,17 +71,21 @@ struct interpreting {
 	__u64 place;	/* of the frame */
 	__u64 low;	/* the machine frame of the loop is [low, high) */
 	__u64 high;
-	__u64 mark;   /* where this stretch began */
-	__u32 depth;  /* of the stack, there */
-	__u32 skip;   /* the next frame stands in the stack already */
-	__u32 undo;   /* the stretch is not this loop's: its frames are to be taken back */
-	__u32 seen;   /* Perl: functions of this stretch, */
-	__u32 shared; /* and whether the next one is also the first of the next stretch */
+	__u64 mark;	/* where this stretch began */
+	__u32 depth;	/* of the stack, there */
+	__u32 skip;	/* the next frame stands in the stack already */
+	__u32 undo;	/* the stretch is not this loop's: its frames are to be taken back */
+	__u32 seen;	/* Perl: functions of this stretch, */
+	__u32 shared;	/* and whether the next one is also the first of the next stretch */
+	__u64 contexts; /* Perl: the array that `next` is an index of */
 	struct code_heap heap[CODE_HEAPS];
+	__u64 heaps_of;	    /* the java_process whose they are; 0: none's */
 	__u64 java_process; /* hash of the process */
 	__u64 base;	    /* of libjvm.so */
 	__u32 java_set;	    /* key of java_bases */
 	__u32 known;	    /* the thread's frames were looked for; 2: and found */
+	__u64 constant_of;  /* hash of the process and the address of ... */
+	__u64 constant[2];  /* ... what process_constant() has read; 0: nothing */
 	struct {
 		__u64 base;
 		__u64 of; /* as in spot_count() */
@@ -121,6 +125,24 @@ static __always_inline struct interpreting *interpreting_here(void)
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&interpreting, &zero);
+}
+
+/*
+ * What stands at @at, 4, 8 or 16 bytes of which the first word is not 0 once it is final: it is the
+ * same for all threads until the process executes another program. Its page is touched for nothing
+ * else as a rule, so reading it takes as long as finding the function. NULL: it cannot be read.
+ */
+static __always_inline const __u32 *process_constant(struct interpreting *in, __u64 at, __u32 bytes)
+{
+	__u64 of = mix(in->owner ^ mix(at));
+
+	if (in->constant_of == of)
+		return (__u32 *)in->constant;
+	in->constant_of = 0;
+	if (bpf_probe_read_user(in->constant, bytes, (void *)at))
+		return NULL;
+	in->constant_of = (__u32)in->constant[0] ? of : 0;
+	return (__u32 *)in->constant;
 }
 
 /* A walk of the running thread begins: may it claim functions? */

@@ -19,6 +19,7 @@
 #include "core/java_bases.h"
 #include "functions.bpf.h"
 #include "permission.bpf.h"
+#include "unwind_rows.bpf.h"
 
 #define SEGMENT_HOPS 16
 #define SEGMENT_UNUSED 255
@@ -78,14 +79,21 @@ static __always_inline void hotspot_heap(struct interpreting *in, __u64 heaps, _
 		to->low = to->high = 0;
 }
 
-/* @base is where the client says that the library is. */
-static __always_inline bool hotspot_begin(struct interpreting *in, __u64 base)
+/*
+ * The client says with @image where the library is. A process's heaps keep their addresses, so a CPU
+ * keeps those of the last process until code is in none of them.
+ */
+static __always_inline bool hotspot_begin(struct interpreting *in, __u32 slot, __u32 image)
 {
 	struct java_set *s = java_set(in);
-	__u64 seen = s ? java_base_find(s, in->java_process) : 0, array = 0, heaps = 0;
+	__u64 seen, array = 0, heaps = 0;
 	__u32 n = 0;
 
-	in->base = seen ? seen : base;
+	if (in->heaps_of == in->java_process)
+		return true;
+	in->heaps_of = 0;
+	seen = s ? java_base_find(s, in->java_process) : 0;
+	in->base = seen ? seen : image_base(slot, image);
 	if (!in->base || bpf_probe_read_user(&array, 8, (void *)(in->base + in->d.runtime)) ||
 	    bpf_probe_read_user(&n, 4, (void *)array) ||
 	    bpf_probe_read_user(&heaps, 8, (void *)(array + 8)))
@@ -95,6 +103,7 @@ static __always_inline bool hotspot_begin(struct interpreting *in, __u64 base)
 		if (i < n)
 			hotspot_heap(in, heaps, i);
 	}
+	in->heaps_of = n ? in->java_process : 0;
 	return n;
 }
 
@@ -257,17 +266,22 @@ static __always_inline bool hotspot_frameless(struct interpreting *in)
 	       hotspot_return(in, sp);
 }
 
+enum code_at {
+	CODE_CALLER,
+	CODE_LEAF,	/* the code is interrupted there */
+	CODE_LEAF_ONLY, /* and its caller is not asked for */
+};
+
 /*
  * Finds the code at in->mark and steps to its caller: in->low is the stack pointer, in->high the
  * frame pointer. in->frame becomes the method that the frame executes, or 0, and in->next the name
- * of the blob. @exact: the code is interrupted there. Returns enum code_step. Global, as
- * interpreter_find().
+ * of the blob. @at: enum code_at. Returns enum code_step. Global, as interpreter_find().
  */
-__attribute__((noinline)) int hotspot_step(int exact)
+__attribute__((noinline)) int hotspot_step(int at)
 {
 	struct interpreting *in = interpreting_here();
 	__u64 pc, blob, name = 0, words;
-	bool is_framed;
+	bool exact = at != CODE_CALLER, is_framed;
 	const struct profil_hotspot *h;
 
 	if (!in)
@@ -276,6 +290,7 @@ __attribute__((noinline)) int hotspot_step(int exact)
 	pc = in->mark;
 	in->frame = in->next = 0;
 	blob = hotspot_blob(exact ? pc : pc - 1);
+	in->heaps_of = blob ? in->heaps_of : 0;
 	if (!blob || bpf_probe_read_user(in->object, 128, (void *)blob))
 		return CODE_ELSEWHERE;
 	in->next = in->object[h->blob_name / 8 & 15];
@@ -289,6 +304,8 @@ __attribute__((noinline)) int hotspot_step(int exact)
 		return CODE_STEPPED;
 	if (name == NAME_INTERPRETER && bpf_probe_read_user(&in->frame, 8, (void *)(in->high - 24)))
 		in->frame = 0;
+	if (at == CODE_LEAF_ONLY)
+		return CODE_STEPPED;
 	return (is_framed ? hotspot_framed(in, name == NAME_INTERPRETER)
 			  : hotspot_compiled(in, blob, pc, exact, 8 * words))
 		       ? CODE_STEPPED

@@ -45,13 +45,13 @@ static __always_inline __u32 loops_of(const struct profil_interpreter *d, __u32 
 }
 
 /* Finds where the functions of the running thread begin. */
-static __always_inline bool thread_begin(struct interpreting *in, __u64 base)
+static __always_inline bool thread_begin(struct interpreting *in, __u32 slot, __u64 base)
 {
 	switch (in->d.kind) {
 	case PROFIL_INTERPRETER_V8:
 		return true;
 	case PROFIL_INTERPRETER_HOTSPOT:
-		return hotspot_begin(in, base);
+		return hotspot_begin(in, slot, (__u32)base);
 	case PROFIL_INTERPRETER_LINKED:
 		return linked_begin(in, base);
 	case PROFIL_INTERPRETER_PERL:
@@ -77,6 +77,7 @@ __attribute__((noinline)) int interpreter_load(__u32 slot, __u32 number)
 	if (in->number == number && in->epoch == o->epoch && now - in->moment <= DESCRIPTOR_MOMENTS)
 		return in->image != 0;
 	in->number = 0;
+	in->constant_of = in->heaps_of = 0;
 	page = map ? bpf_map_lookup_elem(map, &key) : NULL;
 	if (!page || !o->functions)
 		return 0;
@@ -103,9 +104,9 @@ enum interpreter_found {
 };
 
 /*
- * Reads what the loaded descriptor says of the running thread, whose code is at @base + offset.
- * Says how to find its functions if offset @at is in the code of the interpreter: enum
- * interpreter_found. Global, so that the verifier checks it once.
+ * Reads what the loaded descriptor says of the running thread. Its code is at @base + offset, or for
+ * ANY_OFFSET in the memory that is image @base. Says how to find its functions if offset @at is in
+ * the code of the interpreter: enum interpreter_found. Global, so that the verifier checks it once.
  */
 __attribute__((noinline)) int interpreter_find(__u32 slot, __u64 base, __u32 at)
 {
@@ -127,7 +128,7 @@ __attribute__((noinline)) int interpreter_find(__u32 slot, __u64 base, __u32 at)
 		in->known = 1;
 		in->slot = slot;
 		in->skip = in->undo = 0;
-		if (may_read(o, task) && thread_begin(in, base))
+		if (may_read(o, task) && thread_begin(in, slot, base))
 			in->known = 2;
 	}
 	if (in->known != 2)
@@ -214,11 +215,12 @@ __attribute__((noinline)) int interpreter_innermost(void)
 {
 	struct interpreting *in = interpreting_here();
 	int found = NEXT_END;
-	__u64 next, low, high;
+	__u64 next, low, high, contexts;
 
 	if (!in)
 		return NEXT_END;
 	next = in->next;
+	contexts = in->contexts;
 	low = in->low;
 	high = in->high;
 	if (innermost_begin(in)) {
@@ -232,6 +234,7 @@ __attribute__((noinline)) int interpreter_innermost(void)
 	}
 	in->frame = 0;
 	in->next = next;
+	in->contexts = contexts;
 	in->low = low;
 	in->high = high;
 	return found;
@@ -274,7 +277,7 @@ __attribute__((noinline)) int leaf_next(int found)
 		in->mark = arch_pc(regs);
 		in->low = arch_sp(regs);
 		in->high = arch_fp(regs);
-		hotspot_step(1);
+		hotspot_step(CODE_LEAF_ONLY);
 		return hotspot_place();
 	}
 	return found == FOUND_NOTHING ? NEXT_END : interpreter_innermost();
@@ -290,13 +293,13 @@ static __always_inline void leaf_find(__u32 slot)
 		return;
 	in->known = 0;
 	in->met = 0;
-	if (in->leaf.at == ANY_OFFSET)
-		in->leaf.base = image_base(slot, in->leaf.image);
 	found = FOUND_NOTHING;
 	if (interpreter_load(slot, in->leaf.number)) {
 		if (in->leaf.at != ANY_OFFSET)
 			hotspot_note(in->leaf.base);
-		found = interpreter_find(slot, in->leaf.base, in->leaf.at);
+		found = interpreter_find(slot,
+					 in->leaf.at == ANY_OFFSET ? in->leaf.image : in->leaf.base,
+					 in->leaf.at);
 	}
 	next = leaf_next(found);
 	if (next == NEXT_UNMET) {

@@ -19,12 +19,14 @@
 static __always_inline __u64 linked_variable(struct interpreting *in, __u64 base)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
-	__u64 slot[2], vector = 0, block = 0, at = base + in->d.runtime;
+	__u64 vector = 0, block = 0, at = base + in->d.runtime;
+	const __u64 *slot;
 
 	if (!in->d.linked.is_thread_data)
 		return at;
 	/* glibc: the thread pointer's second word is the vector of modules' blocks. */
-	if (bpf_probe_read_user(slot, sizeof(slot), (void *)at) || slot[0] > 4096 ||
+	slot = (const __u64 *)process_constant(in, at, 16);
+	if (!slot || slot[0] > 4096 ||
 	    bpf_probe_read_user(&vector, 8, (void *)(thread_pointer(task) + 8)) ||
 	    bpf_probe_read_user(&block, 8, (void *)(vector + 16 * slot[0])) || !block ||
 	    bpf_probe_read_user(&at, 8, (void *)(block + slot[1])))

@@ -39,6 +39,7 @@ static __always_inline bool perl_info(struct interpreting *in, __u64 at)
 	__s32 innermost = 0;
 
 	if (!at || bpf_probe_read_user(&innermost, 4, (void *)(at + in->d.perl.info_innermost)) ||
+	    bpf_probe_read_user(&in->contexts, 8, (void *)(at + in->d.perl.info_contexts)) ||
 	    innermost < -1 || innermost > 1 << 24)
 		return false;
 	in->low = at;
@@ -51,10 +52,9 @@ static __always_inline bool perl_begin(struct interpreting *in, __u64 base)
 {
 	const struct profil_perl *p = &in->d.perl;
 	__u64 state = 0, info = 0;
-	__u32 key = 0;
+	const __u32 *key = process_constant(in, base + in->d.runtime, 4);
 
-	return !bpf_probe_read_user(&key, sizeof(key), (void *)(base + in->d.runtime)) &&
-	       thread_specific(&state, p->specific, key) &&
+	return key && thread_specific(&state, p->specific, *key) &&
 	       !bpf_probe_read_user(&info, 8, (void *)(state + p->state_info)) &&
 	       !bpf_probe_read_user(&in->high, 8, (void *)(state + p->state_statement)) &&
 	       perl_info(in, info);
@@ -172,6 +172,7 @@ __attribute__((noinline)) __u32 perl_function(__u32 slot)
 	} else {
 		perl_file(in, f, in->object[p->statement_file / 8 & 15]);
 	}
+	in->met_length = f->line;
 	if (f->length == PERL_LINES ? !f->name_bytes : !f->file_bytes) {
 		if (table_of(&t, slot))
 			TABLE_ADD(&t, function_unread, 1);
@@ -188,7 +189,7 @@ static __always_inline int perl_place(struct interpreting *in, __u64 at, __u32 l
 {
 	const struct profil_perl *p = &in->d.perl;
 	__u64 id = mix(at ^ mix(in->owner ^ (__u64)in->epoch << 40)), check;
-	__u32 start, length, first = 1, line = 0;
+	__u32 start, first, line = 0;
 
 	if (lines == PERL_LINES)
 		check = in->object[p->sub_glob / 8 & 15] ^
@@ -196,13 +197,11 @@ static __always_inline int perl_place(struct interpreting *in, __u64 at, __u32 l
 			    mix(in->object[p->sub_file / 8 & 15]));
 	else
 		check = in->object[p->statement_file / 8 & 15];
-	if (!function_known(in, id, mix(check), &start, &length)) {
+	if (!function_known(in, id, mix(check), &start, &first)) {
 		in->met = id;
 		in->met_length = lines;
 		return NEXT_UNMET;
 	}
-	if (lines == PERL_LINES)
-		first = perl_first_line(in, in->object[p->sub_start / 8 & 15]);
 	bpf_probe_read_user(&line, 4, (void *)(cop + p->statement_line));
 	in->place = profil_place(0, in->image,
 				 start ? start + (line - first < lines ? line - first : 0) : 0);
@@ -269,14 +268,13 @@ static __always_inline int perl_bottom(struct interpreting *in)
 static __always_inline int perl_step(struct interpreting *in)
 {
 	const struct profil_perl *p = &in->d.perl;
-	__u64 left = in->next, contexts = 0;
+	__u64 left = in->next;
 	int next;
 
 	if (left <= 1)
 		return left ? perl_bottom(in) : NEXT_END;
-	if (bpf_probe_read_user(&contexts, 8,
-				(void *)((in->low & ~INFO_HAS_ENDED) + p->info_contexts)) ||
-	    bpf_probe_read_user(in->words, 112, (void *)(contexts + (left - 2) * p->context_bytes)))
+	if (bpf_probe_read_user(in->words, 112,
+				(void *)(in->contexts + (left - 2) * p->context_bytes)))
 		return NEXT_END;
 	in->mark = in->words[p->context_statement / 8 & 15];
 	next = perl_context(in);

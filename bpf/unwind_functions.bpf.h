@@ -56,12 +56,12 @@ static __always_inline int step_code(struct unwind *u)
 	int next, step;
 
 	if (!in || !interpreter_load(u->slot, u->interpreter) ||
-	    interpreter_find(u->slot, image_base(u->slot, u->image), ANY_OFFSET) != FOUND_CODE)
+	    interpreter_find(u->slot, u->image, ANY_OFFSET) != FOUND_CODE)
 		return PROFIL_STACK_NO_TABLE;
 	in->mark = u->pc;
 	in->low = u->sp;
 	in->high = u->fp;
-	step = hotspot_step((int)u->exact);
+	step = hotspot_step(u->exact ? CODE_LEAF : CODE_CALLER);
 	next = hotspot_place();
 	if (next == NEXT_UNMET) {
 		interpreter_meet(in, u->slot);
@@ -96,7 +96,8 @@ static __always_inline void step_loop(struct unwind *u, __u64 row, __u32 offset)
 		return;
 	if (!u->anonymous)
 		hotspot_note(u->base);
-	found = interpreter_find(u->slot, u->base, u->anonymous ? ANY_OFFSET : offset);
+	found = interpreter_find(u->slot, u->anonymous ? u->image : u->base,
+				 u->anonymous ? ANY_OFFSET : offset);
 	if (found == FOUND_FRAME)
 		step_framed(u, in, is_leaf);
 	if (found == FOUND_OPERATION && !u->native)

@@ -180,7 +180,7 @@ struct profil_perl {
 
 /* Offsets in bytes; a blob is a piece of the code cache. */
 struct profil_hotspot {
-	__u16 heap_memory; /* its first and its last address + 1 */
+	__u16 heap_memory; /* its first and its last reserved address + 1 */
 	__u16 heap_segments;
 	__u16 heap_shift;
 	__u16 block_bytes; /* of the header before a blob */

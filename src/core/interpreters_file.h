@@ -7,7 +7,7 @@
 
 #define PROFIL_INTERPRETERS_FILE "/var/lib/profil/interpreters"
 #define PROFIL_INTERPRETERS_MAGIC "profilin"
-#define PROFIL_INTERPRETERS_VERSION 6
+#define PROFIL_INTERPRETERS_VERSION 7
 #define PROFIL_INTERPRETER_FILES 128
 
 /* The whole file. 'profilctl interpreters' writes it, profild reads it. */

@@ -26,15 +26,15 @@ static const struct layout {
 	struct profil_hotspot at;
 } layouts[] = {
 	{ 17,
-	  { COMMON, .heap_memory = 24, .heap_segments = 136, .heap_shift = 256, .block_bytes = 16,
+	  { COMMON, .heap_memory = 8, .heap_segments = 136, .heap_shift = 256, .block_bytes = 16,
 	    .blob_name = 96, .blob_frame = 28, .blob_complete = 20, .blob_code = 32,
 	    .blob_method = 112, .method_name = 34 } },
 	{ 21,
-	  { COMMON, .heap_memory = 16, .heap_segments = 128, .heap_shift = 248, .block_bytes = 16,
+	  { COMMON, .heap_memory = 0, .heap_segments = 128, .heap_shift = 248, .block_bytes = 16,
 	    .blob_name = 64, .blob_frame = 88, .blob_complete = 80, .blob_code = 8,
 	    .blob_method = 112, .method_name = 36 } },
 	{ 25,
-	  { COMMON, .heap_memory = 16, .heap_segments = 128, .heap_shift = 248, .block_bytes = 8,
+	  { COMMON, .heap_memory = 0, .heap_segments = 128, .heap_shift = 248, .block_bytes = 8,
 	    .blob_name = 8, .blob_frame = 44, .blob_complete = 54, .blob_code = 36,
 	    .blob_method = 80, .is_short = 1, .method_name = 36 } },
 };

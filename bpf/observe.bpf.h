@@ -13,7 +13,7 @@
 /*
  * Whether these programs count places, with which the verifier takes eight times as long. If not,
  * tick_or_exit() counts the profiles that processes start themselves, until another is loaded that
- * does (clock/event_programs.c).
+ * does (clock/late_programs.c).
  */
 const volatile bool counts_places = true;
 

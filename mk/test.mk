@@ -59,7 +59,7 @@ $(B)/tests/programs/%.linked: tests/programs/%.c $(B)/libprofil.so $(B)/flags | 
 		-L$(B) -lprofil -Wl,-rpath,$(abspath $(B))
 
 # For LD_PRELOAD.
-PRELOADED = failing timeshift
+PRELOADED = failing no_load timeshift
 
 $(B)/tests/programs/%.so: tests/programs/%.c $(B)/flags | $(B)/tools.ok
 	@mkdir -p $(@D)

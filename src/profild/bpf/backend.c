@@ -7,7 +7,7 @@
 
 #include "profild/clock/clock.h"
 #include "profild/clock/event_links.h"
-#include "profild/clock/event_programs.h"
+#include "profild/clock/late_programs.h"
 #include "profild/clock/source.h"
 #include "base/clocks.h"
 #include "base/log.h"
@@ -414,7 +414,7 @@ static struct sampler *bpf_close(struct sampler *s)
 	reservations_close(b->reservations);
 	clocks_close(b->clocks);
 	event_links_close(b->events);
-	event_programs_close(b->programs);
+	late_programs_close(b->programs);
 	lifecycle_hooks_close(b->hooks);
 	sd_event_source_unref(b->ring_source);
 	ring_buffer__free(b->ring);
@@ -456,7 +456,7 @@ static int open_rest(struct sampler_bpf *b, const struct config *config, sd_even
 {
 	int err = reservations_open(&b->reservations, &b->maps, b->store, &config->quota, event,
 				    on_settled, b)
-		      ?: event_programs_open(&b->programs, b->maps.skel, event)
+		      ?: late_programs_open(&b->programs, b->maps.skel, event)
 		      ?: clocks_open(&b->clocks, config, b->maps.skel, b->programs, b->store, event)
 		      ?: event_links_open(&b->events, b->programs, b->maps.processes.tables, event)
 		      ?: lifecycle_hooks_open(&b->hooks, b->maps.skel, b->store, event)

@@ -13,7 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "profild/clock/event_programs.h"
+#include "profild/clock/late_programs.h"
 #include "profild/clock/source.h"
 #include "profild/config.h"
 #include "base/log.h"
@@ -178,8 +178,8 @@ static void adapt(struct maps *m, const struct config *config)
 	m->exec_ids = btf && !m->skel->rodata->pid_ns &&
 		      btf__find_by_name_kind(btf, "bpf_task_from_pid", BTF_KIND_FUNC) > 0;
 	bpf_program__set_autoload(m->skel->progs.exec_id_of, m->exec_ids);
-	event_programs_leave_out(m->skel, config->machine || !kernel_skips_uncalled(),
-				 needs_perf(m, config));
+	late_programs_leave_out(m->skel, config->machine || !kernel_skips_uncalled(),
+				needs_perf(m, config));
 	bpf_program__set_autoload(m->skel->progs.find_pid_ns_level, m->skel->rodata->pid_ns);
 	btf__free(btf);
 }

@@ -10,7 +10,7 @@
 
 struct clocks;
 struct event_links;
-struct event_programs;
+struct late_programs;
 struct reservations;
 struct lifecycle_hooks;
 struct ring_buffer;
@@ -23,7 +23,7 @@ struct sampler_bpf {
 	struct reservations *reservations;
 	struct clocks *clocks;
 	struct event_links *events;
-	struct event_programs *programs;
+	struct late_programs *programs;
 	struct lifecycle_hooks *hooks;
 	struct target *target[PROFIL_MAX_TARGETS];
 	uint32_t end; /* 1 + the highest index in use */

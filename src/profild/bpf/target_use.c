@@ -8,18 +8,18 @@
 #include "lifecycle_hooks.h"
 #include "reservation.h"
 #include "profild/clock/clock.h"
-#include "profild/clock/event_programs.h"
+#include "profild/clock/late_programs.h"
 
 /* A target that waits for the program of its clock. */
 struct clock_wait {
-	struct event_programs_wait wait;
+	struct late_programs_wait wait;
 	struct sampler_bpf *bpf;
 	struct target *target;
 	void (*done)(void *arg, int err);
 	void *arg;
 };
 
-static void on_program(struct event_programs_wait *wait, int err)
+static void on_program(struct late_programs_wait *wait, int err)
 {
 	struct clock_wait *w =
 		(struct clock_wait *)((char *)wait - offsetof(struct clock_wait, wait));
@@ -47,14 +47,14 @@ int target_reserve(struct sampler_bpf *b, struct target *t, void (*done)(void *a
 	*t->clock_wait = (struct clock_wait){
 		.wait.done = on_program, .bpf = b, .target = t, .done = done, .arg = arg
 	};
-	event_programs_wait(b->programs, &t->clock_wait->wait);
+	late_programs_wait(b->programs, &t->clock_wait->wait);
 	return -EINPROGRESS;
 }
 
 void target_unreserve(struct sampler_bpf *b, struct target *t)
 {
 	if (t->clock_wait)
-		event_programs_wait_end(b->programs, &t->clock_wait->wait);
+		late_programs_wait_end(b->programs, &t->clock_wait->wait);
 	free(t->clock_wait);
 	t->clock_wait = NULL;
 	reservation_cancel(b->reservations, t);

@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "clock.h"
-#include "event_programs.h"
+#include "late_programs.h"
 #include "linger.h"
 #include "source.h"
 #include "profild/config.h"
@@ -36,7 +36,7 @@ struct rate {
 
 struct clocks {
 	const struct profil_bpf *skel;
-	struct event_programs *programs;
+	struct late_programs *programs;
 	struct profil_clock *shared; /* with the BPF programs */
 	struct store *store;
 	sd_event *event;
@@ -104,7 +104,7 @@ static int event_attach(struct clocks *c, int cpu)
 {
 	char name[32];
 	__cleanup(closep) int left = store_take_link(c->store, event_name(cpu, name));
-	int program = event_programs_fd(c->programs, EVENT_PROGRAM_PERF);
+	int program = late_programs_fd(c->programs, LATE_PROGRAM_PERF);
 	int err = program < 0 ? program
 			      : cpu_event_open(&c->cpu[cpu], program, c->choice == CLOCK_CYCLES,
 					       c->period_ns, cpu);
@@ -286,7 +286,7 @@ int clocks_prepare(const struct clocks *c, uint64_t period_ns, uint32_t flags)
 
 	if (tick ? !(flags & PROFIL_TARGET_OBSERVE) : check_events(c, period_ns, flags))
 		return 0;
-	program = event_programs_fd(c->programs, tick ? EVENT_PROGRAM_TICK : EVENT_PROGRAM_PERF);
+	program = late_programs_fd(c->programs, tick ? LATE_PROGRAM_TICK : LATE_PROGRAM_PERF);
 	return program < 0 ? program : 0;
 }
 
@@ -400,7 +400,7 @@ static uint64_t shortest_of(const struct config *config)
 }
 
 int clocks_open(struct clocks **out, const struct config *config, struct profil_bpf *skel,
-		struct event_programs *programs, struct store *store, sd_event *event)
+		struct late_programs *programs, struct store *store, sd_event *event)
 {
 	struct clocks *c = calloc(1, sizeof(*c));
 	int err;
@@ -424,7 +424,7 @@ int clocks_open(struct clocks **out, const struct config *config, struct profil_
 	}
 	*out = c;
 	/* Without the tick every target takes perf events. */
-	return c->ticks ? 0 : event_programs_load_perf(programs);
+	return c->ticks ? 0 : late_programs_load_perf(programs);
 }
 
 struct clocks *clocks_close(struct clocks *c)

@@ -7,7 +7,7 @@
 
 struct clocks;
 struct config;
-struct event_programs;
+struct late_programs;
 struct profil_bpf;
 struct store;
 
@@ -16,14 +16,14 @@ struct store;
  * in the options is unavailable.
  */
 int clocks_open(struct clocks **out, const struct config *config, struct profil_bpf *skel,
-		struct event_programs *programs, struct store *store, sd_event *event);
+		struct late_programs *programs, struct store *store, sd_event *event);
 
 /* Clocks with targets stay attached if their links are in the store. */
 struct clocks *clocks_close(struct clocks *c);
 
 /*
  * Has the program loaded that clocks_use() needs for @period_ns and @flags. Returns 0, a negative
- * errno, or -EINPROGRESS while a thread loads it (event_programs_wait()).
+ * errno, or -EINPROGRESS while a thread loads it (late_programs_wait()).
  */
 int clocks_prepare(const struct clocks *c, uint64_t period_ns, uint32_t flags);
 

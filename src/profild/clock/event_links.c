@@ -15,7 +15,7 @@
 #include "core/shared_maps.h"
 #include "cpu_hotplug.h"
 #include "event_links.h"
-#include "event_programs.h"
+#include "late_programs.h"
 
 /*
  * Events are per CPU, not per task: a per-task event makes a program that switches or forks often
@@ -44,7 +44,7 @@ struct slot {
 };
 
 struct event_links {
-	struct event_programs *programs;
+	struct late_programs *programs;
 	sd_event *event;
 	struct hotplug *hotplug; /* while one is in use */
 	int ncpus;
@@ -149,11 +149,11 @@ static uint64_t cookie_of(const struct event_links *e, const struct slot *s)
 
 static int program_of(const struct event_links *e, const struct event_choice *c)
 {
-	return event_programs_fd(e->programs,
-				 c->type == PERF_TYPE_TRACEPOINT    ? EVENT_PROGRAM_TRACEPOINT
-				 : c->type == PROFIL_EVENT_UPROBE   ? EVENT_PROGRAM_UPROBE
-				 : c->type == PROFIL_EVENT_BRANCHES ? EVENT_PROGRAM_BRANCHES
-								    : EVENT_PROGRAM_PERF);
+	return late_programs_fd(e->programs,
+				c->type == PERF_TYPE_TRACEPOINT	   ? LATE_PROGRAM_TRACEPOINT
+				: c->type == PROFIL_EVENT_UPROBE   ? LATE_PROGRAM_UPROBE
+				: c->type == PROFIL_EVENT_BRANCHES ? LATE_PROGRAM_BRANCHES
+								   : LATE_PROGRAM_PERF);
 }
 
 static int link_one(const struct event_links *e, struct slot *s, int cpu)
@@ -205,7 +205,7 @@ static void on_cpu_online(void *arg, int cpu)
 static void slot_close(struct event_links *e, struct slot *s)
 {
 	if (s->choice.type == PROFIL_EVENT_OFF_CPU)
-		event_programs_use_links(e->programs, false); /* they stay for a second */
+		late_programs_use_links(e->programs, false); /* they stay for a second */
 	for (int cpu = 0; s->cpu && cpu < e->ncpus; cpu++)
 		unlink_one(&s->cpu[cpu]);
 	free(s->cpu);
@@ -225,7 +225,7 @@ static int slot_open(struct event_links *e, struct slot *s, const struct event_c
 	s->choice = *c;
 	s->generation++;
 	if (c->type == PROFIL_EVENT_OFF_CPU) {
-		event_programs_use_links(e->programs, true); /* event_links_prepare() made them */
+		late_programs_use_links(e->programs, true); /* event_links_prepare() made them */
 		return 0;
 	}
 	s->cpu = calloc((size_t)e->ncpus, sizeof(*s->cpu));
@@ -282,7 +282,7 @@ int event_links_prepare(struct event_links *e, const struct event_choice *c)
 	int program;
 
 	if (c->type == PROFIL_EVENT_OFF_CPU)
-		return event_programs_link(e->programs);
+		return late_programs_link(e->programs);
 	program = program_of(e, c);
 	return program < 0 ? program : 0;
 }
@@ -321,7 +321,7 @@ void event_links_unuse(struct event_links *e, uint32_t flags)
 		e->hotplug = hotplug_close(e->hotplug);
 }
 
-int event_links_open(struct event_links **out, struct event_programs *programs,
+int event_links_open(struct event_links **out, struct late_programs *programs,
 		     struct profil_tables *tables, sd_event *event)
 {
 	struct event_links *e = calloc(1, sizeof(*e));

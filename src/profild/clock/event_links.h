@@ -9,7 +9,7 @@
 #include "core/shared_maps.h"
 
 struct event_links;
-struct event_programs;
+struct late_programs;
 
 /* The event that an attachment samples. No padding, because it is compared by memcmp(). */
 struct event_choice {
@@ -32,7 +32,7 @@ int event_choice_check(const struct event_choice *c, bool privileged);
  * have links: the programs look for events only while it is not 0. Off-CPU time is an event without
  * samples of its own: targets say which waits they count.
  */
-int event_links_open(struct event_links **out, struct event_programs *programs,
+int event_links_open(struct event_links **out, struct late_programs *programs,
 		     struct profil_tables *tables, sd_event *event);
 struct event_links *event_links_close(struct event_links *e);
 

@@ -99,7 +99,7 @@ int maps_read_regions(struct maps *m, struct target *t)
 /* --- clock.h, lifecycle_hooks.h, rcu_barrier.h, store.h ------------------------------------- */
 
 int clocks_open(struct clocks **out, const struct config *config, struct profil_bpf *skel,
-		struct event_programs *programs, struct store *store, sd_event *loop)
+		struct late_programs *programs, struct store *store, sd_event *loop)
 {
 	*out = NULL;
 	return 0;

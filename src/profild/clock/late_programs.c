@@ -1,4 +1,4 @@
-/* event_programs.c - the BPF programs of places and events, loaded when one is first needed */
+/* late_programs.c - the BPF programs of places and events, loaded when one is first needed */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clocks.h"
 #include "base/log.h"
-#include "event_programs.h"
+#include "late_programs.h"
 #include "linger.h"
 #include "base/jobs.h"
 #include "profild/skeleton.h"
@@ -27,17 +28,20 @@
  */
 enum set { SET_TICK, SET_PERF, SET_OTHERS, SETS };
 #define LINKS 5
-_Static_assert(EVENT_PROGRAM_SWITCH + LINKS == EVENT_PROGRAMS, "those with a link are the last");
+/* What could not be loaded, as without memory, is tried again after this: 0.2 s that are charged to no user. */
+#define RETRY_NS (60 * 1000000000ull)
+_Static_assert(LATE_PROGRAM_SWITCH + LINKS == LATE_PROGRAMS, "those with a link are the last");
 
-struct event_programs {
+struct late_programs {
 	const struct profil_bpf *skel;
-	int fd[EVENT_PROGRAMS];
+	int fd[LATE_PROGRAMS];
 	struct {
-		bool asked; /* whether it has been loaded, or could not be */
-		int err;    /* of that */
+		bool asked;  /* whether it has been loaded, or could not be */
+		int err;     /* of that, */
+		__u64 at_ns; /* and when */
 	} set[SETS];
 	enum set loads; /* the latest */
-	struct event_programs_wait *waits;
+	struct late_programs_wait *waits;
 
 	int link[LINKS]; /* of the last programs; -1: none */
 	bool used;
@@ -45,7 +49,7 @@ struct event_programs {
 
 	struct jobs *thread;
 	struct job job;
-	int (*step)(struct event_programs *p);
+	int (*step)(struct late_programs *p);
 	int result;   /* of the step */
 	bool running; /* the step is being done */
 };
@@ -68,67 +72,68 @@ static int share_maps(const struct profil_bpf *skel, const struct profil_bpf *wi
 	return err;
 }
 
-static struct bpf_program *program_of(const struct profil_bpf *skel, enum event_program which)
+static struct bpf_program *program_of(const struct profil_bpf *skel, enum late_program which)
 {
 	switch (which) {
-	case EVENT_PROGRAM_TICK:
+	case LATE_PROGRAM_TICK:
 		return skel->progs.tick_or_exit;
-	case EVENT_PROGRAM_PERF:
+	case LATE_PROGRAM_PERF:
 		return skel->progs.tick_event;
-	case EVENT_PROGRAM_TRACEPOINT:
+	case LATE_PROGRAM_TRACEPOINT:
 		return skel->progs.observed_tracepoint;
-	case EVENT_PROGRAM_UPROBE:
+	case LATE_PROGRAM_UPROBE:
 		return skel->progs.observed_uprobe;
-	case EVENT_PROGRAM_BRANCHES:
+	case LATE_PROGRAM_BRANCHES:
 		return skel->progs.branch_event;
-	case EVENT_PROGRAM_SWITCH:
+	case LATE_PROGRAM_SWITCH:
 		return skel->progs.sched_switch;
-	case EVENT_PROGRAM_WAKEUP:
+	case LATE_PROGRAM_WAKEUP:
 		return skel->progs.sched_wakeup;
-	case EVENT_PROGRAM_WAKING:
+	case LATE_PROGRAM_WAKING:
 		return skel->progs.sched_waking;
-	case EVENT_PROGRAM_CONTENTION_BEGIN:
+	case LATE_PROGRAM_CONTENTION_BEGIN:
 		return skel->progs.contention_begin;
-	case EVENT_PROGRAM_CONTENTION_END:
+	case LATE_PROGRAM_CONTENTION_END:
 		return skel->progs.contention_end;
 	default:
 		return NULL;
 	}
 }
 
-static enum set set_of(enum event_program which)
+static enum set set_of(enum late_program which)
 {
 	switch (which) {
-	case EVENT_PROGRAM_TICK:
+	case LATE_PROGRAM_TICK:
 		return SET_TICK;
-	case EVENT_PROGRAM_PERF:
+	case LATE_PROGRAM_PERF:
 		return SET_PERF;
 	default:
 		return SET_OTHERS;
 	}
 }
 
-void event_programs_leave_out(struct profil_bpf *skel, bool places, bool perf)
+void late_programs_leave_out(struct profil_bpf *skel, bool places, bool perf)
 {
 	skel->rodata->counts_places = places || perf;
-	for (int i = EVENT_PROGRAM_PERF; i < EVENT_PROGRAMS; i++)
+	for (int i = LATE_PROGRAM_PERF; i < LATE_PROGRAMS; i++)
 		bpf_program__set_autoload(program_of(skel, i), perf && set_of(i) == SET_PERF);
 }
 
 /* Keeps the programs of @set that @skel has loaded. That of the tick counts from now on. */
-static int keep_set(struct event_programs *p, const struct profil_bpf *skel, enum set set)
+static int keep_set(struct late_programs *p, const struct profil_bpf *skel, enum set set)
 {
 	const __u32 key = 0;
 
-	for (int i = 0; i < EVENT_PROGRAMS; i++) {
+	for (int i = 0; i < LATE_PROGRAMS; i++) {
 		if (set_of(i) != set)
 			continue;
+		closep(&p->fd[i]);
 		p->fd[i] = fcntl(bpf_program__fd(program_of(skel, i)), F_DUPFD_CLOEXEC, 0);
 		if (p->fd[i] < 0)
 			return -errno;
 	}
 	if (set == SET_TICK && bpf_map_update_elem(bpf_map__fd(p->skel->maps.tick_places), &key,
-						   &p->fd[EVENT_PROGRAM_TICK], BPF_ANY) < 0)
+						   &p->fd[LATE_PROGRAM_TICK], BPF_ANY) < 0)
 		return -errno;
 	return 0;
 }
@@ -137,7 +142,7 @@ static int keep_set(struct event_programs *p, const struct profil_bpf *skel, enu
  * The addresses of functions with which the programs of off-CPU time compare. libbpf would find
  * them, too, but in each load of the object.
  */
-static void find_functions(struct event_programs *p)
+static void find_functions(struct late_programs *p)
 {
 	const struct {
 		const char *name;
@@ -162,7 +167,7 @@ static void find_functions(struct event_programs *p)
 	}
 }
 
-static int load(struct event_programs *p)
+static int load(struct late_programs *p)
 {
 	struct profil_bpf *skel = skeleton_open();
 	struct bpf_program *program;
@@ -173,14 +178,14 @@ static int load(struct event_programs *p)
 	if (p->loads == SET_OTHERS)
 		find_functions(p);
 	bpf_object__for_each_program(program, skel->obj) bpf_program__set_autoload(program, false);
-	for (int i = 0; i < EVENT_PROGRAMS; i++)
+	for (int i = 0; i < LATE_PROGRAMS; i++)
 		bpf_program__set_autoload(program_of(skel, i), set_of(i) == p->loads);
 	err = err ?: bpf_object__load(skel->obj) ?: keep_set(p, skel, p->loads);
 	profil_bpf__destroy(skel);
 	return err;
 }
 
-static void close_links(struct event_programs *p)
+static void close_links(struct late_programs *p)
 {
 	for (int i = 0; i < LINKS; i++) {
 		closep(&p->link[i]);
@@ -188,10 +193,10 @@ static void close_links(struct event_programs *p)
 	}
 }
 
-static int open_links(struct event_programs *p)
+static int open_links(struct late_programs *p)
 {
 	for (int i = 0; i < LINKS; i++) {
-		p->link[i] = bpf_raw_tracepoint_open(NULL, p->fd[EVENT_PROGRAM_SWITCH + i]);
+		p->link[i] = bpf_raw_tracepoint_open(NULL, p->fd[LATE_PROGRAM_SWITCH + i]);
 		if (p->link[i] < 0) {
 			int err = -errno;
 
@@ -204,36 +209,37 @@ static int open_links(struct event_programs *p)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-static struct event_programs *of_job(struct job *job)
+static struct late_programs *of_job(struct job *job)
 {
-	return (struct event_programs *)((char *)job - offsetof(struct event_programs, job));
+	return (struct late_programs *)((char *)job - offsetof(struct late_programs, job));
 }
 
 static void step_run(struct job *job)
 {
-	struct event_programs *p = of_job(job);
+	struct late_programs *p = of_job(job);
 
 	p->result = p->step(p);
 }
 
-static void loaded(struct event_programs *p, int err)
+static void loaded(struct late_programs *p, int err)
 {
 	static const char *const of[SETS] = { "places", "perf events",
 					      "tracepoints and off-CPU time" };
 
 	p->set[p->loads].err = err;
+	p->set[p->loads].at_ns = clock_ns(CLOCK_BOOTTIME);
 	if (err)
 		log_warning("cannot load the BPF programs of %s: %s (they are not counted)",
 			    of[p->loads], strerror(-err));
 }
 
 /* Calls what waits, each of which may wait again, once the program is there or cannot be. */
-static void wake(struct event_programs *p)
+static void wake(struct late_programs *p)
 {
-	int fd = p->waits ? event_programs_fd(p, EVENT_PROGRAM_PERF) : -EINPROGRESS;
+	int fd = p->waits ? late_programs_fd(p, LATE_PROGRAM_PERF) : -EINPROGRESS;
 
 	while (fd != -EINPROGRESS && p->waits) {
-		struct event_programs_wait *wait = p->waits;
+		struct late_programs_wait *wait = p->waits;
 
 		p->waits = wait->next;
 		wait->done(wait, fd < 0 ? fd : 0);
@@ -242,7 +248,7 @@ static void wake(struct event_programs *p)
 
 static void step_done(struct job *job)
 {
-	struct event_programs *p = of_job(job);
+	struct late_programs *p = of_job(job);
 
 	p->running = false;
 	if (p->step == load)
@@ -250,7 +256,7 @@ static void step_done(struct job *job)
 	wake(p);
 }
 
-static int start(struct event_programs *p, int (*step)(struct event_programs *p))
+static int start(struct late_programs *p, int (*step)(struct late_programs *p))
 {
 	p->job = (struct job){ .run = step_run, .done = step_done };
 	p->step = step;
@@ -263,7 +269,7 @@ static int start(struct event_programs *p, int (*step)(struct event_programs *p)
 
 static void on_linger(void *arg)
 {
-	struct event_programs *p = arg;
+	struct late_programs *p = arg;
 
 	if (p->used)
 		return;
@@ -274,9 +280,9 @@ static void on_linger(void *arg)
 	close_links(p);
 }
 
-int event_programs_open(struct event_programs **out, const struct profil_bpf *skel, sd_event *event)
+int late_programs_open(struct late_programs **out, const struct profil_bpf *skel, sd_event *event)
 {
-	struct event_programs *p = calloc(1, sizeof(*p));
+	struct late_programs *p = calloc(1, sizeof(*p));
 	int err;
 
 	if (!p)
@@ -284,11 +290,11 @@ int event_programs_open(struct event_programs **out, const struct profil_bpf *sk
 	p->skel = skel;
 	for (int i = 0; i < LINKS; i++)
 		p->link[i] = -1;
-	for (int i = 0; i < EVENT_PROGRAMS; i++)
+	for (int i = 0; i < LATE_PROGRAMS; i++)
 		p->fd[i] = -1;
 	*out = p;
 	p->set[SET_TICK].asked = skel->rodata->counts_places;
-	p->set[SET_PERF].asked = bpf_program__fd(program_of(skel, EVENT_PROGRAM_PERF)) >= 0;
+	p->set[SET_PERF].asked = bpf_program__fd(program_of(skel, LATE_PROGRAM_PERF)) >= 0;
 	for (int set = SET_TICK; set <= SET_PERF; set++) {
 		err = p->set[set].asked ? keep_set(p, skel, set) : 0;
 		if (err)
@@ -298,21 +304,21 @@ int event_programs_open(struct event_programs **out, const struct profil_bpf *sk
 	return err ? err : linger_open(&p->linger, event, on_linger, p);
 }
 
-struct event_programs *event_programs_close(struct event_programs *p)
+struct late_programs *late_programs_close(struct late_programs *p)
 {
 	if (!p)
 		return NULL;
 	jobs_close(p->thread);
 	linger_close(p->linger);
 	close_links(p);
-	for (int i = 0; i < EVENT_PROGRAMS; i++)
+	for (int i = 0; i < LATE_PROGRAMS; i++)
 		closep(&p->fd[i]);
 	free(p);
 	return NULL;
 }
 
 /* A set that is there can be had while the thread does something else; its links can not. */
-int event_programs_fd(struct event_programs *p, enum event_program which)
+int late_programs_fd(struct late_programs *p, enum late_program which)
 {
 	enum set set = set_of(which);
 	bool busy = p->running && (set == SET_OTHERS || !p->set[set].asked ||
@@ -320,6 +326,8 @@ int event_programs_fd(struct event_programs *p, enum event_program which)
 
 	if (busy)
 		return -EINPROGRESS;
+	if (p->set[set].err && clock_ns(CLOCK_BOOTTIME) - p->set[set].at_ns > RETRY_NS)
+		p->set[set].asked = false;
 	if (!p->set[set].asked) {
 		p->set[set].asked = true;
 		p->loads = set;
@@ -328,7 +336,7 @@ int event_programs_fd(struct event_programs *p, enum event_program which)
 	return p->set[set].err ? p->set[set].err : p->fd[which];
 }
 
-int event_programs_load_perf(struct event_programs *p)
+int late_programs_load_perf(struct late_programs *p)
 {
 	if (!p->set[SET_PERF].asked) {
 		p->set[SET_PERF].asked = true;
@@ -338,15 +346,15 @@ int event_programs_load_perf(struct event_programs *p)
 	return p->set[SET_PERF].err;
 }
 
-void event_programs_wait(struct event_programs *p, struct event_programs_wait *wait)
+void late_programs_wait(struct late_programs *p, struct late_programs_wait *wait)
 {
 	wait->next = p->waits;
 	p->waits = wait;
 }
 
-void event_programs_wait_end(struct event_programs *p, struct event_programs_wait *wait)
+void late_programs_wait_end(struct late_programs *p, struct late_programs_wait *wait)
 {
-	struct event_programs_wait **at = &p->waits;
+	struct late_programs_wait **at = &p->waits;
 
 	while (*at && *at != wait)
 		at = &(*at)->next;
@@ -354,9 +362,9 @@ void event_programs_wait_end(struct event_programs *p, struct event_programs_wai
 		*at = wait->next;
 }
 
-int event_programs_link(struct event_programs *p)
+int late_programs_link(struct late_programs *p)
 {
-	int fd = event_programs_fd(p, EVENT_PROGRAM_SWITCH);
+	int fd = late_programs_fd(p, LATE_PROGRAM_SWITCH);
 
 	if (fd < 0)
 		return fd;
@@ -370,7 +378,7 @@ int event_programs_link(struct event_programs *p)
 	return start(p, open_links);
 }
 
-void event_programs_use_links(struct event_programs *p, bool used)
+void late_programs_use_links(struct late_programs *p, bool used)
 {
 	p->used = used;
 	if (!used)

@@ -2,6 +2,8 @@
 # jitdump.sh - code that a JIT compiler describes in a jitdump: its name, lines, instructions and callers
 # shellcheck source=tests/lib/lib.sh
 . "$(dirname "$0")/../../lib/lib.sh"
+# shellcheck source=tests/lib/jitdump.sh
+. tests/lib/jitdump.sh
 
 ctl=$BUILD/profilctl
 
@@ -10,9 +12,8 @@ generated() { # NAME JQ: function generated() of the recorded profile
 }
 
 ${CC:-gcc} -O2 -o "$dir/jitdump" tests/programs/jitdump.c || exit 1
-printf '%s\n' first second third fourth fifth sixth subtract branch return call loop >"$dir/source"
 daemon_start
-check "a program with a jitdump is recorded" "$ctl" record -q -g -F 499 -o "$dir/kept" -- "$dir/jitdump" "$dir" "$dir/source" 1
+record_jitdump "$dir/jitdump"
 "$ctl" report -f json -o "$dir/json" "$dir/kept"
 generated "code that moved has its name" '.samples > 0'
 check "what was at its former address has none" jq -e 'all(.functions[]; .name != "replaced")' "$dir/json"
@@ -23,11 +24,7 @@ samples=$(jq '.functions[] | select(.name == "generated") | .samples' "$dir/json
 # shellcheck disable=SC2016 # awk's fields
 check "all of its samples are on instructions" awk -v all="$samples" '/^in order/ { n = 0; next } /: +(sub|jne|ret|b\.ne)/ { n += $1 ~ /^[0-9]+$/ ? $1 : 0 } END { exit n != all }' \
 	"$dir/annotated"
-# The rules of the image are read when its first sample is found.
-"$ctl" report -f folded -o "$dir/folded" "$dir/kept"
-grep 'generated' "$dir/folded" | grep -v '^[^;]*;\[cut: rules not read yet\];generated\b' >"$dir/stacks"
-check "its stacks go through generated code without frame pointers up to the start" awk \
-	'!/^[^[]*;main;caller;generated/ { exit 1 } END { exit !NR }' "$dir/stacks"
+jitdump_stacks
 "$ctl" report -a --by line "$dir/kept" >"$dir/lines"
 check "each line with its samples is its own" awk '/ generated / { n++ } / generated / && !/ source:[78] generated / { exit 1 } END { exit !n }' \
 	"$dir/lines"

@@ -10,7 +10,7 @@
 vm_arm64_packages=$(vendor/packages.sh guest-arm64 | paste -sd,)
 
 arm64_suites="unit kernel_vectors kernel_profil kernel_places kernel_stacks kernel_observe_scopes kernel_observe_off_cpu"
-arm64_suites+=" tests/night/vm/stacks.sh tests/night/vm/python.sh"
+arm64_suites+=" tests/night/vm/stacks.sh tests/night/vm/jitdump.sh tests/night/vm/python.sh"
 
 # Prints the directory of an arm64 Debian that has been unpacked, not installed.
 vm_arm64() {
@@ -63,7 +63,7 @@ arm64_stage() { # ROOT STAGE
 	mkdir -p "$2"/{bin,dev,proc,sys,tmp,run,etc,lib/aarch64-linux-gnu} "$here/tests/night/vm" "$here/$build/tests"
 	cp "$1/bin/busybox" "$1/bin/bash" "$2/bin"
 	cp -r tests/vectors "$here/tests"
-	cp tests/night/vm/{guest,stacks,python}.sh "$here/tests/night/vm"
+	cp tests/night/vm/{guest,stacks,jitdump,python}.sh "$here/tests/night/vm"
 	mkdir -p "$2/usr/bin" "$2/usr/lib" "$here/tests/programs"
 	cp -r tests/programs/shares "$here/tests/programs"
 	cp "$1/usr/bin/python3.11" "$2/usr/bin/python3"
@@ -76,6 +76,7 @@ arm64_stage() { # ROOT STAGE
 	# Frame pointers would hide wrong rules. It keeps its symbols.
 	aarch64-linux-gnu-gcc --sysroot="$1" -O2 -fno-optimize-sibling-calls -fomit-frame-pointer \
 		-o "$here/$build/tests/programs/paths" tests/programs/call_paths.c
+	aarch64-linux-gnu-gcc --sysroot="$1" -O2 -o "$here/$build/tests/programs/jitdump" tests/programs/jitdump.c
 	find "$2" -type f -exec aarch64-linux-gnu-strip -g {} + 2>/dev/null
 	arm64_libraries "$1" "$2"
 	echo 'root:x:0:0:root:/:/bin/bash' >"$2/etc/passwd"

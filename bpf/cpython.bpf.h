@@ -137,7 +137,8 @@ static __always_inline int python_code(struct interpreting *in, __u64 code, __u3
 		return NEXT_END;
 	check = mix(in->object[c->code_file / 8 & 31] ^
 		    mix(in->object[c->code_name / 8 & 31] ^
-			mix(in->object[c->code_lines / 8 & 31] ^ in->object[2])));
+			mix(in->object[c->code_lines / 8 & 31] ^ in->object[2] ^
+			    mix(((__u32 *)in->object)[c->code_line / 4 & 63]))));
 	if (function_known(in, id, check, start, length))
 		return NEXT_PLACE;
 	units = c->code_units ? ((__u32 *)in->object)[c->code_units / 4 & 63] : 0xffff;

@@ -411,6 +411,23 @@ static __always_inline bool hotspot_is_method(struct interpreting *in)
 }
 
 /*
+ * The hash and the first characters of the name of the class whose constants are at in->object[2]:
+ * a class that is loaded can have all addresses of one that was unloaded.
+ */
+static __always_inline __u64 hotspot_content(struct interpreting *in)
+{
+	const struct profil_hotspot *h = &in->d.hotspot;
+	__u64 at = 0, w[2] = { 0, 0 };
+
+	if (!in->object[2] ||
+	    bpf_probe_read_user(&at, 8, (void *)(in->object[2] + h->pool_holder)) ||
+	    bpf_probe_read_user(&at, 8, (void *)(at + h->class_name)) ||
+	    bpf_probe_read_user(w, sizeof(w), (void *)at))
+		return 0;
+	return mix(w[0] >> 16 ^ mix(w[1])); /* without the count of references */
+}
+
+/*
  * The place of the method in->frame, or of the stub with the name in->next, into in->place: enum
  * next. Global, as interpreter_find().
  */
@@ -428,7 +445,7 @@ __attribute__((noinline)) int hotspot_place(void)
 		in->object[2] = 0;
 	}
 	id = mix(method ^ mix(in->owner ^ (__u64)in->epoch << 40));
-	check = mix(in->object[1] ^ mix(in->object[2]));
+	check = mix(in->object[1] ^ mix(in->object[2]) ^ hotspot_content(in));
 	if (!function_known(in, id, check, &start, &length)) {
 		in->met = id;
 		in->met_length = 1;

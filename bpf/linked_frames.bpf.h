@@ -127,7 +127,7 @@ __attribute__((noinline)) __u32 linked_function(__u32 slot)
 	class_at = l->function_class == PROFIL_LINKED_NONE ? 0
 							   : in->object[l->function_class / 8 & 31];
 	if (class_at && !bpf_probe_read_user(&name, 8, (void *)(class_at + l->class_name)))
-		n = linked_text(in, name, f->name, CLASS_BYTES, false);
+		n = linked_text(in, name, f->name, CLASS_BYTES, true);
 	if (n && n <= CLASS_BYTES) {
 		f->name[n & 63] = ':';
 		f->name[(n + 1) & 63] = ':';
@@ -193,6 +193,32 @@ static __always_inline __u64 linked_marks(struct interpreting *in)
 	return !l->end_is_behind && l->frame_end & 4 ? word >> 32 : word;
 }
 
+/*
+ * PHP frees what a request, or an evaluated string, has compiled, and gives the next one the same
+ * addresses: hash and length of the string at @at, or its end where it has no hash yet.
+ */
+static __always_inline __u64 linked_content(struct interpreting *in, __u64 at)
+{
+	__u64 *w = in->text, n;
+
+	if (in->d.linked.string != PROFIL_STRING_ZEND || !at ||
+	    bpf_probe_read_user(w, 16, (void *)(at + 8)))
+		return 0;
+	if (w[0])
+		return mix(w[0] ^ mix(w[1]));
+	n = w[1];
+	at += 24;
+	if (n > sizeof(in->text)) {
+		at += n - sizeof(in->text);
+		n = sizeof(in->text);
+	}
+	__builtin_memset(w, 0, sizeof(in->text));
+	asm volatile("" : "+r"(n));
+	if (n > sizeof(in->text) || bpf_probe_read_user(w, (__u32)n, (void *)at))
+		return 0;
+	return mix(w[0] ^ mix(w[1] ^ mix(w[2] ^ mix(w[3] ^ mix(w[4])))));
+}
+
 /* The place of the function whose fields are in->object, at @at, into in->place. */
 static __always_inline int linked_place(struct interpreting *in, __u64 at)
 {
@@ -203,6 +229,8 @@ static __always_inline int linked_place(struct interpreting *in, __u64 at)
 			      ((__u32 *)in->object)[l->function_line / 4 & 63]));
 	__u32 start, length;
 
+	check = mix(check ^ linked_content(in, in->object[l->function_name / 8 & 31]) ^
+		    mix(linked_content(in, in->object[l->function_file / 8 & 31])));
 	if (!function_known(in, id, check, &start, &length)) {
 		in->met = id;
 		in->met_length = LINKED_LINES;

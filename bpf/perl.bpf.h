@@ -191,17 +191,22 @@ static __always_inline int perl_place(struct interpreting *in, __u64 at, __u32 l
 	__u64 id = mix(at ^ mix(in->owner ^ (__u64)in->epoch << 40)), check;
 	__u32 start, first, line = 0;
 
-	if (lines == PERL_LINES)
-		check = in->object[p->sub_glob / 8 & 15] ^
+	if (lines == PERL_LINES) {
+		/* A sub that is defined anew can have the memory of the one before. */
+		bpf_probe_read_user(&line, 4,
+				    (void *)(in->object[p->sub_start / 8 & 15] + p->statement_line));
+		check = line ^ in->object[p->sub_glob / 8 & 15] ^
 			mix(in->object[p->sub_start / 8 & 15] ^
 			    mix(in->object[p->sub_file / 8 & 15]));
-	else
+	} else {
 		check = in->object[p->statement_file / 8 & 15];
+	}
 	if (!function_known(in, id, mix(check), &start, &first)) {
 		in->met = id;
 		in->met_length = lines;
 		return NEXT_UNMET;
 	}
+	line = 0;
 	bpf_probe_read_user(&line, 4, (void *)(cop + p->statement_line));
 	in->place = profil_place(0, in->image,
 				 start ? start + (line - first < lines ? line - first : 0) : 0);

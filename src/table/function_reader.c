@@ -1,4 +1,5 @@
 /* function_reader.c - reads the functions of interpreted languages from a table */
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdint.h>
@@ -41,7 +42,10 @@ static size_t put_utf8(char *out, __u32 c)
 	return 4;
 }
 
-/* Characters of @encoding bytes, as Python keeps its strings, as UTF-8; 0: UTF-8. */
+/*
+ * Characters of @encoding bytes, as Python keeps its strings, as UTF-8; 0: UTF-8. PHP's anonymous
+ * classes have a NUL before their place.
+ */
 static char *text_of(const char *raw, size_t bytes, size_t encoding)
 {
 	char *out = calloc(bytes + 1, 4);
@@ -49,10 +53,8 @@ static char *text_of(const char *raw, size_t bytes, size_t encoding)
 
 	if (!out)
 		return NULL;
-	if (!encoding) {
-		memcpy(out, raw, bytes);
-		n = bytes;
-	}
+	for (; !encoding && n < bytes; n++)
+		out[n] = raw[n] ? raw[n] : ' ';
 	for (size_t i = 0; encoding && i + encoding <= bytes; i += encoding) {
 		__u32 c = 0;
 
@@ -220,14 +222,33 @@ static __u32 line_at(const struct source *s, __u32 position)
 	return lo < s->lines ? (__u32)lo + 1 : 0;
 }
 
-static void place_in_source(struct interpreted_function *f, struct source *s, __u32 pid)
+/* Node.js names ES modules by URL: makes a path of it. */
+static void path_of_url(char *file)
 {
 	static const char url[] = "file://";
+	char *to = file, *from = file + strlen(url);
+	unsigned int byte;
+
+	if (strncmp(file, url, strlen(url)))
+		return;
+	while (*from) {
+		bool coded = *from == '%' && isxdigit((unsigned char)from[1]) &&
+			     isxdigit((unsigned char)from[2]) &&
+			     sscanf(from + 1, "%2x", &byte) == 1 && byte;
+
+		*to++ = coded ? (char)byte : *from;
+		from += coded ? 3 : 1;
+	}
+	*to = '\0';
+}
+
+static void place_in_source(struct interpreted_function *f, struct source *s, __u32 pid)
+{
 	const char *path = f->file;
 
 	f->line_format = PROFIL_LINES_NONE;
-	if (path && !strncmp(path, url, strlen(url)))
-		path += strlen(url);
+	if (f->file)
+		path_of_url(f->file);
 	if (path && *path == '/')
 		source_read(s, path, pid);
 	f->line = path && *path == '/' ? line_at(s, f->line) : 0;

@@ -120,16 +120,26 @@ static void expect(struct unwind_feeder *f, struct expected_file *e, const struc
 	__atomic_store_n(&file->pages, e->at.pages, __ATOMIC_RELEASE);
 }
 
-void unwind_feeder_expect(struct unwind_feeder *f, int fd, const char *path)
+/* The device of the file @st, of which @fd may be a copy; 0: any. */
+static __u32 dev_of(int fd, const struct stat *st)
+{
+	struct stat own;
+
+	return !fstat(fd, &own) && own.st_ino == st->st_ino && own.st_dev == st->st_dev
+		       ? mounts_file_dev(fd, st)
+		       : 0;
+}
+
+/* Expects the file @st, named @path. @fd is that file, or a copy. */
+static void expect_file(struct unwind_feeder *f, int fd, const struct stat *st, const char *path)
 {
 	struct expected_file e = { 0 };
 	struct unwind_table t;
-	struct stat st;
 
-	if (!f->map || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	if (!f->map || !S_ISREG(st->st_mode))
 		return;
-	e.ino = st.st_ino;
-	e.dev = mounts_file_dev(fd, &st);
+	e.ino = st->st_ino;
+	e.dev = dev_of(fd, st);
 	if (find_expected(f, e.ino, e.dev))
 		return;
 	elf_file_build_id(fd, e.build_id, sizeof(e.build_id));
@@ -138,6 +148,14 @@ void unwind_feeder_expect(struct unwind_feeder *f, int fd, const char *path)
 	e.at.interpreter = put_interpreter(f, fd, path);
 	expect(f, &e, &t, fd);
 	unwind_table_fini(&t);
+}
+
+void unwind_feeder_expect(struct unwind_feeder *f, int fd, const char *path)
+{
+	struct stat st;
+
+	if (!fstat(fd, &st))
+		expect_file(f, fd, &st, path);
 }
 
 static void expect_vdso(struct unwind_feeder *f)
@@ -160,11 +178,11 @@ static void prepare(struct unwind_feeder *f, pid_t pid, const struct mapping *m)
 	if (!m->ino)
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid, m->lo, m->hi);
-	fd = guarded_file_open(path, NULL);
+	fd = guarded_file_open(path, &st);
 	if (fd < 0)
-		fd = guarded_file_open(m->path, NULL);
-	if (fd >= 0 && !fstat(fd, &st) && st.st_ino == m->ino)
-		unwind_feeder_expect(f, fd, m->path);
+		fd = guarded_file_open(m->path, &st);
+	if (fd >= 0 && st.st_ino == m->ino)
+		expect_file(f, fd, &st, m->path);
 }
 
 /* The descriptor of an interpreter that compiles code, if file @ino of @dev has one; 0: none. */
@@ -233,9 +251,9 @@ static void note_program(struct unwind_feeder *f, pid_t pid, const struct maps *
 	if (!number)
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	fd = guarded_file_open(path, NULL);
-	if (fd >= 0 && !fstat(fd, &st))
-		set_anonymous(f, st.st_ino, mounts_file_dev(fd, &st), number);
+	fd = guarded_file_open(path, &st); /* a copy's own number is another */
+	if (fd >= 0)
+		set_anonymous(f, st.st_ino, dev_of(fd, &st), number);
 }
 
 /* compiler_among() for the files of process @pid. */

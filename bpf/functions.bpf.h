@@ -32,7 +32,7 @@ struct cached_function {
 	__u64 id; /* of the code's address, the address space and the attachment; 0: nothing */
 	__u64 check;
 	__u32 start;
-	__u32 length; /* of its offsets; Perl: its first line */
+	__u32 length;
 };
 
 /* The next function of a thread. */
@@ -99,7 +99,7 @@ struct interpreting {
 	__u64 met;	 /* the code that interpreter_meet() is to read, then has read; ... */
 	__u32 met_start; /* ... the start of its offsets */
 	__u32 met_length;
-	__u64 met_check;
+	__u64 met_check; /* PHP: the check of the function at hand */
 	__u64 file_rest; /* V8: the string of a file's path before what is read of it */
 	__u64 file_free; /* of the bytes for the path */
 	struct spot spot;

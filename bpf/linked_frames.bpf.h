@@ -105,6 +105,16 @@ static __always_inline __u32 linked_text(struct interpreting *in, __u64 at, char
 
 #define CLASS_BYTES 40
 
+/* The same for the name of a class, which in PHP ends at a NUL: what follows is an unnamed one's place. */
+static __always_inline __u32 linked_class(struct interpreting *in, __u64 at, char *to)
+{
+	long n = -1;
+
+	if (in->d.linked.string == PROFIL_STRING_ZEND)
+		n = bpf_probe_read_user_str(to, CLASS_BYTES, (void *)(at + 24));
+	return n > 1 && n < CLASS_BYTES ? (__u32)n - 1 : linked_text(in, at, to, CLASS_BYTES, true);
+}
+
 /* Meets the function whose fields are in->object for the first time. */
 __attribute__((noinline)) __u32 linked_function(__u32 slot)
 {
@@ -127,7 +137,7 @@ __attribute__((noinline)) __u32 linked_function(__u32 slot)
 	class_at = l->function_class == PROFIL_LINKED_NONE ? 0
 							   : in->object[l->function_class / 8 & 31];
 	if (class_at && !bpf_probe_read_user(&name, 8, (void *)(class_at + l->class_name)))
-		n = linked_text(in, name, f->name, CLASS_BYTES, true);
+		n = linked_class(in, name, f->name);
 	if (n && n <= CLASS_BYTES) {
 		f->name[n & 63] = ':';
 		f->name[(n + 1) & 63] = ':';
@@ -164,18 +174,28 @@ static __always_inline bool linked_read(struct interpreting *in, __u64 *at)
 }
 
 /*
- * The line that the frame in in->words executes, from the function's first one on. PHP's loop has
- * the instruction in a register, and saves it in the frame before what may fail or call: until the
- * first time, the frame has that of an earlier call, which may be of any function.
+ * The line that @frame, which is in in->words, executes, from the function's first one on. PHP's
+ * loop has the instruction in a register, and saves it in the frame before what may fail or call:
+ * until the first time, the frame has that of an earlier call, which may be of any function. The
+ * registers are the loop's if they have this frame, though a function that it calls may have
+ * another value in the second.
  */
-static __always_inline __u32 linked_unit(struct interpreting *in)
+static __always_inline __u32 linked_unit(struct interpreting *in, __u64 frame)
 {
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	const struct arch_regs *regs = (void *)bpf_task_pt_regs(task);
 	const struct profil_linked *l = &in->d.linked;
 	__u32 first = ((__u32 *)in->object)[l->function_line / 4 & 63], line = 0;
 	__u32 last = ((__u32 *)in->object)[(l->function_line / 4 + 1) & 63];
 
-	if (l->frame_instruction == PROFIL_LINKED_NONE ||
-	    bpf_probe_read_user(
+	if (l->frame_instruction == PROFIL_LINKED_NONE)
+		return 0;
+	if (arch_zend_frame(regs) == frame &&
+	    !bpf_probe_read_user(&line, 4,
+				 (void *)(arch_zend_instruction(regs) + l->instruction_line)) &&
+	    line - first < LINKED_LINES && line <= last)
+		return line - first;
+	if (bpf_probe_read_user(
 		    &line, 4,
 		    (void *)(in->words[l->frame_instruction / 8 & 15] + l->instruction_line)))
 		return 0;
@@ -195,17 +215,19 @@ static __always_inline __u64 linked_marks(struct interpreting *in)
 
 /*
  * PHP frees what a request, or an evaluated string, has compiled, and gives the next one the same
- * addresses: hash and length of the string at @at, or its end where it has no hash yet.
+ * addresses: adds hash and length of the string at @at, or its end where it has no hash yet, to
+ * in->met_check. That and the text are in the map, because the stack has no room.
  */
-static __always_inline __u64 linked_content(struct interpreting *in, __u64 at)
+static __always_inline void linked_content(struct interpreting *in, __u64 at)
 {
 	__u64 *w = in->text, n;
 
-	if (in->d.linked.string != PROFIL_STRING_ZEND || !at ||
+	if (in->d.linked.string != PROFIL_STRING_ZEND ||
 	    bpf_probe_read_user(w, 16, (void *)(at + 8)))
-		return 0;
+		return;
+	in->met_check = mix(in->met_check ^ w[0] ^ mix(w[1]));
 	if (w[0])
-		return mix(w[0] ^ mix(w[1]));
+		return;
 	n = w[1];
 	at += 24;
 	if (n > sizeof(in->text)) {
@@ -215,28 +237,28 @@ static __always_inline __u64 linked_content(struct interpreting *in, __u64 at)
 	__builtin_memset(w, 0, sizeof(in->text));
 	asm volatile("" : "+r"(n));
 	if (n > sizeof(in->text) || bpf_probe_read_user(w, (__u32)n, (void *)at))
-		return 0;
-	return mix(w[0] ^ mix(w[1] ^ mix(w[2] ^ mix(w[3] ^ mix(w[4])))));
+		return;
+	in->met_check = mix(in->met_check ^ w[0] ^ mix(w[1] ^ mix(w[2] ^ mix(w[3] ^ mix(w[4])))));
 }
 
 /* The place of the function whose fields are in->object, at @at, into in->place. */
-static __always_inline int linked_place(struct interpreting *in, __u64 at)
+static __always_inline int linked_place(struct interpreting *in, __u64 at, __u64 frame)
 {
 	const struct profil_linked *l = &in->d.linked;
 	__u64 id = mix(at ^ mix(in->owner ^ (__u64)in->epoch << 40));
-	__u64 check = mix(in->object[l->function_name / 8 & 31] ^
-			  mix(in->object[l->function_file / 8 & 31] ^
-			      ((__u32 *)in->object)[l->function_line / 4 & 63]));
 	__u32 start, length;
 
-	check = mix(check ^ linked_content(in, in->object[l->function_name / 8 & 31]) ^
-		    mix(linked_content(in, in->object[l->function_file / 8 & 31])));
-	if (!function_known(in, id, check, &start, &length)) {
+	in->met_check = mix(in->object[l->function_name / 8 & 31] ^
+			    mix(in->object[l->function_file / 8 & 31] ^
+				((__u32 *)in->object)[l->function_line / 4 & 63]));
+	linked_content(in, in->object[l->function_name / 8 & 31]);
+	linked_content(in, in->object[l->function_file / 8 & 31]);
+	if (!function_known(in, id, in->met_check, &start, &length)) {
 		in->met = id;
 		in->met_length = LINKED_LINES;
 		return NEXT_UNMET;
 	}
-	in->place = profil_place(0, in->image, start ? start + linked_unit(in) : 0);
+	in->place = profil_place(0, in->image, start ? start + linked_unit(in, frame) : 0);
 	return NEXT_PLACE;
 }
 
@@ -260,7 +282,7 @@ static __always_inline int linked_frame(struct interpreting *in)
 		in->next = frame;
 		if (!is_function)
 			continue;
-		if (linked_place(in, at) == NEXT_UNMET) {
+		if (linked_place(in, at, this) == NEXT_UNMET) {
 			in->frame = this;
 			return NEXT_UNMET;
 		}

@@ -60,17 +60,25 @@ static __always_inline bool perl_begin(struct interpreting *in, __u64 base)
 	       perl_info(in, info);
 }
 
-/* Copies the hash key at @key, a length and characters, to @to. Returns the number of bytes. */
-static __always_inline __u32 perl_key(__u64 key, char *to, __u64 most)
+/*
+ * Copies the hash key at @key, a length and characters, to @to: its end, where it has more than @most
+ * and @end is true. Returns the number of bytes.
+ */
+static __always_inline __u32 perl_key(__u64 key, char *to, __u64 most, bool end)
 {
 	__u32 length = 0;
 	__u64 n;
 
 	if (!key || bpf_probe_read_user(&length, 4, (void *)(key + 4)))
 		return 0;
-	n = length < most ? length : most;
+	key += 8;
+	n = length;
+	if (n > most) {
+		key += end ? n - most : 0;
+		n = most;
+	}
 	asm volatile("" : "+r"(n));
-	if (n > most || bpf_probe_read_user(to, (__u32)n, (void *)(key + 8)))
+	if (n > most || bpf_probe_read_user(to, (__u32)n, (void *)key))
 		return 0;
 	return (__u32)n;
 }
@@ -87,7 +95,7 @@ static __always_inline __u32 perl_package(struct interpreting *in, __u64 at, cha
 	    bpf_probe_read_user(&count, 4, (void *)(body + p->hash_name_count)) ||
 	    (count && bpf_probe_read_user(&key, 8, (void *)key)))
 		return 0;
-	return perl_key(key, to, PERL_PACKAGE_BYTES);
+	return perl_key(key, to, PERL_PACKAGE_BYTES, true);
 }
 
 /* Copies the path at @at, which a NUL ends. in->object is overwritten. */
@@ -144,7 +152,7 @@ static __always_inline void perl_sub(struct interpreting *in, struct profil_func
 		f->name[(n + 1) & 63] = ':';
 		n += 2;
 	}
-	body = perl_key(of[0], f->name + (n & 63), 48);
+	body = perl_key(of[0], f->name + (n & 63), 48, false);
 	f->name_bytes = body ? (__u16)(n + body) : 0;
 }
 
@@ -172,7 +180,6 @@ __attribute__((noinline)) __u32 perl_function(__u32 slot)
 	} else {
 		perl_file(in, f, in->object[p->statement_file / 8 & 15]);
 	}
-	in->met_length = f->line;
 	if (f->length == PERL_LINES ? !f->name_bytes : !f->file_bytes) {
 		if (table_of(&t, slot))
 			TABLE_ADD(&t, function_unread, 1);
@@ -189,24 +196,22 @@ static __always_inline int perl_place(struct interpreting *in, __u64 at, __u32 l
 {
 	const struct profil_perl *p = &in->d.perl;
 	__u64 id = mix(at ^ mix(in->owner ^ (__u64)in->epoch << 40)), check;
-	__u32 start, first, line = 0;
+	__u32 start, length, first = 1, line = 0;
 
 	if (lines == PERL_LINES) {
 		/* A sub that is defined anew can have the memory of the one before. */
-		bpf_probe_read_user(&line, 4,
-				    (void *)(in->object[p->sub_start / 8 & 15] + p->statement_line));
-		check = line ^ in->object[p->sub_glob / 8 & 15] ^
+		first = perl_first_line(in, in->object[p->sub_start / 8 & 15]);
+		check = first ^ in->object[p->sub_glob / 8 & 15] ^
 			mix(in->object[p->sub_start / 8 & 15] ^
 			    mix(in->object[p->sub_file / 8 & 15]));
 	} else {
 		check = in->object[p->statement_file / 8 & 15];
 	}
-	if (!function_known(in, id, mix(check), &start, &first)) {
+	if (!function_known(in, id, mix(check), &start, &length)) {
 		in->met = id;
 		in->met_length = lines;
 		return NEXT_UNMET;
 	}
-	line = 0;
 	bpf_probe_read_user(&line, 4, (void *)(cop + p->statement_line));
 	in->place = profil_place(0, in->image,
 				 start ? start + (line - first < lines ? line - first : 0) : 0);

@@ -11,6 +11,7 @@
  * arch_sp(), arch_fp()	stack and frame pointer
  * arch_link()		the link register; x86-64: rdi, in which vfork() has its return address
  * arch_rbx()		x86-64: rbx, from which ld.so's trampolines find their frames
+ * arch_zend_frame(), arch_zend_instruction() where PHP's loop, built by GCC, keeps what it executes
  * ARCH_COUNT_IN_TASK	the kernel's count of interrupts is in the task, not the CPU's variable
  * arch_mode()		the word after the program counter, which has the processor's mode
  * arch_mode_is_user()	true if that is user mode
@@ -40,6 +41,8 @@
 #define arch_sp(regs) ((regs)->rsp)
 #define arch_fp(regs) ((regs)->rbp)
 #define arch_link(regs) ((regs)->rdi)
+#define arch_zend_frame(regs) ((regs)->r14)
+#define arch_zend_instruction(regs) ((regs)->r15)
 #define arch_mode(regs) ((regs)->cs)
 #define arch_mode_is_user(mode) (((mode)&3) != 0)
 #define arch_mode_is_native(mode) ((mode) == 0x33)
@@ -72,6 +75,8 @@
 #define arch_sp(regs) ((regs)->sp)
 #define arch_fp(regs) ((regs)->regs[29])
 #define arch_link(regs) ((regs)->regs[30])
+#define arch_zend_frame(regs) ((regs)->regs[27])
+#define arch_zend_instruction(regs) ((regs)->regs[28])
 #define arch_mode(regs) ((regs)->pstate)
 #define arch_mode_is_user(mode) (((mode)&0xf) == 0) /* EL0 */
 #define arch_mode_is_native(mode) (((mode)&0x10) == 0)

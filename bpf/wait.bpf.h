@@ -208,15 +208,18 @@ __attribute__((noinline)) __u64 wait_note(__u32 slot)
 	const struct profil_thread *thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	const struct arch_regs *regs = (void *)bpf_task_pt_regs(task);
 	__s64 nr = arch_syscall(regs);
-	__u32 wait = PROFIL_WAIT_OTHER;
+	__u32 call = (__u32)nr, wait = PROFIL_WAIT_OTHER;
 
+	/* The bound below is that of another register to Linux 6.1 on arm64. */
+	asm volatile("" : "+r"(call));
+	call &= SYSCALLS - 1;
 	/* The end of an earlier attachment's wait is not seen once that has ended. */
 	if (thread && thread->lock && thread->lock_epoch == tables.clock.epoch)
 		return kernel_lock_note(slot, thread->lock);
 	if (nr < 0)
 		wait = PROFIL_WAIT_FAULT;
-	else if (arch_mode_is_native(arch_mode(regs)) && nr < SYSCALLS && waits_of[nr])
-		wait = waits_of[nr];
+	else if (arch_mode_is_native(arch_mode(regs)) && nr < SYSCALLS && waits_of[call])
+		wait = waits_of[call];
 	if (task->__state & TASK_STOPPED_TRACED)
 		wait = PROFIL_WAIT_STOPPED;
 	else if (wait != PROFIL_WAIT_ASYNC_IO && BPF_CORE_READ_BITFIELD(task, in_iowait))

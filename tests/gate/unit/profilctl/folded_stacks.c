@@ -5,11 +5,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/arch.h"
 #include "profil-http/machine/snapshot.h"
 #include "table/stack_reader.h"
 
 #define PAGES 5
-#define KERNEL_BASE 0xffffffff00000000ull
+#define KERNEL_BASE (ARCH_KERNEL_TEXT & ~0xffffffffull) /* near _text */
 #define OUTER (PROFIL_STACK_ROOTS + 3)
 #define INNER (PROFIL_STACK_ROOTS + 1)
 

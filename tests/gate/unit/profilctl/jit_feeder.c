@@ -171,7 +171,7 @@ static void start(int dump)
 				       .used_images = 1,
 				       .image_page = 1,
 				       .stack_mode = PROFIL_STACK_AUTO,
-				       .unwind_pages = PROFIL_UNWIND_IMAGE_PAGE + 64 };
+				       .unwind_pages = PROFIL_UNWIND_IMAGE_PAGE + 256 };
 	*image = (struct profil_image){ .kind = PROFIL_IMAGE_ANON, .ready = 1, .base = BASE };
 	reader = (struct table_reader){
 		.table.head = head, .profile = profile_new(), .object = object, .images = 1

@@ -157,6 +157,19 @@ static __u32 notes_of(const struct tree_reader *r, __u32 number, struct notes *n
 }
 
 /*
+ * Says whether both are frames of a kernel whose addresses are hidden: they are one, since they
+ * have no function.
+ */
+static bool is_in_same_kernel(const struct tree_reader *r, const struct call_node *node,
+			      __u32 caller)
+{
+	const struct call_node *c = &r->into->node[caller];
+
+	return caller >= CALL_ROOTS && !node->offset && !c->offset && node->object == c->object &&
+	       r->table->profile->objects[c->object].kind == OBJECT_KERNEL;
+}
+
+/*
  * Finds or adds the stack of @number, in @state. -EAGAIN: see path_of(). A node of a group is none
  * here, but a property of the outermost frames below it; it is its root.
  */
@@ -179,9 +192,11 @@ static int enter(struct tree_reader *r, __u32 number, enum call_state state, __u
 			continue;
 		}
 		locate(r, place, &node.object, &node.offset);
-		err = call_tree_add_like(r->into, *at, &node, at);
-		if (err)
-			return err;
+		if (!is_in_same_kernel(r, &node, *at)) {
+			err = call_tree_add_like(r->into, *at, &node, at);
+			if (err)
+				return err;
+		}
 		r->of[path[n] - PROFIL_STACK_ROOTS] = *at + 1;
 	}
 	return 0;

@@ -144,6 +144,32 @@ Test(folded_stacks, intervals_have_each_sample_once)
 	close_machine(&m);
 }
 
+Test(folded_stacks, frames_of_a_kernel_with_hidden_addresses_are_one)
+{
+	struct machine m;
+	struct table_reader r = { 0 };
+	struct table_seen seen;
+	struct call_tree last = { 0 };
+	struct profile *names = profile_new(), *p;
+
+	open_machine(&m);
+	cr_assert_eq(table_reader_open(&r, m.fd, names), 0);
+	cr_assert_eq(table_seen_init(&seen, &r.table), 0);
+	r.kernel_text = 0;
+	add_samples(&m, INNER, 7);
+	add_samples(&m, OUTER, 5);
+	p = profile_borrow(names);
+	cr_assert_eq(stack_reader_read_since(&r, &seen, &last, p), 0);
+	cr_expect_eq(p->calls.n, CALL_ROOTS + 1);
+	cr_expect_eq(p->calls.node[CALL_ROOTS].count, 12);
+	profile_give_back(p);
+	call_tree_fini(&last);
+	table_seen_fini(&seen);
+	table_reader_close(&r);
+	profile_free(names);
+	close_machine(&m);
+}
+
 Test(folded_stacks, copies_never_have_more_samples_than_places)
 {
 	struct machine m;

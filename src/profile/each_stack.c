@@ -84,11 +84,27 @@ static struct stack stack_of(const struct profile *p, __u32 at, __u32 *frame, __
 	return s;
 }
 
+/*
+ * Reports the samples that are in no stack: those in no mapping first, as far as the tree does not
+ * have them, so that the parts of an interval add up to the whole.
+ */
+static int all_bare(const struct profile *p, stack_fn *fn, void *arg)
+{
+	__u64 sum = call_tree_sum(&p->calls), rest = p->total - p->lost;
+	__u64 unmatched = p->unmatched, known = p->calls.n ? p->calls.node[CALL_NOWHERE].count : 0;
+
+	rest = rest > sum ? rest - sum : 0;
+	unmatched = unmatched > known ? unmatched - known : 0;
+	unmatched = unmatched < rest ? unmatched : rest;
+	return bare(p, fn, arg, STACK_UNMATCHED, unmatched)
+		       ?: bare(p, fn, arg, STACK_NONE, rest - unmatched)
+			       ?: bare(p, fn, arg, STACK_LOST, p->lost);
+}
+
 int each_stack(const struct profile *p, stack_fn *fn, void *arg)
 {
 	__cleanup(freep) __u32 *frame = calloc(p->calls.n + 2, sizeof(*frame));
 	__cleanup(freep) __u32 *node = calloc(p->calls.n + 2, sizeof(*node));
-	__u64 sum = call_tree_sum(&p->calls), rest = p->total - p->lost;
 	int err = frame && node ? 0 : -ENOMEM;
 
 	for (__u32 i = 0; !err && i < p->calls.n; i++) {
@@ -99,7 +115,5 @@ int each_stack(const struct profile *p, stack_fn *fn, void *arg)
 		s = stack_of(p, i, frame, node);
 		err = fn(arg, &s);
 	}
-	rest = rest > sum ? rest - sum : 0;
-	err = err ?: bare(p, fn, arg, rest <= p->unmatched ? STACK_UNMATCHED : STACK_NONE, rest);
-	return err ? err : bare(p, fn, arg, STACK_LOST, p->lost);
+	return err ? err : all_bare(p, fn, arg);
 }

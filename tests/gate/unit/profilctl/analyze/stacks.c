@@ -457,6 +457,19 @@ Test(each_stack, adds_up_to_all_samples)
 	profile_free(p);
 }
 
+/* Two samples are in no mapping, one of which the tree has; another one has no stack. */
+Test(each_stack, adds_up_over_intervals_by_what_samples_lack)
+{
+	struct profile *p = with_stacks("/a");
+	struct listed l = { .profile = p };
+
+	p->unmatched = 2;
+	cr_assert_eq(each_stack(p, list, &l), 0);
+	cr_expect_eq(l.sum, 21);
+	cr_expect(strstr(l.text, "\n[unmatched] 1\n[no stack] 1\n[lost] 2\n"), "%s", l.text);
+	profile_free(p);
+}
+
 static int stop(void *arg, const struct stack *s)
 {
 	return ++*(int *)arg == 2 ? -7 : 0;

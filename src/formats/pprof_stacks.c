@@ -7,19 +7,27 @@
 #include "pprof_writer.h"
 #include "profile/each_stack.h"
 
-/* A location is a place, with a line for its function and each function inlined there. */
+/*
+ * A location is a place, with a line for its function and each function inlined there. A node can
+ * be two: an innermost frame at its offset, and a caller in the call before its return address.
+ */
 struct locations {
 	struct pprof *w;
-	struct call_tree ids; /* places, with two numbers for each object, as leaf and as caller;
-				 below them frames */
-	__u64 *of;	      /* of each node: its number in @ids + 1; 0: not needed */
+	struct call_tree ids; /* places, with two numbers for each object, as leaf and as caller,
+				 and their frames as groups */
+	__u64 *of;	      /* of each node_as(): its number in @ids + 1; 0: not needed */
 	__u64 *id;	      /* of each of these: its location; 0: none yet */
 	bool *calls;	      /* of each node: it is a caller */
 	const char **file;    /* of each frame */
-	int *line;	      /* of each node that has a location */
+	int *line;	      /* of each node_as() that has a location */
 	__u32 group;	      /* of all samples whose stacks have none; 0: several */
 	size_t nplaces;	      /* locations that are places */
 };
+
+static __u32 node_as(__u32 node, bool caller)
+{
+	return 2 * node + caller;
+}
 
 static void locations_fini(struct locations *l)
 {
@@ -36,24 +44,25 @@ static int locations_init(struct locations *l, struct pprof *w)
 	const struct profile *p = w->profile;
 
 	*l = (struct locations){ .w = w,
-				 .of = calloc(p->calls.n + 1, sizeof(*l->of)),
+				 .of = calloc(2 * p->calls.n + 1, sizeof(*l->of)),
 				 .calls = calloc(p->calls.n + 1, sizeof(*l->calls)),
 				 .file = calloc(stack_frames(p), sizeof(*l->file)),
-				 .line = calloc(p->calls.n + 1, sizeof(*l->line)) };
+				 .line = calloc(2 * p->calls.n + 1, sizeof(*l->line)) };
 	return l->of && l->calls && l->file && l->line ? 0 : -ENOMEM;
 }
 
 /* Each innermost function at a place gets a location, with increasing numbers. */
-static int number(struct locations *l, __u32 at)
+static int number(struct locations *l, __u32 as)
 {
-	const struct call_node *n = &l->w->profile->calls.node[at];
+	const struct call_node *n = &l->w->profile->calls.node[as / 2];
+	const struct call_node place = { .object = 2 * n->object + as % 2,
+					 .offset = n->offset,
+					 .group = n->frame };
 	__u32 index;
-	int err =
-		call_tree_add(&l->ids, CALL_WHOLE, 2 * n->object + l->calls[at], n->offset, &index);
+	int err = call_tree_add_like(&l->ids, CALL_WHOLE, &place, &index);
 
-	err = err ?: call_tree_add(&l->ids, index, 0, n->frame, &index);
 	if (!err)
-		l->of[at] = index - CALL_ROOTS + 1;
+		l->of[as] = index - CALL_ROOTS + 1;
 	return err;
 }
 
@@ -65,8 +74,10 @@ static int number_places(struct locations *l)
 	for (__u32 i = CALL_ROOTS; i < t->n; i++)
 		l->calls[t->node[i].parent] |= !call_tree_is_inlined(t, i);
 	for (__u32 i = CALL_ROOTS; i < t->n && !err; i++) {
-		if (l->calls[i] || t->node[i].count)
-			err = number(l, i);
+		if (t->node[i].count)
+			err = number(l, node_as(i, false));
+		if (l->calls[i] && !err)
+			err = number(l, node_as(i, true));
 	}
 	l->id = calloc(l->ids.n + 2, sizeof(*l->id));
 	return err || l->id ? err : -ENOMEM;
@@ -81,15 +92,15 @@ static void find_lines(struct locations *l)
 	const struct call_tree *t = &l->w->profile->calls;
 	__u64 last = 0;
 
-	for (__u32 i = CALL_ROOTS; i < t->n; i++) {
-		const struct call_node *n = &t->node[i];
+	for (__u32 i = node_as(CALL_ROOTS, false); i < 2 * t->n; i++) {
+		const struct call_node *n = &t->node[i / 2];
 		const char *file;
 
 		if (l->of[i] <= last) /* not the first node of its location */
 			continue;
 		last = l->of[i];
-		if (!lines_find(lines_store_find(l->w->lines, n->object), n->offset - l->calls[i],
-				&file, &l->line[i]))
+		if (!lines_find(lines_store_find(l->w->lines, n->object), n->offset - i % 2, &file,
+				&l->line[i]))
 			l->line[i] = 0;
 		else if (!l->file[n->frame])
 			l->file[n->frame] = file;
@@ -110,15 +121,15 @@ static void functions(struct locations *l)
  * Inlined functions precede the function that contains them. The address of a caller is in its
  * call, not the return address behind it.
  */
-static __u64 place(struct locations *l, __u32 at)
+static __u64 place(struct locations *l, __u32 as)
 {
 	struct pprof *w = l->w;
 	const struct call_tree *t = &w->profile->calls;
-	const struct call_node *n = &t->node[at];
-	__u64 offset = n->offset - (l->calls[at] && n->offset);
+	const struct call_node *n = &t->node[as / 2];
+	__u64 offset = n->offset - (as % 2 && n->offset);
 
-	proto_line(&w->proto, n->frame + 1, l->line[at]);
-	for (; call_tree_is_inlined(t, at); at = t->node[at].parent)
+	proto_line(&w->proto, n->frame + 1, l->line[as]);
+	for (__u32 at = as / 2; call_tree_is_inlined(t, at); at = t->node[at].parent)
 		proto_line(&w->proto, t->node[t->node[at].parent].frame + 1, 0);
 	return proto_location(&w->proto, pprof_mapping(w, n->object, offset),
 			      extents_address(&w->extents, n->object, offset));
@@ -130,7 +141,7 @@ static void places(struct locations *l)
 	struct pprof *w = l->w;
 	const struct profile *p = w->profile;
 
-	for (__u32 i = CALL_ROOTS; i < p->calls.n; i++) {
+	for (__u32 i = 0; i < 2 * p->calls.n; i++) {
 		if (l->of[i] && !l->id[l->of[i]])
 			l->id[l->of[i]] = place(l, i);
 	}
@@ -152,9 +163,10 @@ static int sample(void *arg, const struct stack *s)
 	if (!location)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->n; i++) {
-		location[n++] = s->node[i] >= CALL_ROOTS
-					? l->id[l->of[s->node[i]]]
-					: l->nplaces + 1 + (s->frame[i] - t->nframes);
+		location[n] = s->node[i] >= CALL_ROOTS
+				      ? l->id[l->of[node_as(s->node[i], n > 0)]]
+				      : l->nplaces + 1 + (s->frame[i] - t->nframes);
+		n++;
 		while (s->node[i] >= CALL_ROOTS && call_tree_is_inlined(t, s->node[i]))
 			i++; /* part of the same location */
 	}

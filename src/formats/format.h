@@ -40,6 +40,14 @@ int otlp_write(FILE *out, const struct profile *p);
 int otlp_write_lines(FILE *out, struct lines_store *lines);
 int perf_write(FILE *out, const struct profile *p);
 int pprof_write(FILE *out, const struct profile *p);
+/*
+ * These write @p, which began at @began_ns since the epoch, for collectors, which add up many
+ * profiles and look up functions themselves, by build id and address. Addresses are those of the
+ * files, so that they are the same in every profile; functions without a name are left out; each
+ * location has a mapping; source lines are not read, as that takes longer than all else.
+ */
+int pprof_write_for_collectors(FILE *out, const struct profile *p, __u64 began_ns);
+int otlp_write_for_collectors(FILE *out, const struct profile *p, __u64 began_ns);
 int rows_write(FILE *out, const struct profile *p);
 int speedscope_write(FILE *out, const struct profile *p);
 

@@ -172,7 +172,7 @@ static int add_extents(struct perf_mappings *m, struct names *names)
 		const struct extent *x = &m->extents.extent[i];
 		const struct object *o = &m->profile->objects[x->object];
 
-		if (!x->start || o->kind == OBJECT_KERNEL)
+		if (!x->used || o->kind == OBJECT_KERNEL)
 			continue;
 		err = is_in_file(o) ? add(m, &(struct perf_mapping){ x->start, x->end, x->offset, o,
 								     NULL, 0 })

@@ -19,10 +19,12 @@ static void head(struct pprof *w)
 	char ends[2048], program[4096];
 
 	proto_sample_type(&w->proto, "samples", "count");
-	if (pprof_period(p))
+	if (pprof_period(p)) {
 		proto_sample_type(&w->proto, type, unit);
+		proto_default_type(&w->proto, type);
+	}
 	proto_period(&w->proto, type, unit, pprof_period(p));
-	proto_time(&w->proto, (__u64)p->started * 1000000000u, p->duration_ns);
+	proto_time(&w->proto, w->began_ns ?: (__u64)p->started * 1000000000u, p->duration_ns);
 	proto_comment(&w->proto, p->command);
 	if (has_stacks(p))
 		proto_comment(&w->proto, stack_ends_summary(ends, sizeof(ends), p));
@@ -41,12 +43,11 @@ static void some_mappings(struct pprof *w, bool main)
 		const struct extent *e = &w->extents.extent[i];
 		const struct object *o = &p->objects[e->object];
 
-		if (!e->start || (e->object == w->main) != main)
+		if (!e->used || (e->object == w->main) != main)
 			continue;
-		w->mapping[i] = proto_mapping(&w->proto,
-					      &(struct proto_mapping){ e->start, e->end, e->offset,
-								       o->path, o->build_id, true,
-								       content_frame_type(o) });
+		w->mapping[i] = proto_mapping(
+			&w->proto, &(struct proto_mapping){ e->start, e->end, e->offset, o->path,
+							    o->build_id, content_frame_type(o) });
 	}
 }
 
@@ -57,6 +58,9 @@ static int mappings(struct pprof *w)
 		return -ENOMEM;
 	some_mappings(w, true);
 	some_mappings(w, false);
+	if (w->for_collectors)
+		w->nowhere = proto_mapping(
+			&w->proto, &(struct proto_mapping){ .file = "[none]", .build_id = "" });
 	return 0;
 }
 
@@ -74,7 +78,7 @@ static __u64 inlined_id(const struct pprof *w, const char *name)
 	const struct inlined *found =
 		bsearch(&key, w->inlined, w->ninlined, sizeof(key), by_address);
 
-	return w->profile->nfunctions + 3 + (__u64)(found - w->inlined);
+	return w->function[w->profile->nfunctions + 1] + 1u + (__u64)(found - w->inlined);
 }
 
 static int inlined_functions(struct pprof *w)
@@ -105,13 +109,14 @@ static int inlined_functions(struct pprof *w)
 	return 0;
 }
 
-/* Ids are function indices + 1, followed by two more and by inlined functions. */
+/* Inlined functions come last. */
 static int functions(struct pprof *w)
 {
 	const struct profile *p = w->profile;
 	__cleanup(freep) const char **file = calloc(p->nfunctions + 1, sizeof(*file));
 
-	if (!file)
+	w->function = calloc(p->nfunctions + 2, sizeof(*w->function));
+	if (!file || !w->function)
 		return -ENOMEM;
 	for (size_t i = w->spots.n; i-- > 0;) {
 		const struct spot *spot = &w->spots.spot[i];
@@ -120,42 +125,34 @@ static int functions(struct pprof *w)
 			file[spot->function - p->functions] = spot->file;
 	}
 	for (size_t i = 0; i < p->nfunctions; i++) {
+		const struct function *f = &p->functions[i];
 		char name[4096];
 
-		profile_function_name(p, &p->functions[i], name, sizeof(name));
-		proto_function(&w->proto, name, file[i] ? file[i] : "");
+		if (w->for_collectors && !f->name)
+			continue;
+		profile_function_name(p, f, name, sizeof(name));
+		w->function[i] = proto_function(&w->proto, name, file[i] ? file[i] : "");
 	}
-	proto_function(&w->proto, "[unmatched]", "");
-	proto_function(&w->proto, "[lost]", "");
+	w->function[p->nfunctions] = proto_function(&w->proto, "[unmatched]", "");
+	w->function[p->nfunctions + 1] = proto_function(&w->proto, "[lost]", "");
 	return inlined_functions(w);
-}
-
-/* Labels for the mode and the group. */
-static void labels(struct pprof *w, const struct place *place)
-{
-	if (w->profile->objects[place->object].kind == OBJECT_KERNEL)
-		proto_label(&w->proto, "mode", "kernel");
-	if (w->owner && !place->group)
-		content_owner(&w->proto, "command", &w->owner[place->object]);
-	else
-		pprof_group_labels(w, place->group);
 }
 
 /* Writes @samples at the last location; @place NULL: in no place. */
 static void sample(struct pprof *w, const struct place *place, __u64 samples)
 {
 	if (place)
-		labels(w, place);
+		pprof_labels(w, place->object, place->group);
 	proto_sample(&w->proto, &(__u64){ w->proto.nlocations }, 1, samples);
 }
 
-/* Writes @samples at a location in no mapping. */
+/* Writes @samples at a location in no file. */
 static void nowhere(struct pprof *w, __u64 function_id, __u64 samples)
 {
 	if (!samples)
 		return;
 	proto_line(&w->proto, function_id, 0);
-	proto_location(&w->proto, 0, 0);
+	proto_location(&w->proto, w->nowhere, 0);
 	sample(w, NULL, samples);
 }
 
@@ -164,14 +161,15 @@ static void location(struct pprof *w, const struct spot *spot)
 {
 	const struct profile *p = w->profile;
 	__u32 object = spot->place.object;
-	__u64 offset = spot->place.offset, address = extents_address(&w->extents, object, offset);
+	__u64 offset = spot->place.offset;
+	__u64 address = spot->place.width ? extents_address(&w->extents, object, offset) : 0;
+	__u32 function = spot->function ? w->function[spot->function - p->functions] : 0;
 	int line = spot->file ? spot->line : 0;
 
 	if (spot->inlined)
 		proto_line(&w->proto, inlined_id(w, spot->inlined), line);
-	if (spot->function)
-		proto_line(&w->proto, (__u64)(spot->function - p->functions) + 1,
-			   spot->inlined ? 0 : line);
+	if (function)
+		proto_line(&w->proto, function, spot->inlined ? 0 : line);
 	proto_location(&w->proto, pprof_mapping(w, object, offset), address);
 }
 
@@ -192,17 +190,17 @@ static void samples(struct pprof *w)
 			location(w, spot);
 		sample(w, &spot->place, spot->place.count);
 	}
-	nowhere(w, p->nfunctions + 1, p->unmatched);
-	nowhere(w, p->nfunctions + 2, p->lost);
+	nowhere(w, w->function[p->nfunctions], p->unmatched);
+	nowhere(w, w->function[p->nfunctions + 1], p->lost);
 }
 
 static int collect(struct pprof *w)
 {
 	const struct profile *p = w->profile;
 	bool stacks = has_stacks(p);
-	int err = (stacks ? 0 : spots_init(&w->spots, w->profile, w->lines))
-		      ?: extents_init(&w->extents, w->profile)
-		      ?: profile_main_object(&w->main, w->profile);
+	int err = (stacks ? 0 : spots_init(&w->spots, p, w->lines))
+		      ?: (w->for_collectors ? extents_init_linked : extents_init)(&w->extents, p)
+		      ?: profile_main_object(&w->main, p);
 
 	if (!err && p->sums.n && !p->group_full) {
 		w->owner = owners_find(p, &p->sums);
@@ -222,38 +220,37 @@ static int collect(struct pprof *w)
 	return 0;
 }
 
-/* Encodes the profile of @lines into @whole by @write. */
-static int encode(struct message *whole, struct lines_store *lines,
-		  int (*write)(struct profile_content *c, struct message *out))
-{
-	struct pprof w = { .profile = lines->profile, .lines = lines };
-	int err = message_init(whole) ?: collect(&w) ?: write(&w.proto, whole);
+typedef int content_writer(struct profile_content *c, struct message *out);
 
-	spots_fini(&w.spots);
-	content_fini(&w.proto);
-	extents_fini(&w.extents);
-	free(w.mapping);
-	free(w.owner);
-	free(w.inlined);
+/* Encodes the profile of @w into @whole, and ends @w. */
+static int encode(struct message *whole, struct pprof *w, content_writer *write)
+{
+	int err = message_init(whole) ?: collect(w) ?: write(&w->proto, whole);
+
+	spots_fini(&w->spots);
+	content_fini(&w->proto);
+	extents_fini(&w->extents);
+	free(w->mapping);
+	free(w->function);
+	free(w->owner);
+	free(w->inlined);
 	return err;
 }
 
-int pprof_write(FILE *out, const struct profile *p)
+static int write_pprof(FILE *out, struct pprof *w)
 {
-	__cleanup(lines_store_fini) struct lines_store lines = { .profile = p };
 	struct message whole = { 0 };
-	int err = encode(&whole, &lines, content_write_pprof)
-			  ?: gzip_write(out, whole.bytes, whole.n);
+	int err = encode(&whole, w, content_write_pprof) ?: gzip_write(out, whole.bytes, whole.n);
 
 	message_fini(&whole);
 	return err;
 }
 
 /* Uncompressed: a request is compressed by HTTP. */
-int otlp_write_lines(FILE *out, struct lines_store *lines)
+static int write_otlp(FILE *out, struct pprof *w)
 {
 	struct message whole = { 0 };
-	int err = encode(&whole, lines, content_write_otlp);
+	int err = encode(&whole, w, content_write_otlp);
 
 	if (!err && fwrite(whole.bytes, 1, whole.n, out) != whole.n)
 		err = -EIO;
@@ -261,9 +258,38 @@ int otlp_write_lines(FILE *out, struct lines_store *lines)
 	return err;
 }
 
+int pprof_write(FILE *out, const struct profile *p)
+{
+	__cleanup(lines_store_fini) struct lines_store lines = { .profile = p };
+	struct pprof w = { .profile = p, .lines = &lines };
+
+	return write_pprof(out, &w);
+}
+
+int otlp_write_lines(FILE *out, struct lines_store *lines)
+{
+	struct pprof w = { .profile = lines->profile, .lines = lines };
+
+	return write_otlp(out, &w);
+}
+
 int otlp_write(FILE *out, const struct profile *p)
 {
 	__cleanup(lines_store_fini) struct lines_store lines = { .profile = p };
 
 	return otlp_write_lines(out, &lines);
+}
+
+int pprof_write_for_collectors(FILE *out, const struct profile *p, __u64 began_ns)
+{
+	struct pprof w = { .profile = p, .for_collectors = true, .began_ns = began_ns };
+
+	return write_pprof(out, &w);
+}
+
+int otlp_write_for_collectors(FILE *out, const struct profile *p, __u64 began_ns)
+{
+	struct pprof w = { .profile = p, .for_collectors = true, .began_ns = began_ns };
+
+	return write_otlp(out, &w);
 }

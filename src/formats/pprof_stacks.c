@@ -19,6 +19,7 @@ struct locations {
 	__u64 *id;	      /* of each of these: its location; 0: none yet */
 	bool *calls;	      /* of each node: it is a caller */
 	const char **file;    /* of each frame */
+	__u32 *function;      /* of each frame: its id; 0: none */
 	int *line;	      /* of each node_as() that has a location */
 	__u32 group;	      /* of all samples whose stacks have none; 0: several */
 	size_t nplaces;	      /* locations that are places */
@@ -36,6 +37,7 @@ static void locations_fini(struct locations *l)
 	free(l->id);
 	free(l->calls);
 	free(l->file);
+	free(l->function);
 	free(l->line);
 }
 
@@ -47,8 +49,9 @@ static int locations_init(struct locations *l, struct pprof *w)
 				 .of = calloc(2 * p->calls.n + 1, sizeof(*l->of)),
 				 .calls = calloc(p->calls.n + 1, sizeof(*l->calls)),
 				 .file = calloc(stack_frames(p), sizeof(*l->file)),
+				 .function = calloc(stack_frames(p), sizeof(*l->function)),
 				 .line = calloc(2 * p->calls.n + 1, sizeof(*l->line)) };
-	return l->of && l->calls && l->file && l->line ? 0 : -ENOMEM;
+	return l->of && l->calls && l->file && l->function && l->line ? 0 : -ENOMEM;
 }
 
 /* Each innermost function at a place gets a location, with increasing numbers. */
@@ -112,9 +115,22 @@ static void functions(struct locations *l)
 	const struct profile *p = l->w->profile;
 	char name[4096];
 
-	for (size_t i = 0; i < stack_frames(p); i++)
-		proto_function(&l->w->proto, stack_frame_name(p, i, name, sizeof(name)),
-			       l->file[i] ? l->file[i] : "");
+	for (size_t i = 0; i < stack_frames(p); i++) {
+		const struct call_frame *f = i < p->calls.nframes ? &p->calls.frame[i] : NULL;
+
+		/* What is anywhere in an object has offset 0, and no function to be looked up. */
+		if (l->w->for_collectors && f && !f->name && f->offset)
+			continue;
+		l->function[i] =
+			proto_function(&l->w->proto, stack_frame_name(p, i, name, sizeof(name)),
+				       l->file[i] ? l->file[i] : "");
+	}
+}
+
+static void line(struct locations *l, __u32 frame, int number)
+{
+	if (l->function[frame])
+		proto_line(&l->w->proto, l->function[frame], number);
 }
 
 /*
@@ -128,11 +144,11 @@ static __u64 place(struct locations *l, __u32 as)
 	const struct call_node *n = &t->node[as / 2];
 	__u64 offset = n->offset - (as % 2 && n->offset);
 
-	proto_line(&w->proto, n->frame + 1, l->line[as]);
+	line(l, n->frame, l->line[as]);
 	for (__u32 at = as / 2; call_tree_is_inlined(t, at); at = t->node[at].parent)
-		proto_line(&w->proto, t->node[t->node[at].parent].frame + 1, 0);
+		line(l, t->node[t->node[at].parent].frame, 0);
 	return proto_location(&w->proto, pprof_mapping(w, n->object, offset),
-			      extents_address(&w->extents, n->object, offset));
+			      offset ? extents_address(&w->extents, n->object, offset) : 0);
 }
 
 static int by_place(const void *a, const void *b, void *arg)
@@ -147,7 +163,7 @@ static int by_place(const void *a, const void *b, void *arg)
 	return at < other ? -1 : at > other;
 }
 
-/* Writes places, sorted, which makes the file an eighth smaller, then the frames without a place. */
+/* Writes places, sorted, which makes the file an eighth smaller, then the frames in no file. */
 static int places(struct locations *l)
 {
 	struct pprof *w = l->w;
@@ -166,8 +182,8 @@ static int places(struct locations *l)
 		l->id[l->of[at[i]]] = place(l, at[i]);
 	l->nplaces = w->proto.nlocations;
 	for (size_t i = p->calls.nframes; i < stack_frames(p); i++) {
-		proto_line(&w->proto, i + 1, 0);
-		proto_location(&w->proto, 0, 0);
+		line(l, (__u32)i, 0);
+		proto_location(&w->proto, w->nowhere, 0);
 	}
 	return 0;
 }
@@ -190,10 +206,10 @@ static int sample(void *arg, const struct stack *s)
 		while (s->node[i] >= CALL_ROOTS && call_tree_is_inlined(t, s->node[i]))
 			i++; /* part of the same location */
 	}
-	if (s->node[0] >= CALL_ROOTS &&
-	    w->profile->objects[t->node[s->node[0]].object].kind == OBJECT_KERNEL)
-		proto_label(&w->proto, "mode", "kernel");
-	pprof_group_labels(w, s->group ?: l->group);
+	if (s->node[0] >= CALL_ROOTS)
+		pprof_labels(w, t->node[s->node[0]].object, s->group ?: l->group);
+	else
+		pprof_group_labels(w, s->group ?: l->group);
 	proto_sample(&w->proto, location, n, s->samples);
 	return 0;
 }
@@ -219,7 +235,8 @@ int pprof_stacks(struct pprof *w)
 	int err = locations_init(&l, w) ?: number_places(&l) ?: find_group(&l);
 
 	if (!err) {
-		find_lines(&l);
+		if (w->lines)
+			find_lines(&l);
 		functions(&l);
 		err = places(&l) ?: each_stack(w->profile, sample, &l);
 	}

@@ -16,10 +16,14 @@ struct inlined {
 
 struct pprof {
 	const struct profile *profile;
-	struct lines_store *lines;
+	struct lines_store *lines; /* NULL: source lines are not read */
+	bool for_collectors;	   /* see pprof_write_for_collectors() */
+	__u64 began_ns;		   /* since the epoch; 0: the profile has the second */
 	struct spots spots;
 	struct extents extents;
 	__u32 *mapping;		 /* of each extent: its id; 0: none */
+	__u32 nowhere;		 /* the mapping of what is in no file; 0: none */
+	__u32 *function;	 /* of each function, then of [unmatched] and [lost]: its id */
 	struct inlined *inlined; /* sorted; their ids follow those of the other functions */
 	size_t ninlined;
 	struct owner *owner; /* of each object, where places have no groups; NULL: they have */
@@ -32,6 +36,9 @@ __u64 pprof_mapping(const struct pprof *w, __u32 object, __u64 offset);
 
 /* Labels that say what group @group is; 0: nothing. */
 void pprof_group_labels(struct pprof *w, __u32 group);
+
+/* Labels of samples in @object: its mode, and what ran it. */
+void pprof_labels(struct pprof *w, __u32 object, __u32 group);
 
 /* What a sample stands for: nanoseconds, or events; 0: unknown, as with a frequency. */
 __u64 pprof_period(const struct profile *p);

@@ -106,7 +106,7 @@ __u32 proto_mapping(struct profile_content *c, const struct proto_mapping *m)
 		.file = string(c, m->file),
 		.build_id = string(c, m->build_id),
 		.frame_type = string(c, m->frame_type ? m->frame_type : ""),
-		.has_functions = m->has_functions,
+		.has_functions = true,
 	};
 	return (__u32)c->nmappings;
 }
@@ -125,6 +125,10 @@ void proto_line(struct profile_content *c, __u64 function_id, int line)
 
 __u32 proto_location(struct profile_content *c, __u64 mapping, __u64 address)
 {
+	__u32 lines = c->nlocations ? c->location[c->nlocations - 1].end_line : 0;
+
+	if (mapping && lines == c->nlines)
+		c->mapping[mapping - 1].has_functions = false;
 	*ADD(c, location, nlocations) =
 		(struct content_location){ address, (__u32)mapping, (__u32)c->nlines };
 	return (__u32)c->nlocations;

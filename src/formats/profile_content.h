@@ -26,7 +26,7 @@ struct content_mapping {
 	__u32 file;
 	__u32 build_id;
 	__u32 frame_type;
-	bool has_functions;
+	bool has_functions; /* all locations in it have lines */
 };
 
 struct content_function {
@@ -95,7 +95,6 @@ struct proto_mapping {
 	__u64 offset;
 	const char *file;
 	const char *build_id;
-	bool has_functions;
 	const char *frame_type; /* of OpenTelemetry; NULL: unknown */
 };
 

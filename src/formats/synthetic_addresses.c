@@ -1,8 +1,8 @@
-/* synthetic_addresses.c - an address for each place: objects one after the other */
+/* synthetic_addresses.c - an address for each place: invented, or that of its linker */
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
+#include "core/arch.h"
 #include "synthetic_addresses.h"
 
 #define FIRST_ADDRESS 0x100000000000u
@@ -20,11 +20,11 @@ static void reach(struct extents *all, const struct place *place)
 	__u64 lo = place->offset / PAGE * PAGE;
 	__u64 hi = (place->offset + place->width + PAGE - 1) / PAGE * PAGE;
 
-	if (!e->start || is_below(lo, e->offset))
+	if (!e->used || is_below(lo, e->offset))
 		e->offset = lo;
-	if (!e->start || is_below(e->end, hi))
-		e->end = hi; /* holds an offset until here */
-	e->start = 1;
+	if (!e->used || is_below(e->end, hi))
+		e->end = hi;
+	e->used = true;
 }
 
 static int allocate(struct extents *e)
@@ -46,9 +46,9 @@ static int allocate(struct extents *e)
 	return 0;
 }
 
-int extents_init(struct extents *e, const struct profile *p)
+/* Makes the extents, whose ends are offsets. */
+static int find_extents(struct extents *e, const struct profile *p)
 {
-	__u64 address = FIRST_ADDRESS;
 	int err;
 
 	*e = (struct extents){ .profile = p };
@@ -67,17 +67,45 @@ int extents_init(struct extents *e, const struct profile *p)
 						  .offset = n->offset - 1,
 						  .width = 1 });
 	}
-	for (size_t i = 0; i < e->n; i++) {
+	return 0;
+}
+
+int extents_init(struct extents *e, const struct profile *p)
+{
+	__u64 address = FIRST_ADDRESS;
+	int err = find_extents(e, p);
+
+	for (size_t i = 0; i < e->n && !err; i++) {
 		struct extent *x = &e->extent[i];
 		__u64 bytes = x->end - x->offset;
 
-		if (!x->start)
+		if (!x->used)
 			continue;
 		x->start = address;
 		x->end = address + bytes;
 		address += bytes + PAGE;
 	}
-	return 0;
+	return err;
+}
+
+int extents_init_linked(struct extents *e, const struct profile *p)
+{
+	int err = find_extents(e, p);
+
+	for (size_t i = 0; i < p->nobjects && !err; i++) {
+		const struct segments *s = &p->objects[i].segments;
+		struct extent *x = &e->extent[e->first[i]];
+		__u64 base = p->objects[i].kind == OBJECT_KERNEL ? ARCH_KERNEL_TEXT : 0;
+
+		for (size_t k = 0; k < s->n; k++, x++) {
+			x->offset = s->segment[k].offset;
+			x->start = s->segment[k].vaddr;
+			x->end = x->start + s->segment[k].bytes;
+		}
+		x->start = base + x->offset;
+		x->end += base;
+	}
+	return err;
 }
 
 void extents_fini(struct extents *e)

@@ -117,7 +117,7 @@ struct lines *symbolize_cached_lines(const struct profile *p, __u32 object,
 {
 	struct symbolize_cache_entry *e;
 
-	if (p->objects[object].kind != OBJECT_FILE ||
+	if (p->objects[object].kind != OBJECT_FILE || cache->without_lines ||
 	    (object >= cache->n && grow(cache, p->nobjects) < 0))
 		return NULL;
 	e = &cache->objects[object];

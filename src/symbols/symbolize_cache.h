@@ -31,6 +31,7 @@ struct symbolize_cache {
 	size_t most;
 	size_t held;
 	size_t reads;
+	bool without_lines; /* what is asked for has no inlined functions: to find them takes long */
 	/* Opens the file of an object that was released; NULL: only its path is tried. */
 	void (*reopen)(void *reader, __u32 object);
 	void *reader;

@@ -2,7 +2,6 @@
 #include <errno.h>
 
 #include "encoder.h"
-#include "pprof.h"
 #include "profiles.h"
 
 void encoder_init(struct encoder *e, const char *socket)
@@ -14,26 +13,21 @@ void encoder_init(struct encoder *e, const char *socket)
 static int encode(struct answer **out, struct encoder *e, enum answer_kind kind,
 		  const struct graph_query *q, struct difference *d)
 {
-	enum pprof_samples best = d->to->node ? PPROF_STACKS : PPROF_PLACES;
 	struct cost daemon;
 
 	switch (kind) {
 	case ANSWER_PROFILE:
-		return pprof_answer(out, &e->names, d, &e->host, best, false);
 	case ANSWER_PLACES:
-		return pprof_answer(out, &e->names, d, &e->host, PPROF_PLACES, false);
-	case ANSWER_BY_GROUP:
-		return pprof_answer(out, &e->names, d, &e->host, PPROF_GROUPS, false);
 	case ANSWER_STACKS:
-		return pprof_answer(out, &e->names, d, &e->host, PPROF_STACKS, false);
+		return profiles_answer(out, &e->names, d, &e->host, PROFILES_PPROF);
+	case ANSWER_BY_GROUP:
+		return profiles_answer(out, &e->names, d, &e->host, PROFILES_PPROF_BY_GROUP);
 	case ANSWER_OTLP:
-		return pprof_answer(out, &e->names, d, &e->host, best, true);
 	case ANSWER_OTLP_PLACES:
-		return pprof_answer(out, &e->names, d, &e->host, PPROF_PLACES, true);
 	case ANSWER_OTLP_STACKS:
-		return pprof_answer(out, &e->names, d, &e->host, PPROF_STACKS, true);
+		return profiles_answer(out, &e->names, d, &e->host, PROFILES_OTLP);
 	case ANSWER_FOLDED:
-		return profiles_answer_folded(out, &e->names, d);
+		return profiles_answer(out, &e->names, d, &e->host, PROFILES_FOLDED);
 	case ANSWER_NOW:
 		return profiles_answer_page(out, &e->names, d, &e->host, q);
 	case ANSWER_METRICS:

@@ -95,18 +95,6 @@ static int subtract_stacks(struct difference *d, const struct names *n)
 	return err;
 }
 
-/* Not if some samples have no group because the table of groups was full. */
-static int find_owners(struct difference *d, const struct names *n)
-{
-	const struct profile *p = n->profile;
-
-	if (d->to->head.group_full != (d->from ? d->from->head.group_full : 0))
-		d->owner = calloc(p->nobjects + 1, sizeof(*d->owner));
-	else
-		d->owner = owners_find(p, &d->sums);
-	return d->owner ? 0 : -ENOMEM;
-}
-
 static void set_times(struct difference *d)
 {
 	const struct profil_table *head = &d->to->head;
@@ -129,7 +117,7 @@ int difference_init(struct difference *d, const struct names *n, const struct sn
 	set_times(d);
 	d->outcomes.unmatched = to->outcomes.unmatched - (from ? from->outcomes.unmatched : 0);
 	d->outcomes.lost = to->outcomes.lost - (from ? from->outcomes.lost : 0);
-	err = subtract_places(d, n) ?: subtract_coarse(d, n) ?: find_owners(d, n);
+	err = subtract_places(d, n) ?: subtract_coarse(d, n);
 	d->outcomes.placed = d->places.sum;
 	d->outcomes.total = d->outcomes.placed + d->outcomes.unmatched + d->outcomes.lost;
 	return err || !stacks || !to->node ? err : subtract_stacks(d, n);
@@ -140,5 +128,4 @@ void difference_fini(struct difference *d)
 	places_fini(&d->places);
 	places_fini(&d->sums);
 	call_tree_fini(&d->stacks);
-	free(d->owner);
 }

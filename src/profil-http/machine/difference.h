@@ -3,7 +3,6 @@
 #define PROFIL_PROFIL_HTTP_MACHINE_DIFFERENCE_H
 
 #include "names.h"
-#include "profile/owners.h"
 #include "snapshot.h"
 
 struct difference {
@@ -19,7 +18,6 @@ struct difference {
 	 * CLOCK_BOOTTIME.
 	 */
 	__u64 duration_ns;
-	struct owner *owner; /* of each object */
 };
 
 /*

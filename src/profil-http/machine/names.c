@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "names.h"
-#include "symbols/symbolize.h"
 
 static int begin(struct names *n, struct source *source)
 {
@@ -36,24 +35,6 @@ void names_renew(struct names *n)
 {
 	if (n->source)
 		symbolize_cache_renew(&n->symbols, n->profile, symbolize_cache_minute_ago());
-}
-
-int names_symbolize(struct profile **out, struct names *n, const struct places *places)
-{
-	struct profile *p = profile_borrow(n->profile);
-	int err = (p ? places_add_all(&p->places, places) : -ENOMEM) ?: symbolize(p, &n->symbols);
-
-	if (err < 0) {
-		profile_give_back(p);
-		return err;
-	}
-	*out = p;
-	return 0;
-}
-
-const struct segments *names_segments(const struct names *n, __u32 object)
-{
-	return &n->profile->objects[object].segments;
 }
 
 void names_fini(struct names *n)

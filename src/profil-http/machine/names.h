@@ -26,15 +26,6 @@ int names_update(struct names *n, struct source *source);
 /* Closes the files that no answer has needed for a minute. Call it after each answer, and later. */
 void names_renew(struct names *n);
 
-/*
- * Makes a profile of @places and finds their functions, as profilctl does. It shares the objects of
- * @n; profile_give_back() frees it. Returns 0 or -ENOMEM.
- */
-int names_symbolize(struct profile **out, struct names *n, const struct places *places);
-
-/* The executable segments of an object; none if its file cannot be read. */
-const struct segments *names_segments(const struct names *n, __u32 object);
-
 void names_fini(struct names *n);
 
 #endif

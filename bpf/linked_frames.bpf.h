@@ -109,10 +109,15 @@ static __always_inline __u32 linked_text(struct interpreting *in, __u64 at, char
 static __always_inline __u32 linked_class(struct interpreting *in, __u64 at, char *to)
 {
 	long n = -1;
+	__u32 bytes;
 
 	if (in->d.linked.string == PROFIL_STRING_ZEND)
 		n = bpf_probe_read_user_str(to, CLASS_BYTES, (void *)(at + 24));
-	return n > 1 && n < CLASS_BYTES ? (__u32)n - 1 : linked_text(in, at, to, CLASS_BYTES, true);
+	if (n <= 1 || n >= CLASS_BYTES)
+		return linked_text(in, at, to, CLASS_BYTES, true);
+	bytes = (__u32)n - 1;
+	asm volatile("" : "+r"(bytes)); /* Linux 6.12 takes a bound of 32 bits for none of 64 */
+	return bytes & 63;
 }
 
 /* Meets the function whose fields are in->object for the first time. */

@@ -7,6 +7,7 @@
 
 #include "core/arch.h"
 #include "profil-http/machine/snapshot.h"
+#include "symbols/proc/kernel_text.h"
 #include "table/stack_reader.h"
 
 #define PAGES 5
@@ -109,7 +110,7 @@ Test(folded_stacks, intervals_have_each_sample_once)
 	struct call_tree last = { 0 };
 	struct profile *names, *p;
 
-	if (geteuid())
+	if (!kernel_text())
 		cr_skip_test("needs root, to read where the kernel's code begins");
 	names = profile_new();
 	open_machine(&m);

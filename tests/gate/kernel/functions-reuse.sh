@@ -40,12 +40,12 @@ python() {
 perl() {
 	cat >"$dir/made.pl" <<-'END'
 		no warnings;
-		for (my $i = 0; (times)[0] < 1.5; $i++) {
+		for (my $i = 0; $i < 240; $i++) {
 			my $k = $i % 4;
-			my $line = (5000, 1000, 3000, 2000)[$k];
-			eval "\n#line $line \"/made$k.pl\"\nsub made { my \$n = 0;\n for (my \$x = 0; \$x < 100000; \$x++) {\n \$n += 1;\n }\n }\n1"
+			my $line = [5000, 1000, 3000, 2000]->[$k];
+			eval "\n#line $line \"/made$k.pl\"\nsub made { my \$t = shift;\n my \$n = 0;\n for (my \$x = 0; \$x < \$t; \$x++) {\n \$n += 1; \$n *= 3; \$n %= 1000003;\n }\n return \$n }\n1"
 				or die $@;
-			made();
+			made(100000);
 		}
 	END
 	lines_of /usr/bin/perl "$dir/made.pl"
@@ -62,20 +62,22 @@ php() {
 	command -v php8.2 >/dev/null || { skip "$name" "no PHP 8.2 is installed"; return; }
 	cat >"$dir/made.php" <<-'END'
 		<?php
-		function text() { return "return function() { for (\$i = 0; \$i < 200000; \$i++); };"; }
-		for ($i = 0; getrusage()["ru_utime.tv_sec"] < 2; $i++) {
+		function text() {
+			return "return function(\$t) { \$n = 0;\n for (\$i = 0; \$i < \$t; \$i++) {\n \$n += 1; \$n *= 3; \$n %= 1000003;\n}\n return \$n; };";
+		}
+		for ($i = 0; $i < 240; $i++) {
 			switch ($i % 4) {
 			case 0: $f = eval(text()); break;
 			case 1: $f = eval(text()); break;
 			case 2: $f = eval(text()); break;
 			case 3: $f = eval(text()); break;
 			}
-			$f();
+			$f(200000);
 			unset($f);
 		}
 	END
 	lines_of php8.2 -n "$dir/made.php"
-	check "$name" has_all " made.php\(5\) : eval" " made.php\(6\) : eval" " made.php\(7\) : eval" " made.php\(8\) : eval"
+	check "$name" has_all " made.php\(7\) : eval" " made.php\(8\) : eval" " made.php\(9\) : eval" " made.php\(10\) : eval"
 	cat >"$dir/classes.php" <<-'END'
 		<?php
 		$o = new class { function alpha() { for ($i = 0; $i < 100000; $i++); } function beta() { $this->alpha(); } };

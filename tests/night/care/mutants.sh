@@ -38,7 +38,7 @@ build() { # KIND...
 	for kind; do
 		case $kind in
 		unit) targets+=(build/tests/unit-tests) ;;
-		script) targets+=(all build/tests/programs/split.linked) ;;
+		script) targets+=(all build/tests/programs/{split.linked,no_load.so,timeshift.so}) ;;
 		kernel) targets+=(build/profild build/tests/kernel-tests) ;;
 		gate) targets+=(build/profild build/tests/gate-tests build/tests/programs/{image,image.linked,failing.so}) ;;
 		esac

@@ -105,7 +105,10 @@ static __always_inline __u32 linked_text(struct interpreting *in, __u64 at, char
 
 #define CLASS_BYTES 40
 
-/* The same for the name of a class, which in PHP ends at a NUL: what follows is an unnamed one's place. */
+/*
+ * Copies the name of a class at @at to @to, as linked_text(). PHP's ends at a NUL: what follows is the
+ * place of a class without a name.
+ */
 static __always_inline __u32 linked_class(struct interpreting *in, __u64 at, char *to)
 {
 	long n = -1;

@@ -90,6 +90,18 @@ lines_of_node_elsewhere "in a pid namespace" unshare --mount sh -c "$mounts"
 within=()
 # shellcheck disable=SC2016
 lines_of_node_elsewhere "below another root" unshare --mount sh -c 'mkdir "$0/all" && mount --rbind / "$0/all" && mount -t tmpfs none "$0/all/mnt" && cp "$0/mnt/elsewhere.js" "$0/all/mnt" && exec chroot "$0/all" node /mnt/elsewhere.js'
+cat >"$dir/made.js" <<'END'
+const text = k => `(function made${k}() { let n = 0; for (let i = 0; i < 3000000; i++) n = (n * 31 + i) % 1000003; return n; })\n//# sourceURL=/made${k}.js`;
+for (let i = 0; i < 240; i++) {
+	let f = (0, eval)(text(i % 4));
+	f();
+	f = null;
+	globalThis.gc();
+}
+END
+"$ctl" record -q -F 499 -f json -o "$dir/made" -- node --expose-gc "$dir/made.js"
+check "functions of Node at addresses of functions that are gone have their own samples" jq -e \
+	'[.functions[] | select(.name | startswith("made")) | .samples] | length == 4 and min * 4 / 3 > max' "$dir/made"
 XDEBUG_MODE=off functions_of php php whole "$dir/program.php"
 functions_of ruby ruby whole "$dir/program.rb"
 finish
